@@ -1,0 +1,167 @@
+"""What is wrong with a checkpoint by names alone, and files in it that Spark ignores."""
+
+from __future__ import annotations
+
+from slackwater.checkpoint.layout import (
+    COMMITS,
+    OFFSETS,
+    SST_FOLDERS,
+    STATE,
+    commit_path,
+    is_leftover,
+    offset_path,
+    parse_id,
+    parse_state_file,
+    spark_checksum_path,
+    store_path,
+)
+from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.logs import CheckpointLogs, expected_partitions, partition_count
+from slackwater.model.checkpoint_logs import CommitEntry
+from slackwater.model.damage import Damage
+from slackwater.model.marks import Marks
+from slackwater.model.state import StateInventory, StoreVersions
+
+_HIDDEN_SUM = ".crc"
+
+
+def missing_entries(logs: CheckpointLogs) -> list[Damage]:
+    """Holes in the logs that no release of Spark leaves.
+
+    With asynchronous progress both logs are sparse, but alike; so a hole is an entry that only one of them has.
+    """
+    offsets, commits = set(logs.offset_ids), set(logs.commit_ids)
+    damage = [
+        Damage(offset_path(batch), "missing", f"the plan of batch {batch}, which is committed", "nothing")
+        for batch in sorted(commits - offsets)
+        if offsets and batch > min(offsets)
+    ]
+    damage += [
+        Damage(commit_path(batch), "missing", f"the commit of batch {batch}, as later ones are committed", "nothing")
+        for batch in sorted(offsets - commits)
+        if commits and min(commits) < batch < max(commits)
+    ]
+    if commits and not offsets:
+        damage.append(Damage(OFFSETS, "missing", "the plans of committed batches", "nothing"))
+    return damage
+
+
+def missing_beside_checksums(listing: Listing) -> list[Damage]:
+    """Files whose hidden check sum is still there: Hadoop removes both, so something else removed the file."""
+    damage = []
+    for names, folders in listing.alike().items():
+        hidden = [name for name in names if name[0] == "." and name.endswith(_HIDDEN_SUM)]
+        owners = [name[1 : -len(_HIDDEN_SUM)] for name in hidden]
+        gone = [owner for owner in owners if owner and owner not in names and not is_leftover(owner)]
+        damage += [
+            Damage(_join(folder, owner), "missing", "a file, as its check sum is there", "nothing")
+            for folder in folders
+            for owner in sorted(gone)
+        ]
+    return damage
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def missing_state(
+    logs: CheckpointLogs, marks: Marks, inventory: StateInventory, newest_commit: CommitEntry | None
+) -> list[Damage]:
+    """Stores that cannot load the newest committed batch, though others can."""
+    if marks.committed < 0 or marks.state is None or marks.state >= marks.committed:
+        return []
+    version = marks.committed + 1
+    entry = logs.newest_offset
+    count = partition_count(entry) if entry else None
+    ids = newest_commit.state_unique_ids if newest_commit else None
+    damage = []
+    for operator, partitions in sorted(inventory.stores.items()):
+        names = inventory.names(operator)
+        for partition in expected_partitions(partitions, count):
+            for name in names:
+                held = partitions.get(partition, {}).get(name)
+                if held is None or not _holds(held, version, _ids_of(ids, operator, partition)):
+                    damage.append(_unloadable(store_path(operator, partition, name), version, held))
+    return damage
+
+
+def _ids_of(ids: object, operator: int, partition: int) -> list[str] | None:
+    table = ids.get(str(operator)) if isinstance(ids, dict) else None
+    return table[partition] if isinstance(table, list) and partition < len(table) else None
+
+
+def _holds(held: StoreVersions, version: int, ids: list[str] | None) -> bool:
+    if not held.ids:
+        return held.has(version)
+    return any(held.has(version, identity) for identity in ids or ())
+
+
+def _unloadable(path: str, version: int, held: StoreVersions | None) -> Damage:
+    newest = max(held.loadable, default=0) if held else 0
+    found = f"version {newest} is the newest that can be" if newest else "none can be"
+    return Damage(path, "missing", f"state version {version}, that of the newest committed batch, can be loaded", found)
+
+
+def gaps_in_state(inventory: StateInventory) -> list[Damage]:
+    """Changes without the version before them: a file between two kept ones is gone."""
+    damage = []
+    for operator, partition, store, held in inventory.each():
+        if held.newest > held.newest_loadable:
+            path = store_path(operator, partition, store)
+            gap = held.newest_loadable + 1
+            damage.append(Damage(path, "missing", f"the files of state version {gap}", f"versions up to {held.newest}"))
+    return damage
+
+
+def leftovers(listing: Listing, commits: dict[int, CommitEntry]) -> list[str]:
+    """Files that Spark ignores: writes that never ended, check sums without a file, state of failed attempts."""
+    named = {
+        identity
+        for commit in commits.values()
+        for partitions in (commit.state_unique_ids or {}).values()
+        for stores in partitions
+        for identity in stores
+    }
+    found: list[str] = []
+    for names, folders in listing.alike().items():
+        suspects = _suspects(names)
+        for folder in folders:
+            if not folder.startswith(f"{STATE}/"):
+                ignored = [name for name in names if is_leftover(name) or _is_foreign_entry(folder, name)]
+            elif not suspects:
+                continue
+            elif folder.rpartition("/")[2] in SST_FOLDERS:
+                ignored = [name for name in suspects if is_leftover(name)]
+            else:
+                ignored = [name for name in suspects if not _belongs_to_commit(name, named, commits)]
+            found.extend(_join(folder, name) for name in ignored)
+    return sorted(found)
+
+
+def _is_foreign_entry(folder: str, name: str) -> bool:
+    return folder in {OFFSETS, COMMITS} and not name.startswith(".") and parse_id(name) is None
+
+
+def _suspects(names: frozenset[str]) -> tuple[str, ...]:
+    """Names that may be left over: for state files with an id the commits decide."""
+    return tuple(name for name in names if is_leftover(name) or _is_lone_checksum(name, names) or _has_id(name))
+
+
+def _is_lone_checksum(name: str, names: frozenset[str]) -> bool:
+    if not name.endswith(_HIDDEN_SUM) or name.startswith("."):
+        return False
+    return name.removesuffix(spark_checksum_path("")) not in names
+
+
+def _has_id(name: str) -> bool:
+    parsed = parse_state_file(name)
+    return parsed is not None and parsed.unique_id is not None
+
+
+def _belongs_to_commit(name: str, named: set[str], commits: dict[int, CommitEntry]) -> bool:
+    """Only versions whose commit is still there can be told to belong to a failed attempt."""
+    parsed = parse_state_file(name)
+    if parsed is None or parsed.unique_id is None:
+        return False
+    return parsed.unique_id in named or parsed.version - 1 not in commits

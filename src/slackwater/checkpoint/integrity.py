@@ -1,0 +1,81 @@
+"""Reading a file together with the check sums beside it: what was verified, and what did not hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slackwater.checkpoint.layout import hadoop_checksum_path, spark_checksum_path
+from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.logs import damage_of
+from slackwater.errors import FormatError
+from slackwater.formats.checksums import SparkChecksum, hadoop_mismatch, parse_spark_checksum
+from slackwater.model.damage import Damage
+from slackwater.storage.protocols import ReadStore
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """The bytes of a file, whether a sum over all of them held, and what is wrong with it or its sums."""
+
+    data: bytes
+    verified: bool
+    damage: tuple[Damage, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no sum speaks against the bytes."""
+        return not any(item.kind == "checksum" for item in self.damage)
+
+
+def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: bool = True) -> CheckedFile:
+    """A file with its check sums. Raises ``OSError`` where the file itself cannot be read.
+
+    ``thorough`` computes Spark's CRC-32C too, which needs numpy; otherwise only the size it records is compared.
+    """
+    data = store.read(path)
+    damage: list[Damage] = []
+    verified = False
+    beside = hadoop_checksum_path(path)
+    if listing.has(beside):
+        verified = _check_hadoop(store, path, beside, data, damage)
+    beside = spark_checksum_path(path)
+    if listing.has(beside) and not path.endswith(".crc"):
+        verified = _check_spark(store, path, beside, data, damage, thorough=thorough) or verified
+    return CheckedFile(data, verified, tuple(damage))
+
+
+def _check_hadoop(store: ReadStore, path: str, beside: str, data: bytes, damage: list[Damage]) -> bool:
+    """Hadoop reads a file unchecked where its side file is none; that is told, and the file is still read."""
+    try:
+        mismatch = hadoop_mismatch(data, store.read(beside))
+    except (FormatError, OSError) as error:
+        damage.append(damage_of(beside, error))
+        return False
+    if mismatch is not None:
+        damage.append(Damage(path, "checksum", "the bytes Hadoop's check sum was made of", mismatch))
+    return mismatch is None
+
+
+def _check_spark(
+    store: ReadStore, path: str, beside: str, data: bytes, damage: list[Damage], *, thorough: bool
+) -> bool:
+    try:
+        checksum = parse_spark_checksum(store.read(beside))
+    except (FormatError, OSError) as error:
+        damage.append(damage_of(beside, error))
+        return False
+    mismatch = _spark_mismatch(checksum, data, thorough=thorough)
+    if mismatch is not None:
+        damage.append(Damage(path, "checksum", "the bytes Spark's check sum was made of", mismatch))
+    return mismatch is None and thorough
+
+
+def _spark_mismatch(checksum: SparkChecksum, data: bytes, *, thorough: bool) -> str | None:
+    if checksum.size != len(data):
+        return f"{len(data)} bytes instead of {checksum.size}"
+    if not thorough or checksum.algorithm != "CRC32C":
+        return None
+    from slackwater.formats.crc32c import crc32c  # noqa: PLC0415  (numpy only where state is read)
+
+    found = crc32c(data)
+    return None if found == checksum.value else f"CRC32C {found:#010x} instead of {checksum.value:#010x}"

@@ -1,0 +1,75 @@
+"""One walk of a checkpoint, kept: every later question is answered from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from slackwater.checkpoint.layout import parse_id
+from slackwater.storage.protocols import Folder, ReadStore
+
+_NOTHING = Folder("", (), ())
+_NO_NAMES: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All directories of a checkpoint by path."""
+
+    folders: dict[str, Folder] = field(default_factory=dict)
+    _names: dict[str, frozenset[str]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Hundreds of partitions hold files of the same names; equal sets become one object, looked at once.
+        known: dict[frozenset[str], frozenset[str]] = {}
+        names = {}
+        before: tuple[str, ...] = ()
+        held = _NO_NAMES
+        for path, folder in self.folders.items():
+            # Neighbours are mostly listed in the same order too, and comparing costs a fraction of hashing.
+            if folder.files != before:
+                before = folder.files
+                held = frozenset(before)
+                held = known.setdefault(held, held)
+            names[path] = held
+        object.__setattr__(self, "_names", names)
+
+    @classmethod
+    def of(cls, path: str, files: Iterable[str]) -> Listing:
+        """A listing of one directory, for those who need no more."""
+        return cls({path: Folder(path, (), tuple(files))})
+
+    def folder(self, path: str) -> Folder:
+        """The directory, an empty one where it is absent."""
+        return self.folders.get(path, _NOTHING)
+
+    def has(self, path: str) -> bool:
+        """Whether a file is there."""
+        parent, _, name = path.rpartition("/")
+        return name in self.names(parent)
+
+    def names(self, path: str) -> frozenset[str]:
+        """The files of a directory; the same object for every directory with the same names."""
+        return self._names.get(path, _NO_NAMES)
+
+    def alike(self) -> dict[frozenset[str], list[str]]:
+        """Directories by the names of their files."""
+        groups: dict[frozenset[str], list[str]] = {}
+        for path, names in self._names.items():
+            groups.setdefault(names, []).append(path)
+        return groups
+
+    def ids(self, path: str) -> tuple[int, ...]:
+        """The entries of a log, in order; names that are no number are no entries."""
+        numbers = (parse_id(name) for name in self.folder(path).files)
+        return tuple(sorted(number for number in numbers if number is not None))
+
+    def numbered_directories(self, path: str) -> tuple[int, ...]:
+        """The directories named by a number (operators, partitions), in order."""
+        numbers = (parse_id(name) for name in self.folder(path).directories)
+        return tuple(sorted(number for number in numbers if number is not None))
+
+
+def read_listing(store: ReadStore) -> Listing:
+    """Walk the whole checkpoint."""
+    return Listing({folder.path: folder for folder in store.folders()})

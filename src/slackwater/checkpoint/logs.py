@@ -1,0 +1,214 @@
+"""The quick look at a checkpoint: its text logs and its marks, without decoding any state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, commit_path, offset_path
+from slackwater.checkpoint.listing import Listing, read_listing
+from slackwater.checkpoint.versions import read_inventory
+from slackwater.errors import FormatError
+from slackwater.formats.commit_log import parse_commit_entry
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.query_metadata import parse_query_metadata
+from slackwater.formats.text_log import decode_text
+from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
+from slackwater.model.damage import Damage
+from slackwater.model.marks import NONE_YET, Marks
+from slackwater.model.state import StateInventory, StoreVersions
+from slackwater.storage.protocols import ReadStore
+
+PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointLogs:
+    """The text logs of a checkpoint: which entries there are, and each entry when it is asked for.
+
+    ``offset_ids`` and ``commit_ids`` may be sparse (purging, async progress). ``damage`` tells what is wrong with the
+    query id and with the newest entry of each log; older ones are not read here.
+    """
+
+    store: ReadStore
+    query_id: str | None
+    offset_ids: tuple[int, ...]
+    commit_ids: tuple[int, ...]
+    sources: tuple[str, ...]
+    newest_offset: OffsetEntry | None
+    newest_commit: CommitEntry | None
+    damage: tuple[Damage, ...]
+
+    @property
+    def planned(self) -> int:
+        """The newest batch in ``offsets/``, -1 where there is none."""
+        return self.offset_ids[-1] if self.offset_ids else NONE_YET
+
+    @property
+    def committed(self) -> int:
+        """The newest batch in ``commits/``, -1 where there is none."""
+        return self.commit_ids[-1] if self.commit_ids else NONE_YET
+
+    def offset(self, batch: int) -> OffsetEntry:
+        """``offsets/N``. Raises ``FileNotFoundError`` or ``FormatError``."""
+        return parse_offset_entry(self.store.read(offset_path(batch)))
+
+    def commit(self, batch: int) -> CommitEntry:
+        """``commits/N``. Raises ``FileNotFoundError`` or ``FormatError``."""
+        return parse_commit_entry(self.store.read(commit_path(batch)))
+
+    def offset_text(self, batch: int) -> str:
+        """``offsets/N`` verbatim. Raises ``FileNotFoundError`` or ``FormatError``."""
+        return decode_text(self.store.read(offset_path(batch)))
+
+    def commit_text(self, batch: int) -> str:
+        """``commits/N`` verbatim. Raises ``FileNotFoundError`` or ``FormatError``."""
+        return decode_text(self.store.read(commit_path(batch)))
+
+
+def read_logs(store: ReadStore) -> CheckpointLogs:
+    """List the logs and read the query id and the newest entries. Damage is a value; an absent log is an empty one."""
+    names = {log: store.list(log) for log in (OFFSETS, COMMITS, SOURCES)}
+    folders = {
+        log: Listing.of(log, (entry.name for entry in entries if not entry.is_dir)) for log, entries in names.items()
+    }
+    sources = tuple(sorted((entry.name for entry in names[SOURCES] if entry.is_dir), key=source_order))
+    return _logs(store, folders[OFFSETS].ids(OFFSETS), folders[COMMITS].ids(COMMITS), sources)
+
+
+def logs_of_listing(store: ReadStore, listing: Listing) -> CheckpointLogs:
+    """The same from a listing that was made already."""
+    sources = tuple(sorted(listing.folder(SOURCES).directories, key=source_order))
+    return _logs(store, listing.ids(OFFSETS), listing.ids(COMMITS), sources)
+
+
+def _logs(
+    store: ReadStore, offset_ids: tuple[int, ...], commit_ids: tuple[int, ...], sources: tuple[str, ...]
+) -> CheckpointLogs:
+    logs = CheckpointLogs(store, None, offset_ids, commit_ids, sources, None, None, ())
+    damage: list[Damage] = []
+    try:
+        logs = replace(logs, query_id=parse_query_metadata(store.read(METADATA)))
+    except (FormatError, OSError) as error:
+        damage.append(damage_of(METADATA, error))
+    if offset_ids:
+        try:
+            logs = replace(logs, newest_offset=logs.offset(offset_ids[-1]))
+        except (FormatError, OSError) as error:
+            damage.append(damage_of(offset_path(offset_ids[-1]), error))
+    if commit_ids:
+        try:
+            logs = replace(logs, newest_commit=logs.commit(commit_ids[-1]))
+        except (FormatError, OSError) as error:
+            damage.append(damage_of(commit_path(commit_ids[-1]), error))
+    return replace(logs, damage=tuple(damage))
+
+
+def marks(store: ReadStore) -> Marks:
+    """Where the checkpoint stands: planned, committed and state. ``written`` is for the sink to say."""
+    listing = read_listing(store)
+    return marks_of_inventory(logs_of_listing(store, listing), read_inventory(listing))
+
+
+def marks_of_inventory(logs: CheckpointLogs, inventory: StateInventory) -> Marks:
+    """The same from logs and an inventory that were made already."""
+    state = state_mark(logs, inventory) if inventory.stores else None
+    return Marks(planned=logs.planned, committed=logs.committed, state=state)
+
+
+def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
+    """The newest batch whose state every operator, partition and store can load, as far as names tell; -1 for none."""
+    ids_in_use = any(versions.ids for _, _, _, versions in inventory.each())
+    if ids_in_use:
+        return _mark_by_ids(logs, inventory)
+    counts = _partition_counts(logs) or {None}
+    return max(_mark_by_versions(inventory, count) for count in counts)
+
+
+def _mark_by_versions(inventory: StateInventory, partition_count: int | None) -> int:
+    common: frozenset[int] | None = None
+    for loadable in _distinct_loadable(inventory, partition_count):
+        common = loadable if common is None else common & loadable
+    return max(common or (), default=0) - 1
+
+
+def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -> set[frozenset[int]]:
+    """What each expected store can load; equal sets once."""
+    found: set[frozenset[int]] = set()
+    for operator, partitions in inventory.stores.items():
+        names = inventory.names(operator)
+        for partition in expected_partitions(partitions, partition_count):
+            held = partitions.get(partition, {})
+            found.update(held[name].loadable if name in held else frozenset() for name in names)
+        if not names:
+            found.add(frozenset())
+    return found
+
+
+def expected_partitions(present: Iterable[int], partition_count: int | None) -> tuple[int, ...]:
+    """The partitions an operator must have: all of them, or only 0 for one that runs on a single partition."""
+    there = tuple(sorted(present))
+    if partition_count is None or there == (0,):
+        return there
+    return tuple(range(partition_count))
+
+
+def _partition_counts(logs: CheckpointLogs) -> set[int | None]:
+    """By the newest entry and by the newest committed one: a repartition that failed changed only the first."""
+    entries = [logs.newest_offset]
+    if logs.committed in logs.offset_ids and logs.committed != logs.planned:
+        entries.append(_offset_or_none(logs, logs.committed))
+    return {partition_count(entry) for entry in entries if entry is not None}
+
+
+def partition_count(entry: OffsetEntry) -> int | None:
+    """The number of state partitions pinned by an entry; ``None`` where it pins none."""
+    text = entry.metadata.conf.get(PARTITIONS_SETTING, "") if entry.metadata else ""
+    return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 7 else None  # noqa: PLR2004
+
+
+def _offset_or_none(logs: CheckpointLogs, batch: int) -> OffsetEntry | None:
+    try:
+        return logs.offset(batch)
+    except (FormatError, OSError):
+        return None
+
+
+def _mark_by_ids(logs: CheckpointLogs, inventory: StateInventory) -> int:
+    """With format 2 the commit names the files of the batch; those of the same version with other ids do not count."""
+    for batch in reversed(logs.commit_ids):
+        try:
+            commit = logs.commit(batch)
+        except (FormatError, OSError):
+            continue
+        if commit.state_unique_ids and _has_all(commit, batch + 1, inventory):
+            return batch
+    return NONE_YET
+
+
+def _has_all(commit: CommitEntry, version: int, inventory: StateInventory) -> bool:
+    for operator, partitions in (commit.state_unique_ids or {}).items():
+        held = inventory.stores.get(int(operator) if operator.isdigit() else NONE_YET, {})
+        for partition, ids in enumerate(partitions):
+            stores = held.get(partition, {})
+            if not all(_is_held(stores.values(), version, unique_id) for unique_id in ids):
+                return False
+    return True
+
+
+def _is_held(stores: Iterable[StoreVersions], version: int, unique_id: str) -> bool:
+    return any(versions.has(version, unique_id) for versions in stores)
+
+
+def source_order(name: str) -> tuple[int, int, str]:
+    """Sources by position, then those with names."""
+    return (0, int(name), "") if name.isascii() and name.isdigit() else (1, 0, name)
+
+
+def damage_of(path: str, error: FormatError | OSError) -> Damage:
+    """What a reader says about a file that it could not read."""
+    if isinstance(error, FormatError):
+        return Damage(path, error.code, error.expected or "", error.found or error.message)
+    if isinstance(error, FileNotFoundError):
+        return Damage(path, "missing", "a file", "nothing")
+    return Damage(path, "unreadable", "a readable file", error.strerror or str(error))

@@ -1,0 +1,44 @@
+"""A checkpoint that was listed once; whoever asks more of it asks here."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slackwater.checkpoint.listing import Listing, read_listing
+from slackwater.checkpoint.logs import CheckpointLogs, logs_of_listing
+from slackwater.checkpoint.versions import read_inventory
+from slackwater.errors import FormatError
+from slackwater.model.state import StateInventory
+from slackwater.storage.protocols import ReadStore
+
+if TYPE_CHECKING:
+    from slackwater.checkpoint.state_reader import BatchState
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedCheckpoint:
+    """One listing and what follows from it."""
+
+    store: ReadStore
+    listing: Listing
+    logs: CheckpointLogs
+    inventory: StateInventory
+
+    def batch_state(self, batch: int) -> BatchState:
+        """What is needed to read the state of a batch; an unreadable plan or commit counts as absent here."""
+        from slackwater.checkpoint.state_reader import BatchState  # noqa: PLC0415  (imports numpy and pyarrow)
+
+        offset = commit = None
+        with suppress(FormatError, OSError):
+            offset = self.logs.offset(batch)
+        with suppress(FormatError, OSError):
+            commit = self.logs.commit(batch)
+        return BatchState(self.store, self.listing, self.inventory, batch, offset, commit)
+
+
+def open_checkpoint(store: ReadStore) -> OpenedCheckpoint:
+    """List the checkpoint, once, and read its newest log entries. Never fails on damage."""
+    listing = read_listing(store)
+    return OpenedCheckpoint(store, listing, logs_of_listing(store, listing), read_inventory(listing))

@@ -1,0 +1,136 @@
+"""The stateful operators of a checkpoint with their stores and schemas.
+
+Spark 4.0 and later name them in ``_metadata``; Spark 3.5 leaves only directories and schemas to tell them by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from slackwater.checkpoint.integrity import read_checked
+from slackwater.checkpoint.layout import DEFAULT_STORE, STATE, parse_id, store_path
+from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.logs import damage_of
+from slackwater.errors import FormatError
+from slackwater.formats.operator_metadata import parse_operator_metadata
+from slackwater.formats.state_schema import parse_state_schema
+from slackwater.model.damage import Damage
+from slackwater.model.operator import JOIN, Operator, OperatorStore
+from slackwater.model.schema import AtomicType, ColumnFamily, KeyEncoding, OperatorMetadata, StateSchema, StoreInfo
+from slackwater.model.state import StateInventory
+from slackwater.storage.protocols import ReadStore
+
+_SESSION_KEY = "sessionStartTime"
+_WITH_FAMILIES = 3
+
+
+@dataclass(slots=True)
+class OperatorReader:
+    """Reads operators out of one listing, collecting what is damaged on the way."""
+
+    store: ReadStore
+    listing: Listing
+    inventory: StateInventory
+    damage: list[Damage] = field(default_factory=list)
+
+    def operators(self, batch: int | None = None) -> tuple[Operator, ...]:
+        """Every operator as it was at ``batch``; as it is now where none is given."""
+        return tuple(self.operator(number, batch) for number in self.listing.numbered_directories(STATE))
+
+    def operator(self, number: int, batch: int | None = None) -> Operator:
+        """One operator."""
+        metadata = self._metadata(number, batch)
+        names = metadata and tuple(info.name for info in metadata.stores)
+        stores = tuple(
+            store for name in names or self.inventory.names(number) if (store := self._store(number, name, metadata))
+        )
+        present = tuple(sorted(self.inventory.stores.get(number, {})))
+        if metadata is not None:
+            return Operator(number, metadata.name, False, len(present), stores, metadata.properties)
+        return Operator(number, infer_name(stores), True, len(present), stores)
+
+    def _metadata(self, number: int, batch: int | None) -> OperatorMetadata | None:
+        folder = f"{STATE}/{number}/_metadata"
+        versions = [entry for entry in self.listing.ids(f"{folder}/v2") if batch is None or entry <= batch]
+        paths = [f"{folder}/v2/{entry}" for entry in reversed(versions)]
+        if self.listing.has(f"{folder}/metadata"):
+            paths.append(f"{folder}/metadata")
+        for path in paths:
+            try:
+                return parse_operator_metadata(self._read(path))
+            except (FormatError, OSError) as error:
+                self.damage.append(damage_of(path, error))
+        return None
+
+    def _store(self, number: int, name: str, metadata: OperatorMetadata | None) -> OperatorStore | None:
+        info = next((store for store in metadata.stores if store.name == name), None) if metadata else None
+        schemas = self._schemas(number, name, info)
+        if not schemas:
+            return OperatorStore(name, ())
+        newest = schemas[max(schemas)]
+        with_families = newest.version == _WITH_FAMILIES
+        families = newest.families
+        if not with_families:
+            prefix = info.prefix_columns if info else 0
+            families = tuple(_with_prefix(family, prefix, name) for family in families)
+        by_id = {
+            family.name: {
+                number: older for number, schema in schemas.items() if (older := schema.family(family.name)) is not None
+            }
+            for family in families
+        }
+        return OperatorStore(name, families, with_families, by_id)
+
+    def _schemas(self, number: int, name: str, info: StoreInfo | None) -> dict[int, StateSchema]:
+        """The schema files of a store by schema id; version 3 files are listed in the metadata."""
+        folder = f"{STATE}/{number}/_stateSchema/{name}"
+        files = info.schema_files if info else ()
+        if not files:
+            files = tuple(sorted((file for file in self._schema_files(folder)), key=_schema_order))
+        paths = [f"{folder}/{file}" for file in files] or [f"{store_path(number, 0, name)}/_metadata/schema"]
+        schemas: dict[int, StateSchema] = {}
+        for index, path in enumerate(paths):
+            try:
+                schemas[index] = parse_state_schema(self._read(path))
+            except (FormatError, OSError) as error:
+                self.damage.append(damage_of(path, error))
+        return schemas
+
+    def _schema_files(self, folder: str) -> tuple[str, ...]:
+        return tuple(name for name in self.listing.folder(folder).files if name[:1].isdigit())
+
+    def _read(self, path: str) -> bytes:
+        checked = read_checked(self.store, self.listing, path, thorough=False)
+        self.damage.extend(checked.damage)
+        return checked.data
+
+
+def _schema_order(name: str) -> int:
+    """Schema files are ``<batch>_<uuid>``."""
+    return parse_id(name.partition("_")[0]) or 0
+
+
+def _with_prefix(family: ColumnFamily, prefix: int, store: str) -> ColumnFamily:
+    """A session window keeps its keys by prefix; without metadata that shows only in the last key column."""
+    columns = family.key.names
+    if not prefix and store == DEFAULT_STORE and columns[-1:] == (_SESSION_KEY,):
+        prefix = len(columns) - 1
+    if not prefix:
+        return family
+    return ColumnFamily(family.name, family.key, family.value, KeyEncoding("PrefixKeyScan", prefix))
+
+
+def infer_name(stores: tuple[OperatorStore, ...]) -> str:
+    """What an operator without metadata is, by Spark's own name for it."""
+    if any(store.name.startswith(("left-", "right-")) for store in stores):
+        return JOIN
+    family = next((family for store in stores for family in store.families), None)
+    if family is None:
+        return "unknown"
+    keys, values = family.key, family.value
+    if keys.names == ("key",) and keys.fields[0].type == AtomicType("void"):
+        return "globalLimit"
+    if keys.names[-1:] == (_SESSION_KEY,):
+        return "sessionWindowStateStoreSaveExec"
+    known = {"__dummy__": "dedupe", "expiresAtMicros": "dedupeWithinWatermark", "groupState": "applyInPandasWithState"}
+    return next((name for column, name in known.items() if column in values.names), "stateStoreSave")

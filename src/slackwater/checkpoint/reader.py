@@ -1,0 +1,286 @@
+"""The whole reader: one checkpoint in, one report out. Damage is a value, and nothing is ever written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from slackwater.checkpoint.completeness import (
+    gaps_in_state,
+    leftovers,
+    missing_beside_checksums,
+    missing_entries,
+    missing_state,
+)
+from slackwater.checkpoint.integrity import CheckedFile, read_checked
+from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SST_FOLDERS, commit_path, offset_path, store_path
+from slackwater.checkpoint.logs import damage_of, marks_of_inventory
+from slackwater.checkpoint.opened import OpenedCheckpoint
+from slackwater.checkpoint.operators import OperatorReader
+from slackwater.checkpoint.sources import SourceReader
+from slackwater.checkpoint.spark_version import tell_version
+from slackwater.errors import FormatError
+from slackwater.formats.commit_log import parse_commit_entry
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.model.checkpoint import (
+    BatchLine,
+    CheckpointReport,
+    FileTotals,
+    NextBatch,
+    OperatorLine,
+    SourceEnd,
+    StoreLine,
+    VersionRange,
+)
+from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
+from slackwater.model.damage import Damage
+from slackwater.model.marks import Marks
+from slackwater.model.operator import Operator, OperatorStore
+from slackwater.model.read_options import ReadOptions
+
+SMALL = 2000
+"""Up to so many files every check sum is verified and every size is asked for; more would keep an on-call waiting."""
+_NEWEST_OF_MANY = 3
+"""Log entries read of a large checkpoint on a remote store, where each is a request."""
+_READ_AT_ONCE = 16
+
+
+@dataclass(slots=True)
+class CheckpointReader:
+    """Reads one opened checkpoint into a report."""
+
+    opened: OpenedCheckpoint
+    options: ReadOptions = field(default_factory=ReadOptions)
+    damage: list[Damage] = field(default_factory=list)
+    _file_count: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._file_count = sum(len(folder.files) for folder in self.opened.listing.folders.values())
+
+    def read(self) -> CheckpointReport:
+        """The report."""
+        logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
+        self.damage.extend(item for item in logs.damage if item.path == METADATA)
+        offsets = self._offsets()
+        commits = self._commits()
+        newest = offsets.get(logs.planned)
+        marks = marks_of_inventory(logs, inventory)
+        operators = self._operators()
+        sources = SourceReader(self.opened.store, listing, with_files=self.options.source_files)
+        source_lines = sources.sources(newest or next(iter(offsets.values()), None))
+        operator_lines = tuple(self._operator_line(operator, marks) for operator in operators)
+        self.damage.extend(sources.damage)
+        self._complete(marks, commits)
+        return CheckpointReport(
+            location=self.opened.store.location,
+            query_id=logs.query_id,
+            spark_version=tell_version(newest, commits.get(logs.committed), operators, listing, inventory),
+            offsets_version=newest.version if newest else None,
+            commits_version=commits[logs.committed].version if logs.committed in commits else None,
+            marks=marks,
+            next_batch=next_batch(marks, offsets, commits, logs.offset_ids),
+            batches=tuple(self._batch_line(batch, offsets.get(batch), commits.get(batch)) for batch in self._batches()),
+            sources=source_lines,
+            operators=operator_lines,
+            settings=newest.metadata.conf if newest and newest.metadata else {},
+            files=self._totals(),
+            damage=_each_once(self.damage),
+            leftovers=tuple(leftovers(listing, commits)),
+        )
+
+    @property
+    def _is_small(self) -> bool:
+        return self._file_count <= SMALL
+
+    @property
+    def _is_remote(self) -> bool:
+        return self.opened.store.traits.remote
+
+    def _kept(self, ids: tuple[int, ...]) -> list[int]:
+        """The entries to read: all, but of a large remote checkpoint the newest and the one asked for."""
+        if self._is_small or not self._is_remote:
+            return list(ids)
+        asked = {self.options.batch, (self.options.batch or 0) - 1} if self.options.batch is not None else set()
+        return sorted(set(ids[-_NEWEST_OF_MANY:]) | (asked & set(ids)))
+
+    def _batches(self) -> list[int]:
+        return sorted({*self._kept(self.opened.logs.offset_ids), *self._kept(self.opened.logs.commit_ids)})
+
+    def _offsets(self) -> dict[int, OffsetEntry]:
+        entries: dict[int, OffsetEntry] = {}
+        for batch, data in self._read_all(self._kept(self.opened.logs.offset_ids), offset_path):
+            try:
+                entries[batch] = parse_offset_entry(data)
+            except FormatError as error:
+                self.damage.append(damage_of(offset_path(batch), error))
+        return entries
+
+    def _commits(self) -> dict[int, CommitEntry]:
+        entries: dict[int, CommitEntry] = {}
+        for batch, data in self._read_all(self._kept(self.opened.logs.commit_ids), commit_path):
+            try:
+                entries[batch] = parse_commit_entry(data)
+            except FormatError as error:
+                self.damage.append(damage_of(commit_path(batch), error))
+        return entries
+
+    def _read_all(self, batches: list[int], path_of: Callable[[int], str]) -> list[tuple[int, bytes]]:
+        """The files of these batches; at once where each is a request."""
+        paths = [path_of(batch) for batch in batches]
+        read = self._read_at_once(paths) if self._is_remote else [self._read(path) for path in paths]
+        return [(batch, checked.data) for batch, checked in zip(batches, read, strict=True) if checked is not None]
+
+    def _read_at_once(self, paths: list[str]) -> list[CheckedFile | None]:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - light start: brings logging
+
+        with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+            return list(pool.map(self._read, paths))
+
+    def _read(self, path: str) -> CheckedFile | None:
+        try:
+            checked = read_checked(self.opened.store, self.opened.listing, path, thorough=False)
+        except OSError as error:
+            self.damage.append(damage_of(path, error))
+            return None
+        self.damage.extend(checked.damage)
+        return checked
+
+    def _operators(self) -> tuple[Operator, ...]:
+        reader = OperatorReader(self.opened.store, self.opened.listing, self.opened.inventory)
+        operators = reader.operators(self.options.batch)
+        self.damage.extend(reader.damage)
+        return operators
+
+    def _operator_line(self, operator: Operator, marks: Marks) -> OperatorLine:
+        stores = tuple(self._store_line(operator, store, marks) for store in operator.stores)
+        return OperatorLine(
+            operator.id, operator.name, operator.inferred, operator.partitions, stores, operator.properties
+        )
+
+    def _store_line(self, operator: Operator, store: OperatorStore, marks: Marks) -> StoreLine:
+        partitions = self.opened.inventory.stores.get(operator.id, {})
+        held = [stores[store.name] for stores in partitions.values() if store.name in stores]
+        common = frozenset.intersection(*{versions.loadable for versions in held}) if held else frozenset()
+        return StoreLine(
+            store.name,
+            next((versions.provider for versions in held if versions.provider), None),
+            version_range(common),
+            rows=self._count_rows(operator, store, marks),
+            bytes=self._store_bytes(operator.id, store.name, partitions),
+            families=tuple(family.name for family in store.families) if store.with_families else (),
+        )
+
+    def _count_rows(self, operator: Operator, store: OperatorStore, marks: Marks) -> int | None:
+        batch = marks.committed if self.options.batch is None else self.options.batch
+        if not self.options.state or batch < 0:
+            return None
+        from slackwater.checkpoint.state_reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
+
+        reader = StateReader(self.opened.batch_state(batch))
+        rows = reader.count(operator, store)
+        self.damage.extend(reader.damage)
+        return rows
+
+    def _store_bytes(self, operator: int, store: str, partitions: Iterable[int]) -> int | None:
+        if not self._is_small and not self._is_remote:
+            return None
+        paths = [store_path(operator, partition, store) for partition in partitions]
+        folders = [*paths, *(f"{path}/{name}" for path in paths for name in SST_FOLDERS)]
+        return self._bytes_of(folders)
+
+    def _totals(self) -> FileTotals:
+        return FileTotals(self._file_count, self._bytes_of(self.opened.listing.folders))
+
+    def _bytes_of(self, paths: Iterable[str]) -> int | None:
+        """Bytes in these folders; ``None`` where that would cost a ``stat`` for each of very many files."""
+        total = 0
+        for path in paths:
+            folder = self.opened.listing.folder(path)
+            if folder.sizes is not None:
+                total += sum(folder.sizes)
+            elif folder.files and not self._is_small:
+                return None
+            else:
+                total += sum(self._size(f"{path}/{name}" if path else name) for name in folder.files)
+        return total
+
+    def _size(self, path: str) -> int:
+        try:
+            return self.opened.store.size(path)
+        except OSError:
+            # Gone since it was listed; whoever reads it says so.
+            return 0
+
+    def _complete(self, marks: Marks, commits: dict[int, CommitEntry]) -> None:
+        logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
+        self.damage.extend(missing_entries(logs))
+        self.damage.extend(missing_beside_checksums(listing))
+        self.damage.extend(missing_state(logs, marks, inventory, commits.get(marks.committed)))
+        self.damage.extend(gaps_in_state(inventory))
+        if self._is_small and not self._is_remote:
+            self._verify_rest()
+
+    def _verify_rest(self) -> None:
+        """Check sums of what was not read yet, on a local disk: cheap, and needing only the standard library."""
+        for folder in self.opened.listing.folders.values():
+            if folder.path not in {OFFSETS, COMMITS}:
+                for name in folder.files:
+                    if not name.startswith("."):
+                        self._read(f"{folder.path}/{name}" if folder.path else name)
+
+    def _batch_line(self, batch: int, offset: OffsetEntry | None, commit: CommitEntry | None) -> BatchLine:
+        logs = self.opened.logs
+        return BatchLine(
+            batch,
+            planned=batch in logs.offset_ids,
+            committed=batch in logs.commit_ids,
+            timestamp_ms=offset.metadata.batch_timestamp_ms if offset and offset.metadata else None,
+            watermark_ms=offset.watermark_ms if offset else None,
+            next_watermark_ms=commit.next_batch_watermark_ms if commit else None,
+            sources=_ends(offset) if offset else (),
+        )
+
+
+def _ends(entry: OffsetEntry) -> tuple[SourceEnd, ...]:
+    return tuple(
+        SourceEnd(offset.source, int(offset.source) if offset.source.isdigit() else None, offset.text)
+        for offset in entry.offsets
+    )
+
+
+def version_range(versions: frozenset[int]) -> VersionRange:
+    """First, last and what lies between without being there."""
+    if not versions:
+        return VersionRange(None, None)
+    first, last = min(versions), max(versions)
+    return VersionRange(first, last, tuple(number for number in range(first, last) if number not in versions))
+
+
+def next_batch(
+    marks: Marks, offsets: dict[int, OffsetEntry], commits: dict[int, CommitEntry], ids: tuple[int, ...]
+) -> NextBatch | None:
+    """What Spark does next (``MicroBatchExecution.populateStartOffsets``); ``None`` where it cannot be told.
+
+    The start of a batch is the end of the entry before it, which with asynchronous progress is not the id before it.
+    """
+    if marks.planned < 0:
+        return NextBatch(0, "replan", (), None, 0)
+    newest = offsets.get(marks.planned)
+    if newest is None:
+        return None
+    if marks.committed == marks.planned:
+        commit = commits.get(marks.committed)
+        watermark = max(newest.watermark_ms, commit.next_batch_watermark_ms if commit else 0)
+        return NextBatch(marks.planned + 1, "replan", _ends(newest), None, watermark)
+    before = offsets.get(ids[-2]) if len(ids) > 1 else None
+    return NextBatch(marks.planned, "rerun", _ends(before) if before else (), _ends(newest), newest.watermark_ms)
+
+
+def _each_once(damage: list[Damage]) -> tuple[Damage, ...]:
+    """One entry for a path and kind: several readers may meet the same file."""
+    return tuple({(item.path, item.kind): item for item in reversed(damage)}.values())[::-1]
+
+
+def read_checkpoint(opened: OpenedCheckpoint, options: ReadOptions | None = None) -> CheckpointReport:
+    """The report of a checkpoint that was listed."""
+    return CheckpointReader(opened, options or ReadOptions()).read()

@@ -1,0 +1,96 @@
+"""Whether a location is a checkpoint, and what it looks like instead."""
+
+from __future__ import annotations
+
+from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SINK_METADATA, SOURCES, STATE
+from slackwater.errors import NotFound
+from slackwater.formats.compactible import parse_entry_name
+from slackwater.storage.protocols import Entry, ReadStore
+
+_OWN_DIRECTORIES = frozenset({OFFSETS, COMMITS, SOURCES, STATE})
+_SHOWN = 5
+_CHILDREN_LOOKED_AT = 50
+
+
+def require_checkpoint(store: ReadStore) -> None:
+    """Raise ``NotFound`` (``not-a-checkpoint``), saying what is there instead, unless this is a checkpoint."""
+    entries = store.list()
+    if is_checkpoint(entries):
+        return
+    found, hint = describe(store, entries)
+    raise NotFound(
+        "not-a-checkpoint",
+        "This is not a checkpoint",
+        where=store.location,
+        expected="a directory with offsets, commits and metadata",
+        found=found,
+        hint=hint,
+    )
+
+
+def is_checkpoint(entries: tuple[Entry, ...]) -> bool:
+    """Whether a directory with these entries is the root of a checkpoint, be it a damaged one."""
+    directories = {entry.name for entry in entries if entry.is_dir}
+    files = {entry.name for entry in entries if not entry.is_dir}
+    if {OFFSETS, COMMITS} & directories:
+        return True
+    return METADATA in files and (bool(_OWN_DIRECTORIES & directories) or len(entries) <= 2)  # noqa: PLR2004
+
+
+def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
+    """What a location that is no checkpoint looks like, and the hint that goes with it."""
+    names = {entry.name for entry in entries}
+    if not entries:
+        return _describe_nothing(store)
+    if SINK_METADATA in names:
+        newest = _newest_sink_batch(store)
+        return f"an output directory of the file sink{newest}", "inspect the checkpoint of the query that writes it"
+    if "_delta_log" in names:
+        return "a Delta table", "inspect the checkpoint of the query that writes or reads it"
+    if METADATA in {entry.name for entry in entries if entry.is_dir} and _holds_iceberg(store):
+        return "an Iceberg table", "inspect the checkpoint of the query that writes or reads it"
+    inside = _inside_of_checkpoint(store, names)
+    if inside:
+        return inside, f"slackwater inspect {store.location.rstrip('/').rpartition('/')[0]}"
+    children = _checkpoints_below(store, entries)
+    if children:
+        shown = ", ".join(children[:_SHOWN]) + (" ..." if len(children) > _SHOWN else "")
+        return f"a parent of checkpoints: {shown}", f"slackwater inspect {store.location.rstrip('/')}/{children[0]}"
+    return f"a directory of {len(entries)} other entries", "give the checkpointLocation of a streaming query"
+
+
+def _describe_nothing(store: ReadStore) -> tuple[str, str]:
+    hint = "give the checkpointLocation of a streaming query"
+    local = store.local_path("")
+    if local is not None and store.exists(""):
+        return ("a file", hint) if _is_file(store) else ("an empty folder", hint)
+    return ("nothing", hint) if local is not None else ("nothing, or an empty folder", hint)
+
+
+def _is_file(store: ReadStore) -> bool:
+    try:
+        store.read("")
+    except OSError:
+        return False
+    return True
+
+
+def _newest_sink_batch(store: ReadStore) -> str:
+    parsed = [parse_entry_name(entry.name) for entry in store.list(SINK_METADATA)]
+    batches = [entry[0] for entry in parsed if entry]
+    return f" (newest batch {max(batches)})" if batches else ""
+
+
+def _holds_iceberg(store: ReadStore) -> bool:
+    return any(entry.name.endswith(".metadata.json") for entry in store.list(METADATA))
+
+
+def _inside_of_checkpoint(store: ReadStore, names: set[str]) -> str | None:
+    last = store.location.rstrip("/").rpartition("/")[2]
+    numbered = any(name.isdigit() or parse_entry_name(name) for name in names)
+    return f"the directory {last} inside a checkpoint" if last in _OWN_DIRECTORIES and numbered else None
+
+
+def _checkpoints_below(store: ReadStore, entries: tuple[Entry, ...]) -> list[str]:
+    directories = sorted(entry.name for entry in entries if entry.is_dir)[:_CHILDREN_LOOKED_AT]
+    return [name for name in directories if is_checkpoint(store.list(name))]

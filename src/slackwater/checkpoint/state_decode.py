@@ -1,0 +1,152 @@
+"""Loaded pairs to Arrow columns ``key`` and ``value``, one family of a store at a time.
+
+What cannot be decoded stays bytes, with the reason beside it; the rest is still decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from slackwater.errors import FormatError
+from slackwater.formats.avro_state import AvroRows
+from slackwater.formats.byte_view import ByteView, Positions
+from slackwater.formats.row_checksums import CHECKSUM_BYTES, require_row_checksums
+from slackwater.formats.state_records import Records
+from slackwater.formats.state_rows import BareRows, RowFormat, Spans, VersionedRows, read_keys, split_values
+from slackwater.formats.unsafe_row import read_bytes, whole_rows
+from slackwater.model.operator import OperatorStore
+from slackwater.model.schema import ColumnFamily, StructType
+
+_FAMILY_BYTES = 2
+_ROW_ALIGNMENT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a batch's state is written, from its pinned settings and the files themselves."""
+
+    rocksdb: bool
+    avro: bool = False
+    row_checksums: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRows:
+    """Rows of one column family. ``undecoded`` is bytes where ``reason`` says why."""
+
+    key: pa.Array
+    value: pa.Array
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDecoder:
+    """Decodes pairs of one store. ``multi_valued`` names the families that keep several values under a key."""
+
+    store: OperatorStore
+    encoding: Encoding
+    multi_valued: frozenset[str] = field(default_factory=frozenset)
+
+    def split_families(self, records: Records, numbers: Mapping[str, int]) -> dict[str, Records]:
+        """The pairs of each family by name; those of an unknown number under ``"#<number>"``."""
+        if not self.store.with_families:
+            return {(self.store.families[0].name if self.store.families else "default"): records}
+        view = ByteView(records.data)
+        if len(records) and (records.key_lengths < _FAMILY_BYTES).any():
+            raise FormatError("torn", "a key without a family", expected="2 bytes", found="fewer")
+        found = view.integers(records.key_starts, "<i2")
+        names = {number: name for name, number in numbers.items()}
+        families = {family.name: records.take(np.empty(0, np.int64)) for family in self.store.families}
+        for number in np.unique(found).tolist():
+            families[names.get(number, f"#{number}")] = records.take(found == number)
+        return families
+
+    def decode(self, family: ColumnFamily | None, records: Records) -> FamilyRows:
+        """The rows of one family; bytes where it has no schema or contradicts it. Check sums that fail still raise."""
+        view = ByteView(records.data)
+        keys = Spans(view, records.key_starts, records.key_lengths)
+        values = Spans(view, records.value_starts, records.value_lengths)
+        if family is None:
+            return _as_bytes(keys, values, "there is no schema for these rows")
+        try:
+            keys, values = self._elements(family, keys, values)
+            return FamilyRows(self._keys(family, self._without_family(keys)), self._values(family, values))
+        except FormatError as error:
+            if error.code == "checksum":
+                raise
+            return _as_bytes(keys, values, str(error))
+
+    def _without_family(self, keys: Spans) -> Spans:
+        return keys.cut(_FAMILY_BYTES) if self.store.with_families else keys
+
+    def _elements(self, family: ColumnFamily, keys: Spans, values: Spans) -> tuple[Spans, Spans]:
+        """Keys and values as they belong together: one row for each element, check sums verified and cut off."""
+        checked = self.encoding.row_checksums
+        if self.encoding.rocksdb:
+            if family.name not in self.multi_valued and not checked:
+                return keys, values
+            elements, rows, expected = split_values(values, checked=checked)
+            keys = Spans(keys.view, keys.starts[rows], keys.lengths[rows])
+            if checked:
+                _require(keys, elements, expected)
+            return keys, elements
+        if not checked:
+            # Spark before 2.3 wrote lengths that were too large by up to 7 bytes.
+            return keys, Spans(values.view, values.starts, values.lengths // _ROW_ALIGNMENT * _ROW_ALIGNMENT)
+        plain = values.cut(CHECKSUM_BYTES)
+        _require(keys, plain, values.view.integers(values.starts, "<u4"))
+        return keys, plain
+
+    def _keys(self, family: ColumnFamily, keys: Spans) -> pa.StructArray:
+        if not self.encoding.rocksdb:
+            return BareRows().read(keys, family.key)
+        if self.encoding.avro:
+            return _read_avro_keys(keys, family)
+        return read_keys(keys, family.key, family.encoding, VersionedRows())
+
+    def _values(self, family: ColumnFamily, values: Spans) -> pa.StructArray:
+        rows: RowFormat = BareRows()
+        if self.encoding.rocksdb and self.encoding.avro:
+            older = self.store.value_schemas.get(family.name, {})
+            rows = AvroRows({number: schema.value for number, schema in older.items()})
+        elif self.encoding.rocksdb:
+            rows = VersionedRows()
+        return rows.read(values, family.value)
+
+
+def _read_avro_keys(keys: Spans, family: ColumnFamily) -> pa.StructArray:
+    """Keys in Avro. The prefix of a key has no schema id; how 4.x lays out sorted keys in Avro is not known here."""
+    match family.encoding.kind:
+        case "NoPrefix":
+            return AvroRows().read(keys, family.key)
+        case "PrefixKeyScan":
+            return read_keys(keys, family.key, family.encoding, _AvroKeyParts())
+        case kind:
+            raise FormatError("too-new", "keys of this kind in Avro", expected="NoPrefix, PrefixKeyScan", found=kind)
+
+
+class _AvroKeyParts:
+    """The two parts of a prefix key: first without, then with a schema id."""
+
+    def __init__(self) -> None:
+        self._parts_read = 0
+
+    def read(self, spans: Spans, schema: StructType) -> pa.StructArray:
+        self._parts_read += 1
+        return AvroRows(has_id=self._parts_read > 1).read(spans, schema)
+
+
+def _require(keys: Spans, values: Spans, expected: Positions) -> None:
+    require_row_checksums(keys.view, (keys.starts, keys.lengths), (values.starts, values.lengths), expected)
+
+
+def _as_bytes(keys: Spans, values: Spans, reason: str) -> FamilyRows:
+    return FamilyRows(_raw(keys), _raw(values), reason)
+
+
+def _raw(spans: Spans) -> pa.Array:
+    return read_bytes(whole_rows(spans.view, spans.starts, spans.lengths))

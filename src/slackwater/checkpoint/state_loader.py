@@ -1,0 +1,146 @@
+"""The key-value pairs of one store in one partition at one version, from whichever files hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slackwater.checkpoint.integrity import CheckedFile, read_checked
+from slackwater.checkpoint.layout import store_path
+from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.rocksdb_tables import read_tables
+from slackwater.checkpoint.state_files import Lineage, VersionFiles, files_of_attempt, files_of_version, state_file
+from slackwater.errors import FormatError
+from slackwater.formats.changelog import parse_changelog, parse_changelog_header
+from slackwater.formats.codecs import decompress
+from slackwater.formats.rocksdb_zip import TableFile, parse_rocksdb_zip
+from slackwater.formats.row_checksums import without_delete_checksums
+from slackwater.formats.state_records import Records, join_records, last_writes, records_of_pairs, walk_records
+from slackwater.model.damage import Damage
+from slackwater.model.state import StateFileKind
+from slackwater.storage.protocols import ReadStore
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One store of one partition at one version; ``unique_id`` with checkpoint format 2."""
+
+    operator: int
+    partition: int
+    store: str
+    version: int
+    unique_id: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where its files lie."""
+        return store_path(self.operator, self.partition, self.store)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStore:
+    """Live pairs, how many there are of each family where Spark wrote that down, and the numbers of the families."""
+
+    records: Records
+    families: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class StateLoader:
+    """Loads versions through one listing; what the check sums say against a file is collected in ``damage``."""
+
+    store: ReadStore
+    listing: Listing
+    damage: list[Damage] = field(default_factory=list)
+
+    def load(self, place: Place, *, row_checksums: bool = False) -> LoadedStore:
+        """The pairs at ``place``. Raises ``FormatError`` with the file in ``where``."""
+        if place.version == 0:
+            return LoadedStore(records_of_pairs([], []))
+        files = self.files(place)
+        parts: list[Records] = []
+        families: dict[str, int] = {}
+        if files.base is not None:
+            with located(f"{place.folder}/{files.base}"):
+                base, families = self._whole(place.folder, files.base)
+            parts.append(base)
+        for name in files.steps:
+            with located(f"{place.folder}/{name}"):
+                changes = self._changes(place.folder, name)
+                parts.append(without_delete_checksums(changes) if row_checksums else changes)
+        records = parts[0] if len(parts) == 1 and files.base_is_sorted else last_writes(join_records(parts))
+        return LoadedStore(records, families)
+
+    def files(self, place: Place) -> VersionFiles:
+        """The files that make up the version. Raises ``FormatError``."""
+        names = self.listing.folder(place.folder).files
+        with located(place.folder):
+            if place.unique_id is None:
+                return files_of_version(names, place.version)
+            return files_of_attempt(
+                names, place.version, place.unique_id, lambda name: self._lineage(place.folder, name)
+            )
+
+    def _lineage(self, folder: str, name: str) -> Lineage:
+        with located(f"{folder}/{name}"):
+            return parse_changelog_header(self._stream(f"{folder}/{name}"))[1]
+
+    def _stream(self, path: str) -> bytes:
+        checked = self._read(path)
+        return decompress(checked.data, check=not checked.verified)
+
+    def _read(self, path: str) -> CheckedFile:
+        checked = read_checked(self.store, self.listing, path)
+        if not checked.is_sound:
+            raise _unsound(checked.damage)
+        self.damage.extend(checked.damage)
+        return checked
+
+    def _changes(self, folder: str, name: str) -> Records:
+        data = self._stream(f"{folder}/{name}")
+        if state_file(name).kind is StateFileKind.CHANGELOG:
+            return parse_changelog(data).records
+        return walk_records(data)
+
+    def _whole(self, folder: str, name: str) -> tuple[Records, dict[str, int]]:
+        path = f"{folder}/{name}"
+        if state_file(name).kind is StateFileKind.SNAPSHOT:
+            return walk_records(self._stream(path)), {}
+        version = parse_rocksdb_zip(self._read(path).data)
+        return read_tables(version, lambda table: self._table(folder, table)), dict(version.column_families)
+
+    def _table(self, folder: str, table: TableFile) -> Path | bytes:
+        path = f"{folder}/SSTs/{table.stored_name}"
+        with located(path):
+            local = self.store.local_path(path)
+            size = self.store.size(path)
+            if size != table.size:
+                raise FormatError("torn", "the table was cut", expected=f"{table.size} bytes", found=f"{size} bytes")
+            # RocksDB verifies a sum over each block that it reads.
+            return self.store.read(path) if local is None else Path(local)
+
+
+@contextmanager
+def located(path: str) -> Iterator[None]:
+    """Put the file into the errors of what is done with it; the innermost file stays. ``OSError`` is translated."""
+    try:
+        yield
+    except FormatError as error:
+        if error.where is None:
+            error.where = path
+        raise
+    except FileNotFoundError as error:
+        raise FormatError("missing", "a file is not there", where=path, expected="a file", found="nothing") from error
+    except OSError as error:
+        raise FormatError(
+            "unreadable", "a file cannot be read", where=path, expected="a readable file", found=str(error)
+        ) from error
+
+
+def _unsound(damage: tuple[Damage, ...]) -> FormatError:
+    first = next(item for item in damage if item.kind == "checksum")
+    return FormatError(
+        "checksum", f"{first.path} differs from its check sum", expected=first.expected, found=first.found
+    )

@@ -1,0 +1,300 @@
+"""State rows of any operator, store, partition and kept batch, as one Arrow table.
+
+Columns: ``partition_id``, then what the store holds. Stores of Spark's own operators give ``key`` and ``value``; state
+variables of transformWithState give ``key`` and ``value``, ``list_element`` or ``user_map_key``/``user_map_value``;
+timers ``key`` and ``expiration_timestamp_ms``; a side of a join ``key``, ``value`` and ``matched``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.state_decode import Encoding, FamilyRows, StoreDecoder
+from slackwater.checkpoint.state_loader import LoadedStore, Place, StateLoader
+from slackwater.errors import FormatError
+from slackwater.formats.state_records import Records
+from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
+from slackwater.model.damage import Damage
+from slackwater.model.operator import JOIN, Operator, OperatorStore
+from slackwater.model.schema import ColumnFamily
+from slackwater.model.state import StateInventory
+from slackwater.storage.protocols import ReadStore
+
+_Read = TypeVar("_Read")
+_PARTITIONS_AT_ONCE = 2
+"""Each holds all bytes of its partition, decompressed; more at once gain little, as walks hold Python's lock."""
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+_ROW_CHECKSUMS = "spark.sql.streaming.stateStore.rowChecksum.enabled"
+_MULTI_VALUED_JOIN = frozenset({
+    "left-keyWithTsToValues", "right-keyWithTsToValues", "left-tsWithKey", "right-tsWithKey",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StateChoice:
+    """Which rows: a family of a store, in all partitions or one. ``side`` shapes the rows as those of a join."""
+
+    operator: Operator
+    store: OperatorStore
+    family: str
+    side: bool = False
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateRows:
+    """What was read. ``undecoded`` has ``partition_id``, ``key``, ``value`` as bytes and the ``reason`` of each row."""
+
+    table: pa.Table
+    undecoded: pa.Table | None = None
+    damage: tuple[Damage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """Everything needed to read the state that batch N made: its plan, its commit and one listing."""
+
+    store: ReadStore
+    listing: Listing
+    inventory: StateInventory
+    batch: int
+    offset: OffsetEntry | None
+    commit: CommitEntry | None
+
+    @property
+    def encoding_settings(self) -> Mapping[str, str]:
+        """The settings pinned for this batch."""
+        return self.offset.metadata.conf if self.offset and self.offset.metadata else {}
+
+    def encoding(self, operator: int) -> Encoding:
+        """How the stores of an operator are written."""
+        conf = self.encoding_settings
+        provider = next(
+            (held.provider for op, _, _, held in self.inventory.each() if op == operator and held.provider), ""
+        )
+        return Encoding(
+            rocksdb=provider == "rocksdb" or (not provider and "RocksDB" in conf.get(_PROVIDER, "")),
+            avro=conf.get(_ENCODING, "") == "avro",
+            row_checksums=conf.get(_ROW_CHECKSUMS, "") == "true",
+        )
+
+    def place(self, operator: Operator, store: str, partition: int) -> Place:
+        """Where a store lies. Raises ``FormatError`` where the commit should name its files and does not."""
+        held = self.inventory.stores.get(operator.id, {}).get(partition, {}).get(store)
+        if held is None or not held.ids:
+            return Place(operator.id, partition, store, self.batch + 1)
+        return Place(operator.id, partition, store, self.batch + 1, self._unique_id(operator, store, partition))
+
+    def _unique_id(self, operator: Operator, store: str, partition: int) -> str:
+        table = (self.commit.state_unique_ids or {}).get(str(operator.id), []) if self.commit else []
+        # The ids of a partition stand in the order of the store names.
+        index = sorted(item.name for item in operator.stores).index(store)
+        try:
+            return table[partition][index]
+        except IndexError as error:
+            raise FormatError(
+                "missing",
+                "the commit does not name the state files of this batch",
+                where=f"commits/{self.batch}",
+                expected=f"an id for operator {operator.id}, partition {partition}",
+                found="none",
+            ) from error
+
+
+@dataclass(slots=True)
+class StateReader:
+    """Reads stores of one batch."""
+
+    state: BatchState
+    damage: list[Damage] = field(default_factory=list)
+
+    def rows(self, choice: StateChoice) -> StateRows:
+        """The rows chosen. Damage is a value: a partition that cannot be loaded is left out and told."""
+        decoder = self.decoder(choice.operator, choice.store)
+        family = next((item for item in choice.store.families if item.name == choice.family), None)
+        decoded: list[pa.Table] = []
+        raw: list[pa.Table] = []
+        partitions = self.partitions(choice)
+        # A scan of RocksDB holds Python's lock throughout, so that a second one only gets in its way.
+        threads = 1 if decoder.encoding.rocksdb else _PARTITIONS_AT_ONCE
+        for partition, (rows, damage) in zip(
+            partitions,
+            _side_by_side(lambda number: self._read_partition(choice, family, decoder, number), partitions, threads),
+            strict=True,
+        ):
+            self.damage.extend(damage)
+            if rows is not None:
+                (raw if rows.reason else decoded).append(_table(rows, partition, choice))
+        table = pa.concat_tables(decoded, promote_options="permissive") if decoded else _empty_table()
+        undecoded = pa.concat_tables(raw) if raw else None
+        return StateRows(table, undecoded, tuple(self.damage))
+
+    def partitions(self, choice: StateChoice) -> tuple[int, ...]:
+        """The partitions to read."""
+        if choice.partition is not None:
+            return (choice.partition,)
+        return tuple(sorted(self.state.inventory.stores.get(choice.operator.id, {})))
+
+    def count(self, operator: Operator, store: OperatorStore) -> int | None:
+        """How many rows a store has in all partitions, less Spark's own bookkeeping; ``None`` where unreadable."""
+        decoder = self.decoder(operator, store)
+        total = 0
+        for partition in sorted(self.state.inventory.stores.get(operator.id, {})):
+            loaded = self.load(operator, store, partition)
+            if loaded is None:
+                return None
+            total += self._count_loaded(operator, store, decoder, loaded)
+        return total
+
+    def _count_loaded(
+        self, operator: Operator, store: OperatorStore, decoder: StoreDecoder, loaded: LoadedStore
+    ) -> int:
+        if not store.with_families:
+            return len(loaded.records)
+        numbers = self.families(operator, store, loaded)
+        families = decoder.split_families(loaded.records, numbers)
+        return sum(len(records) for name, records in families.items() if not name.startswith("$"))
+
+    def decoder(self, operator: Operator, store: OperatorStore) -> StoreDecoder:
+        """The decoder of a store."""
+        multi_valued = operator.list_variables | (_MULTI_VALUED_JOIN if operator.name == JOIN else frozenset())
+        return StoreDecoder(store, self.state.encoding(operator.id), multi_valued)
+
+    def load(self, operator: Operator, store: OperatorStore, partition: int) -> LoadedStore | None:
+        """The pairs of a store in one partition, or ``None`` with the reason among the damage."""
+        loader = StateLoader(self.state.store, self.state.listing, self.damage)
+        try:
+            place = self.state.place(operator, store.name, partition)
+            return loader.load(place, row_checksums=self.state.encoding(operator.id).row_checksums)
+        except FormatError as error:
+            self.tell(error, f"state/{operator.id}/{partition}")
+            return None
+
+    def tell(self, error: FormatError, where: str) -> None:
+        """Turn an error into damage."""
+        self.damage.append(Damage(error.where or where, error.code, error.expected or "", error.found or error.message))
+
+    def families(self, operator: Operator, store: OperatorStore, loaded: LoadedStore) -> Mapping[str, int]:
+        """Numbers of the families: from the zip that was loaded, else from any zip of the store (all number alike)."""
+        if not store.with_families or all(family.name in loaded.families for family in store.families):
+            return loaded.families
+        return FamilyNumbers(self.state, operator, store).numbers() | loaded.families
+
+    def _read_partition(
+        self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
+    ) -> tuple[FamilyRows | None, list[Damage]]:
+        """The rows of a partition and its damage by itself: others are read meanwhile, and the order is theirs."""
+        apart = StateReader(self.state)
+        return apart._partition_rows(choice, family, decoder, partition), apart.damage
+
+    def _partition_rows(
+        self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
+    ) -> FamilyRows | None:
+        loaded = self.load(choice.operator, choice.store, partition)
+        if loaded is None:
+            return None
+        try:
+            families = decoder.split_families(loaded.records, self.families(choice.operator, choice.store, loaded))
+            chosen = families.get(choice.family, loaded.records.take(np.empty(0, np.int64)))
+            unknown = [records for name, records in families.items() if name.startswith("#")]
+            if unknown and not len(chosen):
+                return _identify(decoder, family, unknown)
+            return decoder.decode(family, chosen)
+        except FormatError as error:
+            self.tell(error, f"state/{choice.operator.id}/{partition}")
+            return None
+
+
+def _side_by_side(read: Callable[[int], _Read], partitions: Sequence[int], threads: int) -> Iterator[_Read]:
+    """What ``read`` gives for each partition, in order. numpy, pyarrow and files let another thread run meanwhile."""
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(read, partitions)
+
+
+def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[Records]) -> FamilyRows:
+    """A family whose number is written nowhere yet: the only numbered group that fits its schema, if just one does."""
+    fitting = [rows for records in unknown if not (rows := decoder.decode(family, records)).reason]
+    if len(fitting) == 1:
+        return fitting[0]
+    raw = [decoder.decode(None, records) for records in unknown]
+    reason = "no zip says yet which rows belong to which state variable"
+    return FamilyRows(
+        pa.concat_arrays([rows.key for rows in raw]), pa.concat_arrays([rows.value for rows in raw]), reason
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyNumbers:
+    """Looks for the numbers of column families in any zip of a store."""
+
+    state: BatchState
+    operator: Operator
+    store: OperatorStore
+
+    def numbers(self) -> dict[str, int]:
+        """Name to number, from the newest readable zip of any partition; empty where there is none."""
+        from slackwater.checkpoint.layout import parse_state_file, store_path  # noqa: PLC0415
+        from slackwater.formats.rocksdb_zip import parse_rocksdb_zip  # noqa: PLC0415
+
+        for partition in sorted(self.state.inventory.stores.get(self.operator.id, {})):
+            folder = store_path(self.operator.id, partition, self.store.name)
+            zips = [name for name in self.state.listing.folder(folder).files if name.endswith(".zip")]
+            for name in sorted(zips, key=lambda item: -(parsed.version if (parsed := parse_state_file(item)) else 0)):
+                try:
+                    version = parse_rocksdb_zip(self.state.store.read(f"{folder}/{name}"), with_files=False)
+                except (FormatError, OSError):
+                    continue
+                return dict(version.column_families)
+        return {}
+
+
+def _table(rows: FamilyRows, partition: int, choice: StateChoice) -> pa.Table:
+    columns = {"key": rows.key, "value": rows.value}
+    if rows.reason is None:
+        columns = shape(rows, choice)
+    numbers = pa.array(np.full(len(rows.key), partition, np.int32))
+    table = pa.table({"partition_id": numbers, **columns})
+    return table.append_column("reason", pa.array([rows.reason] * len(rows.key), pa.string())) if rows.reason else table
+
+
+def _empty_table() -> pa.Table:
+    return pa.table({"partition_id": pa.array([], pa.int32())})
+
+
+def shape(rows: FamilyRows, choice: StateChoice) -> dict[str, pa.Array]:
+    """The columns under which rows of this kind are shown."""
+    key, value = rows.key, rows.value
+    if choice.family.endswith("_keyToTimestamp"):
+        return {"key": key.field("key"), "expiration_timestamp_ms": key.field("expiryTimestampMs")}
+    if choice.family in choice.operator.list_variables:
+        return {"key": key, "list_element": value}
+    family = next((item for item in choice.store.families if item.name == choice.family), None)
+    if family is not None and family.user_key is not None:
+        return {"key": key.field("key"), "user_map_key": key.field("userKey"), "user_map_value": value}
+    if choice.side:
+        matched = value.field("matched") if _has(value, "matched") else pa.nulls(len(value), pa.bool_())
+        return {"key": without(key, "index"), "value": without(value, "matched"), "matched": matched}
+    return {"key": key, "value": value}
+
+
+def _has(column: pa.StructArray, name: str) -> bool:
+    return bool(column.type.get_field_index(name) >= 0)
+
+
+def without(column: pa.StructArray, name: str) -> pa.StructArray:
+    """A struct column less the field of this name."""
+    names = [column.type.field(index).name for index in range(column.type.num_fields)]
+    kept = [index for index, held in enumerate(names) if held != name]
+    if len(kept) == len(names) or not kept:
+        return column
+    return pa.StructArray.from_arrays(
+        [column.field(index) for index in kept], fields=[column.type.field(index) for index in kept]
+    )

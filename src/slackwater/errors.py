@@ -1,0 +1,131 @@
+"""The one tree of errors; every error a user can meet is a leaf of it.
+
+    SlackwaterError                exit 1   a defect in Slackwater, never raised by itself
+    |-- UsageError                 exit 2   a flag, file, setting or name that cannot be used as given
+    |   |-- PipelineError                   the pipeline file, or a stream in it, is not usable
+    |   `-- SettingsError                   slackwater.toml or SLACKWATER_* is not usable
+    |-- NotFound                   exit 4   no such stream, checkpoint, plan or output
+    |-- Refused                    exit 5   nothing was changed, because it would not be safe
+    |   |-- LeaseHeld                       somebody else may be writing to the stream
+    |   `-- Moved                           a precondition of a plan no longer holds
+    |-- OutcomeUnknown             exit 6   something may have been changed; nothing more is touched
+    |-- StreamFailed               exit 7   a streaming query ended with an error
+    |-- EnvironmentMissing         exit 9   Java, an extra, a connector jar or a server is missing
+    `-- DataError                  exit 3   bytes on a store are not what their format says
+        |-- FormatError                     a file does not decode (readers turn it into damage)
+        `-- SinkUnreadable                  a sink cannot say what was last written
+
+Each carries a stable ``code``, one complete sentence, the place, what was expected and found, and a hint: the next
+command to type. Foreign exceptions are translated once, where they are met, with ``from``.
+"""
+
+from __future__ import annotations
+
+
+class SlackwaterError(Exception):
+    """A problem with a stable code, told in one sentence, with the place, expected/found and a hint."""
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        where: str | None = None,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.where = where
+        self.expected = expected
+        self.found = found
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = f" at {self.where}" if self.where else ""
+        comparison = "".join(
+            f"; {word} {value}" for word, value in (("expected", self.expected), ("found", self.found)) if value
+        )
+        return f"{self.message}{place}{comparison}"
+
+    def as_dict(self) -> dict[str, str]:
+        """The error as the JSON renderers show it: only the fields that say something."""
+        fields = {
+            "code": self.code,
+            "message": self.message,
+            "where": self.where,
+            "expected": self.expected,
+            "found": self.found,
+            "hint": self.hint,
+        }
+        return {name: value for name, value in fields.items() if value}
+
+
+class UsageError(SlackwaterError):
+    """A flag, file, setting or name cannot be used as given."""
+
+    exit_code = 2
+
+
+class PipelineError(UsageError):
+    """The pipeline file, or a stream in it, cannot be used."""
+
+
+class SettingsError(UsageError):
+    """``slackwater.toml`` or a ``SLACKWATER_*`` variable cannot be used."""
+
+
+class NotFound(SlackwaterError):
+    """There is no such stream, checkpoint, plan or output."""
+
+    exit_code = 4
+
+
+class Refused(SlackwaterError):
+    """Nothing was changed, because it would not be safe."""
+
+    exit_code = 5
+
+
+class LeaseHeld(Refused):
+    """Somebody else may be writing to the stream."""
+
+
+class Moved(Refused):
+    """A precondition of a plan no longer holds."""
+
+
+class OutcomeUnknown(SlackwaterError):
+    """Something may have been changed; nothing more is touched, and the hint says how to find out."""
+
+    exit_code = 6
+
+
+class StreamFailed(SlackwaterError):
+    """A streaming query ended with an error."""
+
+    exit_code = 7
+
+
+class EnvironmentMissing(SlackwaterError):
+    """Java, an optional dependency, a connector jar or a server is missing."""
+
+    exit_code = 9
+
+
+class DataError(SlackwaterError):
+    """Bytes on a store are not what their format says."""
+
+    exit_code = 3
+
+
+class FormatError(DataError):
+    """A file does not decode. Readers of checkpoints turn it into a ``Damage`` value and go on."""
+
+
+class SinkUnreadable(DataError):
+    """A sink cannot say which batch was written last."""

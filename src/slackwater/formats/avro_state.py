@@ -1,0 +1,156 @@
+"""State rows in Avro (``stateStore.encodingFormat=avro``, 4.0 and later): version byte, schema id, Avro binary.
+
+The schema is Spark's own: a record in the order of the columns, a nullable column as the union ``[null, type]``
+(``SchemaConverters``). The prefix of a key carries no schema id. No Avro library is needed for so little.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from slackwater.errors import FormatError
+from slackwater.formats.arrow_types import arrow_type
+from slackwater.formats.state_rows import Spans, after_version_byte
+from slackwater.model.schema import ArrayType, AtomicType, DataType, DecimalType, Field, MapType, StructType
+
+_ID_BYTES = 2
+_MOST_EMPTY_ITEMS = 1000
+_LONGEST_VARINT = 10
+
+
+class AvroRows:
+    """Rows in Avro. ``writers`` gives, by schema id, the schema that values were written with; keys never change."""
+
+    def __init__(self, writers: Mapping[int, StructType] | None = None, *, has_id: bool = True) -> None:
+        self._writers = writers or {}
+        self._has_id = has_id
+
+    def read(self, spans: Spans, schema: StructType) -> pa.StructArray:
+        body = after_version_byte(spans)
+        ids = [0] * len(body.starts)
+        if self._has_id:
+            rest = body.cut(_ID_BYTES)
+            ids = body.view.integers(body.starts, "<i2").tolist()
+            body = rest
+        data = spans.view.slice(0, spans.view.length)
+        rows = [
+            _project(_read_row(data, start, start + length, self._writers.get(number, schema)), schema)
+            for start, length, number in zip(body.starts.tolist(), body.lengths.tolist(), ids, strict=True)
+        ]
+        try:
+            return pa.array(rows, arrow_type(schema))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError) as error:
+            raise FormatError(
+                "foreign", "not rows of this schema", expected=str(schema.names), found=str(error)
+            ) from error
+
+
+def _project(row: dict[str, Any], schema: StructType) -> dict[str, Any]:
+    """A row written with an older schema, as the newer one sees it."""
+    return {name: row.get(name) for name in schema.names}
+
+
+def _read_row(data: bytes, start: int, end: int, schema: StructType) -> dict[str, Any]:
+    reader = _AvroReader(data, start, end)
+    row = reader.record(schema)
+    if reader.position != end:
+        raise FormatError(
+            "foreign", "bytes after an Avro row", expected="the end", found=f"{end - reader.position} bytes"
+        )
+    return row
+
+
+class _AvroReader:
+    """Avro binary between two positions."""
+
+    def __init__(self, data: bytes, position: int, end: int) -> None:
+        self._data = data
+        self.position = position
+        self._end = end
+
+    def record(self, schema: StructType) -> dict[str, Any]:
+        return {field.name: self._field(field) for field in schema.fields}
+
+    def _field(self, field: Field) -> Any:
+        if field.nullable and self._long() == 0:
+            return None
+        return self._value(field.type)
+
+    def _value(self, kind: DataType) -> Any:
+        match kind:
+            case StructType():
+                return self.record(kind)
+            case DecimalType(precision, scale):
+                unscaled = int.from_bytes(self._take(_decimal_bytes(precision)), "big", signed=True)
+                return Decimal(unscaled).scaleb(-scale)
+            case ArrayType(element):
+                return self._items(lambda: self._field(Field("", element)))
+            case MapType(_, value):
+                return self._items(lambda: (self._text(), self._field(Field("", value))))
+            case AtomicType(name):
+                return self._atomic(name)
+
+    def _atomic(self, name: str) -> Any:
+        match name:
+            case "byte" | "short" | "integer" | "long" | "date" | "timestamp" | "timestamp_ntz":
+                return self._long()
+            case "boolean":
+                return self._take(1) != b"\0"
+            case "float":
+                return struct.unpack("<f", self._take(4))[0]
+            case "double":
+                return struct.unpack("<d", self._take(8))[0]
+            case "string":
+                return self._text()
+            case "binary":
+                return self._take(self._long())
+            case "void":
+                return None
+            case _:
+                raise FormatError("too-new", "a type unknown in Avro state", expected="a type of 4.3", found=name)
+
+    def _items(self, read_one: Callable[[], Any]) -> list[Any]:
+        """Arrays and maps come in blocks, each with its count, until one of 0."""
+        items: list[Any] = []
+        while count := self._long():
+            if count < 0:
+                # A negative count is followed by the size of the block in bytes, for readers that skip it.
+                count = -count
+                self._long()
+            if count > self._end - self.position + _MOST_EMPTY_ITEMS:
+                raise FormatError("torn", "a list too long to be one", expected="a count", found=str(count))
+            items.extend(read_one() for _ in range(count))
+        return items
+
+    def _text(self) -> str:
+        try:
+            return self._take(self._long()).decode()
+        except UnicodeDecodeError as error:
+            raise FormatError("foreign", "a string is not UTF-8", expected="UTF-8", found=str(error)) from error
+
+    def _long(self) -> int:
+        value = 0
+        for place in range(_LONGEST_VARINT):
+            byte = self._take(1)[0]
+            value |= (byte & 0x7F) << (7 * place)
+            if not byte & 0x80:
+                return (value >> 1) ^ -(value & 1)
+        raise FormatError("torn", "a number too long to be one", expected="a varint", found=f"byte {self.position}")
+
+    def _take(self, count: int) -> bytes:
+        end = self.position + count
+        if count < 0 or end > self._end:
+            raise FormatError("torn", "an Avro row is cut", expected=f"{count} bytes", found="the end")
+        taken = self._data[self.position : end]
+        self.position = end
+        return taken
+
+
+def _decimal_bytes(precision: int) -> int:
+    """The fewest bytes that hold every number of so many digits."""
+    return (len(f"{10**precision:b}") + 8) // 8

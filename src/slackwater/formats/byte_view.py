@@ -1,0 +1,97 @@
+"""Numbers at any byte of a buffer, many at once: state rows lie at addresses that are no multiple of anything."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from slackwater.errors import FormatError
+
+Positions = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_WORD = 8
+_MANY = 1000
+_PADDING = 16
+"""So that the last field can be read as a wider number than it is."""
+
+
+class ByteView:
+    """Bytes with bounds. Positions are checked by ``require`` once, not at each read."""
+
+    def __init__(self, data: bytes) -> None:
+        self.length = len(data)
+        self._aligned: dict[int, npt.NDArray[np.int64]] = {}
+        self.bytes: npt.NDArray[np.uint8] = np.zeros(len(data) + _PADDING, np.uint8)
+        self.bytes[: len(data)] = np.frombuffer(data, np.uint8)
+
+    def require(self, starts: Positions, ends: Positions, limit: Positions | int, what: str) -> None:
+        """Raise ``FormatError`` (``torn``) unless every piece lies within the bytes and before its limit."""
+        bad = (starts < 0) | (ends < starts) | (ends > limit) | (ends > self.length)
+        if bad.any():
+            first = int(np.argmax(bad))
+            found = f"bytes {starts[first]} to {ends[first]} of {self.length}"
+            raise FormatError("torn", f"{what} leads out of its row", expected="a place inside the row", found=found)
+
+    def read(self, positions: Positions, kind: str) -> npt.NDArray[np.generic]:
+        """The numbers of numpy type ``kind`` (``<i8``, ``>u4``, ...) at these positions."""
+        width = np.dtype(kind).itemsize
+        if len(positions) > _MANY and (runs := _runs(positions)) is not None:
+            return self._read_runs(positions, runs, kind)
+        if width == _WORD and len(positions) > _MANY:
+            residue = int(positions[0]) % _WORD
+            if not ((positions - residue) & (_WORD - 1)).any():
+                words: npt.NDArray[np.generic] = self._words(residue)[(positions - residue) >> 3].view(kind)
+                return words
+        overlapping: npt.NDArray[np.generic] = np.ndarray(
+            (len(self.bytes) - width + 1,), kind, self.bytes.data, strides=(1,)
+        )
+        return overlapping[positions]
+
+    def _read_runs(self, positions: Positions, bounds: list[int], kind: str) -> npt.NDArray[np.generic]:
+        """The same where the positions are evenly spaced between these bounds: a stride is read faster than a list."""
+        numbers: npt.NDArray[np.generic] = np.empty(len(positions), kind)
+        for first, end in pairwise(bounds):
+            start, last = int(positions[first]), int(positions[end - 1])
+            if min(start, last) < 0 or max(start, last) + numbers.itemsize > len(self.bytes):
+                raise IndexError(f"bytes {start} to {last} of {self.length}")
+            stride = (last - start) // max(1, end - first - 1)
+            numbers[first:end] = np.ndarray((end - first,), kind, self.bytes.data, start, (stride,))
+        return numbers
+
+    def _words(self, residue: int) -> npt.NDArray[np.int64]:
+        """The bytes from ``residue`` on as aligned words: numpy gathers unaligned ones several times slower."""
+        words = self._aligned.get(residue)
+        if words is None:
+            count = (len(self.bytes) - residue) // _WORD
+            held = self.bytes[residue : residue + count * _WORD]
+            words = (held if residue == 0 else held.copy()).view(np.int64)
+            self._aligned[residue] = words
+        return words
+
+    def integers(self, positions: Positions, kind: str = "<i8") -> Positions:
+        """Whole numbers, widened to 64 bits."""
+        return self.read(positions, kind).astype(np.int64, copy=False)
+
+    def slice(self, start: int, end: int) -> bytes:
+        """A copy of one piece."""
+        return self.bytes[start:end].tobytes()
+
+
+def _runs(positions: Positions) -> list[int] | None:
+    """Where runs of evenly spaced positions begin, and the end; ``None`` unless they are few and long."""
+    steps = np.diff(positions)
+    turns = np.flatnonzero(steps[1:] != steps[:-1])
+    if len(turns) * _MANY > len(positions):
+        return None
+    # The position between two steps that differ ends a run; where runs meet, one of two positions stands alone.
+    return [0, *(turns + 1).tolist(), len(positions)]
+
+
+def spread(starts: Positions, lengths: Positions) -> Positions:
+    """The positions of all bytes of all pieces, one after the other."""
+    total = int(lengths.sum())
+    begins = np.cumsum(lengths) - lengths
+    return np.repeat(starts - begins, lengths) + np.arange(total, dtype=np.int64)

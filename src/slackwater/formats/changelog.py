@@ -1,0 +1,95 @@
+"""``V.changelog`` of a RocksDB store, after decompression (``StateStoreChangelogReaderV1`` to ``V4``).
+
+Versions 1 and 3 frame their records as a delta does; 2 and 4 put a byte in front (put, merge, delete, end), for stores
+with column families. Versions 3 and 4 (checkpoint format 2) begin with their lineage. Version 1 has no header at all.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+from slackwater.errors import FormatError
+from slackwater.formats.java_data import JavaReader
+from slackwater.formats.state_records import DELETED, Records, records_of, torn_records, walk_records
+from slackwater.formats.text_log import integer_field, parse_json, shown, text_field
+
+_VERSION = re.compile(r"v(\d{1,9})")
+_NEWEST_VERSION = 4
+_WITH_LINEAGE = frozenset({3, 4})
+_WITH_KINDS = frozenset({2, 4})
+_END, _PUT, _DELETE, _MERGE = 0x00, 0x01, 0x10, 0x11
+
+
+@dataclass(frozen=True, slots=True)
+class Changelog:
+    """``lineage`` holds ``(version, unique id)`` from the last whole file up to the version before this one."""
+
+    version: int
+    lineage: tuple[tuple[int, str], ...]
+    records: Records
+
+
+def parse_changelog(data: bytes) -> Changelog:
+    """A decompressed changelog. Raises ``FormatError``."""
+    version, lineage, position = parse_changelog_header(data)
+    records = _walk_kinds(data, position) if version in _WITH_KINDS else walk_records(data, position)
+    return Changelog(version, lineage, records)
+
+
+def parse_changelog_header(data: bytes) -> tuple[int, tuple[tuple[int, str], ...], int]:
+    """``(version, lineage, where the records begin)``. Raises ``FormatError``."""
+    version, position = _version(data)
+    if version not in _WITH_LINEAGE:
+        return version, (), position
+    reader = JavaReader(data, position)
+    return version, _parse_lineage(reader.utf()), reader.position
+
+
+def _version(data: bytes) -> tuple[int, int]:
+    """A file of version 1 begins with a key length below 65,536, which reads as an empty string."""
+    if len(data) < 2 or data[:2] in {b"\0\0", b"\xff\xff"}:  # noqa: PLR2004
+        return 1, 0
+    reader = JavaReader(data)
+    try:
+        match = _VERSION.fullmatch(reader.utf())
+    except FormatError:
+        return 1, 0
+    if match is None:
+        return 1, 0
+    if not 1 < int(match[1]) <= _NEWEST_VERSION:
+        raise FormatError("too-new", "a version unknown to Spark 4.3", expected="v2 to v4", found=match[0])
+    return int(match[1]), reader.position
+
+
+def _parse_lineage(text: str) -> tuple[tuple[int, str], ...]:
+    value = parse_json(text, "a lineage")
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise FormatError("foreign", "not a lineage", expected='[{"version":...}]', found=shown(text))
+    return tuple(
+        (integer_field(item, "version", "a lineage"), text_field(item, "checkpointUniqueId", "a lineage"))
+        for item in value
+    )
+
+
+def _walk_kinds(data: bytes, start: int) -> Records:
+    read = struct.Struct(">i").unpack_from
+    rows: list[tuple[int, int, int, int]] = []
+    merges: list[bool] = []
+    position = start
+    try:
+        while (kind := data[position]) != _END:
+            key = read(data, position + 1)[0]
+            value = read(data, position + 5 + key)[0] if key >= 0 else DELETED - 1
+            if value < DELETED or kind not in {_PUT, _MERGE, _DELETE} or (value == DELETED) != (kind == _DELETE):
+                raise torn_records(position)
+            value_start = position + 9 + key
+            rows.append((position + 5, key, value_start, value))
+            merges.append(kind == _MERGE)
+            position = value_start + max(0, value)
+    except (struct.error, IndexError) as error:
+        raise torn_records(position) from error
+    if position + 1 != len(data):
+        raise torn_records(position)
+    return records_of(rows, data, merges)

@@ -1,0 +1,80 @@
+"""``offsets/N``: the end of batch N for every source, written before the batch runs (``OffsetSeqLog``).
+
+Version 1 (all releases) names sources by position; version 2 (4.2 and later) writes ``<source id>:<offset>``.
+"""
+
+from __future__ import annotations
+
+from slackwater.errors import FormatError
+from slackwater.formats.text_log import integer_field, parse_json, parse_object, render_json, shown, split_log
+from slackwater.model.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
+
+NEWEST_VERSION = 2
+_NO_OFFSET = "-"
+_BY_NAME = 2
+_OWN_FIELDS = frozenset({"batchWatermarkMs", "batchTimestampMs", "conf"})
+
+
+def parse_offset_entry(data: bytes) -> OffsetEntry:
+    """One entry. The offsets stay Spark's text; those that begin like JSON must be JSON. Raises ``FormatError``."""
+    version, lines = split_log(data, newest=NEWEST_VERSION)
+    if len(lines) < 2 or not all(lines[1:]):  # noqa: PLR2004  (the metadata line and at least one source)
+        raise FormatError(
+            "torn", "the entry has no offsets", expected="a line for each source", found=f"{len(lines)} lines"
+        )
+    metadata = _parse_metadata(lines[0]) if lines[0].strip() else None
+    if version == _BY_NAME:
+        return OffsetEntry(version, metadata, tuple(_parse_named(line) for line in lines[1:]))
+    offsets = tuple(SourceOffset(str(index), _checked(line)) for index, line in enumerate(lines[1:]))
+    return OffsetEntry(version, metadata, offsets)
+
+
+def render_offset_entry(entry: OffsetEntry) -> bytes:
+    """The entry as Spark would have written it, byte for byte."""
+    named = entry.version == _BY_NAME
+    lines = [f"v{entry.version}", _render_metadata(entry.metadata) if entry.metadata else ""]
+    for offset in entry.offsets:
+        text = _NO_OFFSET if offset.text is None else offset.text
+        lines.append(f"{offset.source}:{text}" if named else text)
+    return "\n".join(lines).encode()
+
+
+def _parse_metadata(line: str) -> OffsetMetadata:
+    what = "batch metadata"
+    record = parse_object(line, what)
+    conf = record.get("conf", {})
+    if not isinstance(conf, dict) or not all(isinstance(value, str) for value in conf.values()):
+        raise FormatError("foreign", "the pinned settings are not strings", expected='"conf":{...}', found=shown(line))
+    return OffsetMetadata(
+        batch_watermark_ms=integer_field(record, "batchWatermarkMs", what, 0),
+        batch_timestamp_ms=integer_field(record, "batchTimestampMs", what, 0),
+        conf=conf,
+        extra={name: value for name, value in record.items() if name not in _OWN_FIELDS},
+    )
+
+
+def _render_metadata(metadata: OffsetMetadata) -> str:
+    return render_json(
+        {
+            "batchWatermarkMs": metadata.batch_watermark_ms,
+            "batchTimestampMs": metadata.batch_timestamp_ms,
+            "conf": dict(metadata.conf),
+            **metadata.extra,
+        }
+    )
+
+
+def _parse_named(line: str) -> SourceOffset:
+    source, colon, text = line.partition(":")
+    if not source or not colon or not text or source[0] == "{":
+        raise FormatError("torn", "a line of a named source is cut", expected="<source>:<offset>", found=shown(line))
+    return SourceOffset(source, _checked(text))
+
+
+def _checked(text: str) -> str | None:
+    """Offsets of unknown sources are kept as they are, but one that begins like JSON and is none has been cut."""
+    if text == _NO_OFFSET:
+        return None
+    if text[0] in "{[":
+        parse_json(text, "an offset")
+    return text

@@ -1,0 +1,92 @@
+"""``V.zip`` of a RocksDB store: ``metadata`` (which SST files make up the version) and RocksDB's own small files."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slackwater.errors import FormatError
+from slackwater.formats.text_log import integer_field, parse_object, shown, split_log, text_field
+
+_METADATA = "metadata"
+_WHAT = "zip metadata"
+_LARGEST_MEMBER = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """One SST of a version: what RocksDB calls it, what it is called in ``SSTs/``, and its size."""
+
+    local_name: str
+    stored_name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDbVersion:
+    """A whole version of a RocksDB store. ``rows`` is ``None`` where Spark did not count (``numKeys`` -1).
+
+    ``column_families`` is name -> id; empty before 4.0 and where a store has none of its own.
+    """
+
+    tables: tuple[TableFile, ...]
+    rows: int | None
+    column_families: Mapping[str, int] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def parse_rocksdb_zip(data: bytes, *, with_files: bool = True) -> RocksDbVersion:
+    """The zip of one version; ``with_files`` unpacks the small files too. Raises ``FormatError``."""
+    if not data:
+        raise FormatError("empty", "the file has no bytes", expected="a zip", found="0 bytes")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            files = {
+                member.filename: _member(archive, member)
+                for member in archive.infolist()
+                if with_files or member.filename == _METADATA
+            }
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+        code = "torn" if data[:2] == b"PK" else "foreign"
+        raise FormatError(code, "not a readable zip", expected="a zip", found=str(error)) from error
+    if _METADATA not in files:
+        raise FormatError("foreign", "the zip has no metadata", expected=_METADATA, found=shown(", ".join(files)))
+    return _parse_metadata(files.pop(_METADATA), files)
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    if member.file_size > _LARGEST_MEMBER:
+        raise FormatError(
+            "foreign", "a file in the zip is too large", expected="< 256 MiB", found=str(member.file_size)
+        )
+    return archive.read(member)
+
+
+def _parse_metadata(data: bytes, files: dict[str, bytes]) -> RocksDbVersion:
+    _, lines = split_log(data, newest=1)
+    record = parse_object("\n".join(lines), _WHAT)
+    tables = record.get("sstFiles", [])
+    families = record.get("columnFamilyMapping") or {}
+    if not isinstance(tables, list) or not isinstance(families, dict):
+        raise FormatError("foreign", "not the metadata of a version", expected="sstFiles", found=shown(repr(record)))
+    if not all(isinstance(number, int) for number in families.values()):
+        raise FormatError("foreign", "column families are not numbered", expected="ids", found=shown(repr(families)))
+    rows = integer_field(record, "numKeys", _WHAT, -1)
+    return RocksDbVersion(tuple(_parse_table(table) for table in tables), rows if rows >= 0 else None, families, files)
+
+
+def _parse_table(value: object) -> TableFile:
+    if not isinstance(value, dict):
+        raise FormatError("foreign", "an SST entry is no object", expected="{...}", found=shown(repr(value)))
+    table = TableFile(
+        text_field(value, "localFileName", _WHAT),
+        text_field(value, "dfsSstFileName", _WHAT),
+        integer_field(value, "sizeBytes", _WHAT),
+    )
+    for name in (table.local_name, table.stored_name):
+        if "/" in name or "\0" in name or name in {"", ".", ".."}:
+            raise FormatError("foreign", "an SST with a path for a name", expected="a file name", found=shown(name))
+    return table

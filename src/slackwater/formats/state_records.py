@@ -1,0 +1,301 @@
+"""Key-value records of state files: ``V.delta`` and ``V.snapshot``, and the changelogs without column families.
+
+    i32 key length, key, i32 value length, value    put       (all big-endian)
+    i32 key length, key, i32 -1                     delete
+    i32 -1                                          end of the file
+
+Records are kept as positions in the bytes, never as objects of their own: a state may have millions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from slackwater.errors import FormatError
+from slackwater.formats.byte_view import ByteView, Flags, Positions
+
+DELETED = -1
+_END = -1
+_WORD = 4
+_SHORTEST_RUN = 16
+_RECORDS_BETWEEN_TRIES = 256
+_FIRST_TRY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Puts and deletes as they were written; ``value_lengths`` is -1 for a delete, ``merges`` marks appends."""
+
+    data: bytes
+    key_starts: Positions
+    key_lengths: Positions
+    value_starts: Positions
+    value_lengths: Positions
+    merges: Flags | None = None
+
+    def __len__(self) -> int:
+        return len(self.key_starts)
+
+    def take(self, chosen: Positions | Flags) -> Records:
+        """Some of the records, over the same bytes."""
+        return Records(
+            self.data,
+            self.key_starts[chosen],
+            self.key_lengths[chosen],
+            self.value_starts[chosen],
+            self.value_lengths[chosen],
+            None if self.merges is None else self.merges[chosen],
+        )
+
+    def key(self, index: int) -> bytes:
+        """The bytes of one key."""
+        start = int(self.key_starts[index])
+        return self.data[start : start + int(self.key_lengths[index])]
+
+    def value(self, index: int) -> bytes:
+        """The bytes of one value; empty for a delete."""
+        start = int(self.value_starts[index])
+        return self.data[start : start + max(0, int(self.value_lengths[index]))]
+
+
+def records_of(rows: Sequence[tuple[int, int, int, int]], data: bytes, merges: Sequence[bool] | None = None) -> Records:
+    """Records from ``(key start, key length, value start, value length)``."""
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), 4)
+    flags = None if merges is None else np.array(merges, dtype=np.bool_)
+    return Records(data, table[:, 0], table[:, 1], table[:, 2], table[:, 3], flags)
+
+
+def records_of_pairs(keys: Sequence[bytes], values: Sequence[bytes]) -> Records:
+    """Puts of these keys and values, which are copied together."""
+    key_lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    value_lengths = np.fromiter(map(len, values), np.int64, len(values))
+    key_data = b"".join(keys)
+    value_starts = len(key_data) + np.cumsum(value_lengths) - value_lengths
+    key_starts = np.cumsum(key_lengths) - key_lengths
+    return Records(key_data + b"".join(values), key_starts, key_lengths, value_starts, value_lengths)
+
+
+def records_of_alternating(data: bytes, lengths: Positions) -> Records:
+    """Puts of keys and values that lie one after the other: key, value, key, value."""
+    starts = np.cumsum(lengths) - lengths
+    return Records(data, starts[0::2], lengths[0::2], starts[1::2], lengths[1::2])
+
+
+def walk_records(data: bytes, start: int = 0) -> Records:
+    """The records of a decompressed state file. Raises ``FormatError`` (``torn``) unless it ends as it must."""
+    if start % _WORD == 0 and len(data) % _WORD == 0:
+        aligned = _Walk(data, start).run()
+        if aligned is not None:
+            return aligned
+    return _walk_bytes(data, start)
+
+
+def _walk_bytes(data: bytes, start: int) -> Records:
+    """One record at a time, for keys and values of any length."""
+    read = struct.Struct(">i").unpack_from
+    rows: list[tuple[int, int, int, int]] = []
+    position = start
+    try:
+        while (key := read(data, position)[0]) != _END:
+            key_start = position + _WORD
+            value = read(data, key_start + key)[0] if key >= 0 else _END
+            if key < 0 or value < DELETED:
+                raise torn_records(position)
+            value_start = key_start + key + _WORD
+            position = value_start + max(0, value)
+            rows.append((key_start, key, value_start, value))
+    except struct.error as error:
+        raise torn_records(position) from error
+    if position + _WORD != len(data):
+        raise torn_records(position)
+    return records_of(rows, data)
+
+
+def torn_records(position: int) -> FormatError:
+    """The error of a record that cannot be."""
+    return FormatError(
+        "torn", "the records do not end as they must", expected="records, then -1 at the end", found=f"byte {position}"
+    )
+
+
+class _Walk:
+    """The walk where all lengths are multiples of 4, as with plain UnsafeRows: runs of equal records in one step."""
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self._data = data
+        self._words: npt.NDArray[np.int32] = np.frombuffer(data, ">i4").astype(np.int32)
+        self._position = start // _WORD
+        self._rows: list[tuple[int, int, int, int]] = []
+        self._pieces: list[npt.NDArray[np.int64]] = []
+        self._until_next_try = 0
+
+    def run(self) -> Records | None:
+        """All records, or ``None`` where a length is no multiple of 4."""
+        words, flat = self._words, self._words.data
+        last = len(words) - 1
+        while True:
+            position = self._position
+            if position > last:
+                raise torn_records(position * _WORD)
+            key = flat[position]
+            if key == _END:
+                break
+            value_at = position + 1 + (key >> 2)
+            if key < 0 or value_at > last:
+                raise torn_records(position * _WORD)
+            value = flat[value_at]
+            if value < DELETED:
+                raise torn_records(position * _WORD)
+            if key % _WORD or (value > 0 and value % _WORD):
+                return None
+            self._take(position, key, value)
+        if self._position != last:
+            raise torn_records(self._position * _WORD)
+        return self._finish()
+
+    def _take(self, position: int, key: int, value: int) -> None:
+        stride = 2 + (key >> 2) + (max(value, 0) >> 2)
+        if self._until_next_try:
+            self._until_next_try -= 1
+        else:
+            count = self._run_length(position, key, value, stride)
+            if count >= _SHORTEST_RUN:
+                self._take_run(position, key, value, stride * count)
+                self._position = position + stride * count
+                return
+            self._until_next_try = _RECORDS_BETWEEN_TRIES
+        start = position * _WORD
+        self._rows.append((start + _WORD, key, start + 2 * _WORD + key, value))
+        self._position = position + stride
+
+    def _run_length(self, position: int, key: int, value: int, stride: int) -> int:
+        """How many records from here on have these two lengths. Each is checked, so none is taken for another."""
+        most = (len(self._words) - position) // stride
+        heads = self._words[position::stride]
+        tails = self._words[position + 1 + (key >> 2) :: stride]
+        counted, width = 0, _FIRST_TRY
+        while counted < most:
+            end = min(counted + width, most)
+            same = (heads[counted:end] == key) & (tails[counted:end] == value)
+            if not same.all():
+                return counted + int(np.argmin(same))
+            counted, width = end, width * 8
+        return most
+
+    def _take_run(self, position: int, key: int, value: int, words: int) -> None:
+        self._flush()
+        stride = (2 + (key >> 2) + (max(value, 0) >> 2)) * _WORD
+        starts = np.arange(position * _WORD, (position + words) * _WORD, stride, dtype=np.int64)
+        rows = np.empty((len(starts), 4), np.int64)
+        rows[:, 0] = starts + _WORD
+        rows[:, 1] = key
+        rows[:, 2] = starts + 2 * _WORD + key
+        rows[:, 3] = value
+        self._pieces.append(rows)
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._pieces.append(np.array(self._rows, dtype=np.int64))
+            self._rows = []
+
+    def _finish(self) -> Records:
+        self._flush()
+        table = np.concatenate(self._pieces) if self._pieces else np.empty((0, 4), np.int64)
+        columns = np.ascontiguousarray(table.T)
+        return Records(self._data, columns[0], columns[1], columns[2], columns[3])
+
+
+def join_records(parts: Sequence[Records]) -> Records:
+    """Several files, oldest first, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    bases = np.cumsum([0, *(len(part.data) for part in parts)])
+    moved = list(zip(parts, bases.tolist(), strict=False))
+    empty = np.empty(0, np.int64)
+    return Records(
+        b"".join(part.data for part in parts),
+        np.concatenate([empty, *(part.key_starts + base for part, base in moved)]),
+        np.concatenate([empty, *(part.key_lengths for part in parts)]),
+        np.concatenate([empty, *(part.value_starts + base for part, base in moved)]),
+        np.concatenate([empty, *(part.value_lengths for part in parts)]),
+        np.concatenate([_merges_of(part) for part in parts])
+        if any(part.merges is not None for part in parts)
+        else None,
+    )
+
+
+def _merges_of(records: Records) -> Flags:
+    return np.zeros(len(records), np.bool_) if records.merges is None else records.merges
+
+
+def last_writes(records: Records) -> Records:
+    """What is left when every record has been applied in order: the last put of each key that was not deleted."""
+    if records.merges is not None and records.merges.any():
+        return apply_merges(records)
+    newest = _last_of_each_key(records)
+    survivors = records if newest is None else records.take(newest)
+    live = survivors.value_lengths != DELETED
+    return survivors if live.all() else survivors.take(live)
+
+
+def apply_merges(records: Records) -> Records:
+    """The same where some records append to the value there is (RocksDB's merge, without a delimiter)."""
+    state: dict[bytes, bytes] = {}
+    merges = records.merges.tolist() if records.merges is not None else [False] * len(records)
+    for index, (length, appends) in enumerate(zip(records.value_lengths.tolist(), merges, strict=True)):
+        key = records.key(index)
+        if length == DELETED:
+            state.pop(key, None)
+        elif appends:
+            state[key] = state.get(key, b"") + records.value(index)
+        else:
+            state[key] = records.value(index)
+    return records_of_pairs(list(state), list(state.values()))
+
+
+def _last_of_each_key(records: Records) -> Positions | None:
+    """The newest record of each key; ``None`` where every key is there once."""
+    hashes = _key_hashes(records)
+    # A sort: numpy's own `unique` builds a hash table, which takes ten times as long for a million rows.
+    ordered = np.sort(hashes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return None
+    order = np.argsort(hashes, kind="stable")
+    same_as_next = hashes[order][1:] == hashes[order][:-1]
+    shared = np.zeros(len(records), np.bool_)
+    shared[order[1:]] |= same_as_next
+    shared[order[:-1]] |= same_as_next
+    # Equal hashes are equal keys only nearly always, so the keys themselves decide.
+    newest = {records.key(index): index for index in np.flatnonzero(shared).tolist()}
+    kept = np.concatenate([np.flatnonzero(~shared), np.array(list(newest.values()), np.int64)])
+    return np.sort(kept)
+
+
+def _key_hashes(records: Records) -> npt.NDArray[np.uint64]:
+    view = ByteView(records.data)
+    hashes = np.zeros(len(records), np.uint64)
+    # A sort: numpy's own `unique` builds a hash table, which takes longer.
+    lengths = np.sort(records.key_lengths)
+    for length in lengths[np.flatnonzero(np.diff(lengths, prepend=-1))].tolist():
+        members = np.flatnonzero(records.key_lengths == length)
+        starts = records.key_starts[members]
+        mixed = np.full(len(members), length, np.uint64)
+        # The last word overlaps the one before where the length is no multiple of 8.
+        places = [*range(0, length - 7, 8), length - 8] if length >= 8 else list(range(length))  # noqa: PLR2004
+        for place in dict.fromkeys(places):
+            kind = "<u8" if length >= 8 else "<u1"  # noqa: PLR2004
+            mixed = _mix(mixed, view.read(starts + place, kind).astype(np.uint64, copy=False))
+        hashes[members] = mixed
+    return hashes
+
+
+def _mix(hashes: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    mixed = hashes ^ words
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed

@@ -1,0 +1,86 @@
+"""State schema files: versions 1 and 2 hold one key and value schema, version 3 all column families of a store.
+
+Versions 1 and 2 lie in partition 0 (``StateSchemaCompatibilityChecker``), version 3 in ``_stateSchema/<store>/``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from slackwater.errors import FormatError
+from slackwater.formats.java_data import JavaReader
+from slackwater.formats.spark_schema import parse_struct
+from slackwater.formats.text_log import integer_field, parse_object, shown, text_field
+from slackwater.model.schema import ColumnFamily, KeyEncoding, StateSchema
+
+_VERSION = re.compile(r"v(\d{1,9})")
+_NEWEST_VERSION = 3
+_MOST_CHUNKS = 4096
+_MOST_FAMILIES = 10_000
+_ENCODER = re.compile(r"(.+?)(?:Key)?StateEncoderSpec")
+
+
+def parse_state_schema(data: bytes) -> StateSchema:
+    """The schema file of a store. Raises ``FormatError``."""
+    if not data:
+        raise FormatError("empty", "the file has no bytes", expected="a schema version", found="0 bytes")
+    reader = JavaReader(data)
+    match = _VERSION.fullmatch(reader.utf())
+    if match is None:
+        raise FormatError("foreign", "not a state schema", expected="v1, v2 or v3", found=shown(repr(data[:16])))
+    version = int(match[1])
+    if version == 1:
+        families = [ColumnFamily("default", parse_struct(reader.utf()), parse_struct(reader.utf()))]
+    elif version == 2:  # noqa: PLR2004
+        families = [ColumnFamily("default", parse_struct(_big(reader)), parse_struct(_big(reader)))]
+    elif version == _NEWEST_VERSION:
+        families = [_family(reader) for _ in range(_count(reader, _MOST_FAMILIES))]
+    else:
+        raise FormatError("too-new", "a version unknown to Spark 4.3", expected="v1, v2 or v3", found=match[0])
+    if not reader.at_end:
+        raise FormatError("foreign", "bytes after the schema", expected="the end", found=f"at byte {reader.position}")
+    return StateSchema(version, tuple(families))
+
+
+def _count(reader: JavaReader, most: int) -> int:
+    count = reader.integer()
+    if not 0 <= count <= most:
+        raise FormatError("foreign", "not a count", expected=f"0 to {most}", found=str(count))
+    return count
+
+
+def _big(reader: JavaReader) -> str:
+    """A string in chunks of 65,535 characters at most, the limit of ``writeUTF``."""
+    return "".join(reader.utf() for _ in range(_count(reader, _MOST_CHUNKS)))
+
+
+def _family(reader: JavaReader) -> ColumnFamily:
+    name = reader.utf()
+    key_id, key = reader.short(), parse_struct(_big(reader))
+    value_id, value = reader.short(), parse_struct(_big(reader))
+    encoding = _parse_encoding(_big(reader))
+    user_key = _big(reader)
+    # A variable without a user key has a struct of no fields, written as "{    }".
+    has_user_key = user_key.strip("{} ") != ""
+    return ColumnFamily(
+        name,
+        key,
+        value,
+        encoding,
+        user_key=parse_struct(user_key) if has_user_key else None,
+        key_schema_id=key_id,
+        value_schema_id=value_id,
+    )
+
+
+def _parse_encoding(text: str) -> KeyEncoding:
+    what = "a key encoder"
+    record = parse_object(text, what)
+    ordering = record.get("orderingOrdinals", [])
+    if not isinstance(ordering, list) or not all(isinstance(ordinal, int) for ordinal in ordering):
+        raise FormatError("foreign", "the ordinals are no numbers", expected="[0, ...]", found=shown(text))
+    return KeyEncoding(
+        _ENCODER.sub(r"\1", text_field(record, "keyStateEncoderType", what)),
+        integer_field(record, "numColsPrefixKey", what, 0),
+        tuple(ordering),
+    )

@@ -1,0 +1,83 @@
+"""What all text logs of the driver share: ``vN``, then lines; no newline at the end (``HDFSMetadataLog``)."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from slackwater.errors import FormatError
+
+_VERSION_LINE = re.compile(r"v(\d{1,9})")
+_SHOWN = 60
+
+
+def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
+    """The version of a text log and the lines after it. Raises ``FormatError``; ``too-new`` above ``newest``."""
+    if not data:
+        raise FormatError("empty", "the file has no bytes", expected="a version line", found="0 bytes")
+    lines = decode_text(data).split("\n")
+    match = _VERSION_LINE.fullmatch(lines[0].strip())
+    if match is None:
+        code = "torn" if lines[0] == "v" and len(lines) == 1 else "foreign"
+        raise FormatError(code, "the file does not begin with a version", expected="v1 ...", found=shown(lines[0]))
+    version = int(match[1])
+    if not 1 <= version <= newest:
+        raise FormatError(
+            "too-new", "the version is not one Spark 4.3 writes", expected=f"v1 to v{newest}", found=match[0]
+        )
+    return version, lines[1:]
+
+
+def decode_text(data: bytes) -> str:
+    """UTF-8 text. Raises ``FormatError`` (``foreign``)."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            "foreign", "the file is not text", expected="UTF-8", found=f"byte {data[error.start]:#04x} at {error.start}"
+        ) from error
+
+
+def parse_object(text: str, what: str) -> dict[str, object]:
+    """One JSON object. Raises ``FormatError``: ``torn`` where it begins like one, else ``foreign``."""
+    value = parse_json(text, what)
+    if not isinstance(value, dict):
+        raise FormatError("foreign", f"{what} is not a JSON object", expected="{...}", found=shown(text))
+    return value
+
+
+def parse_json(text: str, what: str) -> object:
+    """Any JSON value. Raises ``FormatError``: ``torn`` where it begins like an object or list, else ``foreign``."""
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        code = "torn" if text[:1] in {"{", "["} else "foreign"
+        raise FormatError(code, f"{what} is not JSON", expected="JSON on one line", found=shown(text)) from error
+    return value
+
+
+def integer_field(record: dict[str, object], name: str, what: str, default: int | None = None) -> int:
+    """A whole number of a JSON object; ``default`` where the field is absent. Raises ``FormatError`` (``foreign``)."""
+    value = record.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise FormatError("foreign", f"{what}: {name} is no whole number", expected=name, found=shown(repr(value)))
+    return value
+
+
+def text_field(record: dict[str, object], name: str, what: str, default: str | None = None) -> str:
+    """A string of a JSON object; ``default`` where the field is absent. Raises ``FormatError`` (``foreign``)."""
+    value = record.get(name, default)
+    if not isinstance(value, str):
+        raise FormatError("foreign", f"{what}: {name} is no string", expected=name, found=shown(repr(value)))
+    return value
+
+
+def render_json(value: object) -> str:
+    """JSON as Spark writes it: no spaces, characters as they are, the order of the keys kept."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def shown(text: str) -> str:
+    """The beginning of what was found, short enough for one line of a report."""
+    line = text.replace("\n", "\\n")
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."

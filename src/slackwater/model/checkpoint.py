@@ -1,0 +1,133 @@
+"""What an inspection of a checkpoint found: everything the text page and the JSON document show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slackwater.model.checkpoint_logs import SourceFile
+from slackwater.model.damage import Damage
+from slackwater.model.marks import Marks
+
+
+@dataclass(frozen=True, slots=True)
+class SparkVersion:
+    """The oldest Spark that writes what is there, and what told it. ``at_least`` is ``None`` before 3.5."""
+
+    at_least: str | None
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEnd:
+    """Where a source stands at the end of a batch: Spark's text, ``None`` where it has no offset yet."""
+
+    name: str
+    index: int | None
+    end: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NextBatch:
+    """The batch Spark will run. ``rerun``: its range is fixed already (``end``); ``replan``: only the start is."""
+
+    id: int
+    mode: str
+    start: tuple[SourceEnd, ...]
+    end: tuple[SourceEnd, ...] | None
+    watermark_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """One batch of the logs. The readings are ``None`` where the entry is absent or damaged."""
+
+    id: int
+    planned: bool
+    committed: bool
+    timestamp_ms: int | None = None
+    watermark_ms: int | None = None
+    next_watermark_ms: int | None = None
+    sources: tuple[SourceEnd, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLog:
+    """The own log of a file source: its first and last entry and how many files it lists."""
+
+    first: int
+    last: int
+    files: int | None
+    entries: tuple[SourceFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One source. ``kind`` is told from its offsets and its log; ``initial`` is where it first began, as text."""
+
+    index: int
+    name: str
+    kind: str
+    log: SourceLog | None = None
+    initial: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """State versions that every partition can load, as far as names tell; ``missing`` lie between first and last."""
+
+    first: int | None
+    last: int | None
+    missing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLine:
+    """One store of an operator over all partitions; ``rows`` where state was read, ``bytes`` where sizes are known."""
+
+    name: str
+    provider: str | None
+    versions: VersionRange
+    rows: int | None = None
+    bytes: int | None = None
+    families: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorLine:
+    """One stateful operator; ``inferred`` where its name was told from its stores (Spark 3.5 writes none)."""
+
+    id: int
+    name: str
+    inferred: bool
+    partitions: int
+    stores: tuple[StoreLine, ...]
+    properties: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class FileTotals:
+    """All files below the checkpoint; ``bytes`` where sizes are known."""
+
+    count: int
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointReport:
+    """One inspected checkpoint. ``leftovers`` are files that Spark ignores; they are no damage."""
+
+    location: str
+    query_id: str | None
+    spark_version: SparkVersion
+    offsets_version: int | None
+    commits_version: int | None
+    marks: Marks
+    next_batch: NextBatch | None
+    batches: tuple[BatchLine, ...]
+    sources: tuple[SourceLine, ...]
+    operators: tuple[OperatorLine, ...]
+    settings: Mapping[str, str]
+    files: FileTotals
+    damage: tuple[Damage, ...]
+    leftovers: tuple[str, ...] = ()

@@ -1,0 +1,19 @@
+"""Damage is a value: one bad file does not stop a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file of a checkpoint that is not what it should be.
+
+    ``path`` is relative to the checkpoint; ``kind`` is one of torn, empty, missing, foreign, too-new, checksum,
+    unreadable.
+    """
+
+    path: str
+    kind: str
+    expected: str
+    found: str

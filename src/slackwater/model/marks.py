@@ -1,0 +1,27 @@
+"""The number line: four marks on one line of batch ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NONE_YET = -1
+"""The mark of a line on which no batch stands yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Where a stream stands. Every mark is a batch id, -1 where there is none yet, ``None`` where it cannot be told.
+
+    planned: newest batch whose source range is fixed (``offsets/``); committed: newest batch Spark says is done
+    (``commits/``); state: newest batch whose state can be loaded everywhere; written: newest batch the sink shows.
+    """
+
+    planned: int = NONE_YET
+    committed: int = NONE_YET
+    state: int | None = None
+    written: int | None = None
+
+    @property
+    def next_batch(self) -> int:
+        """The batch Spark would run next: the planned one again if it is not committed, else the one after it."""
+        return self.planned + 1 if self.committed == self.planned else max(self.planned, 0)

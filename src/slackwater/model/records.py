@@ -1,0 +1,158 @@
+"""What the ledger remembers, one frozen value for each table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """A stream of a home. ``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``.
+
+    ``pipeline_file`` is the file or module of the last run, ``current_generation`` the number of the checkpoint in use.
+    """
+
+    pipeline: str
+    name: str
+    sink: Mapping[str, str]
+    output_mode: str
+    pipeline_file: str
+    current_generation: int = 1
+
+    @property
+    def full_name(self) -> str:
+        """``pipeline/stream``: unique in a home."""
+        return f"{self.pipeline}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRecord:
+    """One checkpoint directory in the life of a stream.
+
+    ``based_at`` is the last batch inherited from ``parent`` (``None``: nothing is inherited); ``parent`` is the
+    generation it was built from, ``None`` for the one numbered just before. ``source_cut`` tells for each source the
+    last entry of ``sources/<source>`` that is inherited; a source that is absent inherits all of them, also those that
+    the parent takes after the new generation was built.
+    ``layout`` is what the query's plan said of its state (``QueryProfile.as_json``) and, under ``state_stores``, the
+    operators, partitions and stores that its first batches made.
+    """
+
+    stream: str
+    number: int
+    location: str
+    query_id: str | None = None
+    based_at: int | None = None
+    layout: Mapping[str, object] | None = None
+    parent: int | None = None
+    source_cut: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One life of a query in one Spark application. ``ended_ms`` and ``end`` are ``None`` while it runs."""
+
+    id: int
+    stream: str
+    generation: int
+    spark_version: str
+    started_ms: int
+    ended_ms: int | None = None
+    end: str | None = None
+    reason: str | None = None
+    stop_requested_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSource:
+    """One source's part in a batch, from the query's progress: offsets as JSON text, as Spark reports them."""
+
+    description: str
+    start: str | None
+    end: str | None
+    latest: str | None
+    input_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """One finished batch as its progress event told it. Times are epoch milliseconds, durations milliseconds."""
+
+    stream: str
+    generation: int
+    batch_id: int
+    timestamp_ms: int
+    input_rows: int
+    sources: tuple[BatchSource, ...] = ()
+    watermark_ms: int | None = None
+    event_time_min_ms: int | None = None
+    event_time_max_ms: int | None = None
+    late_rows: int = 0
+    state_rows: int = 0
+    output_rows: int | None = None
+    durations_ms: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One entry of a checkpoint's or sink's text log, verbatim.
+
+    ``log`` is ``metadata``, ``offsets``, ``commits``, ``sink`` or ``sources/<source>``; ``entry`` is the number in its
+    file name. An entry that Spark compacted is kept as the lines that belong to this entry alone.
+    """
+
+    stream: str
+    generation: int
+    log: str
+    entry: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SinkMark:
+    """What a stream's sink itself showed as its newest batch when it was looked at; -1 where it showed none."""
+
+    stream: str
+    seen_ms: int
+    written: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRecord:
+    """A plan that was applied, is being applied or was refused. ``status``: applying, applied, refused, unknown."""
+
+    id: str
+    stream: str
+    goal: str
+    status: str
+    started_ms: int
+    ended_ms: int | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lease: the driver's Python process and its JVM, each by process id and start time (clock ticks).
+
+    ``pid_space`` names the boot and the process-id namespace of the host: only where both host and pid_space are the
+    same can a process id be looked up.
+    """
+
+    host: str
+    pid: int
+    pid_started: int
+    jvm_pid: int | None = None
+    jvm_started: int | None = None
+    pid_space: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """Who may write to a stream now. ``fence`` grows with each new holder; ``holder`` is ``None`` once released."""
+
+    stream: str
+    fence: int
+    holder: Holder | None
+    purpose: str
+    acquired_ms: int
+    heartbeat_ms: int

@@ -1,0 +1,85 @@
+"""The two interfaces every store fulfils, and what a store says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTraits:
+    """What code may rely on. ``remote`` stores are listed concurrently; ``atomic_rename`` is false on object stores."""
+
+    remote: bool
+    atomic_rename: bool
+    consistent_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a listing. ``size`` is ``None`` where the listing does not give it for free."""
+
+    name: str
+    is_dir: bool
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One directory of a walk: plain names, because a checkpoint can have 60,000 of them.
+
+    ``path`` is relative to the root of the store. ``sizes`` goes with ``files`` and is ``None`` where the listing does
+    not give sizes for free (local disks: one ``stat`` for each file would cost five times the walk).
+    """
+
+    path: str
+    directories: tuple[str, ...]
+    files: tuple[str, ...]
+    sizes: tuple[int, ...] | None = None
+
+
+class ReadStore(Protocol):
+    """Bytes below one root. Paths are relative to it, with ``/``; ``""`` is the root itself."""
+
+    @property
+    def location(self) -> str:
+        """The root as a user would write it: a local path or a URI."""
+
+    @property
+    def traits(self) -> StoreTraits:
+        """What this store promises."""
+
+    def list(self, path: str = "") -> tuple[Entry, ...]:
+        """The names in a directory, unordered; empty where there is no such directory."""
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, tuple[Entry, ...]]]:
+        """Every directory below ``path`` with its entries; concurrent where the store is remote."""
+
+    def folders(self, path: str = "") -> Iterator[Folder]:
+        """The same walk as plain names; ``path`` itself comes first, nothing comes where it is absent."""
+
+    def size(self, path: str) -> int:
+        """Bytes of one file. Raises ``FileNotFoundError`` where it is absent."""
+
+    def local_path(self, path: str) -> str | None:
+        """Where the file lies on this machine, for libraries that insist on a path; ``None`` on a remote store."""
+
+    def read(self, path: str) -> bytes:
+        """The whole file. Raises ``FileNotFoundError`` where it is absent."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory is there."""
+
+
+class WriteStore(ReadStore, Protocol):
+    """A store that may be changed. Every write is complete or not there at all."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put a whole file in place, replacing any, creating directories as needed."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Move one file; the target must not exist."""
+
+    def delete(self, path: str) -> None:
+        """Remove one file; an absent file is no error."""

@@ -1,0 +1,207 @@
+"""Any file system of fsspec as a store: S3 and its like, HDFS, Azure, GCS, memory. Imported only when one is named."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import fsspec
+
+from slackwater.errors import EnvironmentMissing, UsageError
+from slackwater.storage.protocols import Entry, Folder, StoreTraits
+
+_OBJECT_STORE = StoreTraits(remote=True, atomic_rename=False, consistent_list=True)
+_FILE_SYSTEM = StoreTraits(remote=True, atomic_rename=True, consistent_list=True)
+_TRAITS = {"memory": StoreTraits(remote=False, atomic_rename=True, consistent_list=True)} | dict.fromkeys(
+    ("hdfs", "webhdfs", "viewfs", "sftp", "smb"), _FILE_SYSTEM
+)
+"""By protocol. Whatever is not named here is taken for an object store: a put is atomic, a rename is not."""
+
+_SAME_AS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs"}
+_LISTED_AT_ONCE = 16
+_LEVELS_BEFORE_FLAT = 2
+"""Two levels are listed by name, what lies below each flat: ``state/<operator>`` is then one paged request each."""
+
+
+def open_remote_store(location: str) -> RemoteStore:
+    """The store of an fsspec URI; credentials and endpoint come from fsspec's own configuration and environment."""
+    scheme, rest = location.split(":", 1)
+    protocol = _SAME_AS.get(scheme.lower(), scheme.lower())
+    try:
+        filesystem, root = fsspec.core.url_to_fs(f"{protocol}:{rest}", use_listings_cache=False)
+    except ImportError as error:
+        raise EnvironmentMissing(
+            "package-missing",
+            f"reading {scheme}: needs a package: {error}",
+            where=location,
+            hint=_package_hint(protocol),
+        ) from error
+    except ValueError as error:
+        raise UsageError(
+            "unknown-scheme", f"no store is known for {scheme}:", where=location, found=str(error)
+        ) from error
+    return RemoteStore(filesystem, root, location, _TRAITS.get(protocol, _OBJECT_STORE))
+
+
+def _package_hint(protocol: str) -> str:
+    package = {"s3": "slackwater[s3]", "abfs": "adlfs", "gs": "gcsfs"}.get(
+        protocol, f"an fsspec package for {protocol}"
+    )
+    return f"pip install '{package}'"
+
+
+class RemoteStore:
+    """A ``WriteStore`` over an fsspec file system. Nothing is cached: a checkpoint may be growing while it is read."""
+
+    def __init__(self, filesystem: Any, root: str, location: str, traits: StoreTraits) -> None:
+        self._filesystem = filesystem
+        self._root = root.rstrip("/")
+        self._location = location
+        self._traits = traits
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    @property
+    def traits(self) -> StoreTraits:
+        return self._traits
+
+    def list(self, path: str = "") -> tuple[Entry, ...]:
+        folder = self._folder(path.strip("/"))
+        return _entries(folder) if folder else ()
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, tuple[Entry, ...]]]:
+        for folder in self.folders(path):
+            yield folder.path, _entries(folder)
+
+    def folders(self, path: str = "") -> Iterator[Folder]:
+        pending = [path.strip("/")]
+        with ThreadPoolExecutor(_LISTED_AT_ONCE, "slackwater-list") as pool:
+            for _ in range(_LEVELS_BEFORE_FLAT):
+                found = [folder for folder in pool.map(self._folder, pending) if folder is not None]
+                yield from found
+                pending = [_join(folder.path, name) for folder in found for name in folder.directories]
+            for below in pool.map(self._folders_below, pending):
+                yield from below
+
+    def _folder(self, path: str) -> Folder | None:
+        full = self._full(path)
+        try:
+            listed = self._filesystem.ls(full, detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        # An object store lists the marker object of the directory itself, and a file as its own listing.
+        inside = [item for item in listed if _name(item).startswith(full + "/") and _name(item).rstrip("/") != full]
+        if listed and not inside and any(_name(item) == full and item["type"] == "file" for item in listed):
+            return None
+        directories = [item for item in inside if item["type"] == "directory"]
+        files = [item for item in inside if item["type"] != "directory"]
+        return Folder(
+            path, _last_parts(directories), _last_parts(files), tuple(int(item["size"] or 0) for item in files)
+        )
+
+    def _folders_below(self, path: str) -> tuple[Folder, ...]:
+        full = self._full(path)
+        sizes = {
+            name.strip("/")[len(full.strip("/")) + 1 :]: int(item["size"] or 0)
+            for name, item in self._filesystem.find(full, detail=True).items()
+            if not name.endswith("/")
+        }
+        return tuple(_tree(path, sizes))
+
+    def size(self, path: str) -> int:
+        return int(self._filesystem.size(self._full(path)) or 0)
+
+    def local_path(self, path: str) -> str | None:  # noqa: ARG002 - the store protocol asks every store
+        return None
+
+    def read(self, path: str) -> bytes:
+        data: bytes = self._filesystem.cat_file(self._full(path))
+        return data
+
+    def exists(self, path: str) -> bool:
+        try:
+            return bool(self._filesystem.exists(self._full(path)))
+        except FileNotFoundError:
+            return False
+
+    def write(self, path: str, data: bytes) -> None:
+        target = self._full(path)
+        self._make_parent(target)
+        if not self._traits.atomic_rename:
+            self._filesystem.pipe_file(target, data)
+            return
+        parent, _, name = target.rpartition("/")
+        temporary = f"{parent}/.{name}.{uuid.uuid4()}.tmp"
+        self._filesystem.pipe_file(temporary, data)
+        with contextlib.suppress(FileNotFoundError):
+            self._filesystem.rm_file(target)
+        self._filesystem.mv(temporary, target)
+
+    def rename(self, source: str, target: str) -> None:
+        old, new = self._full(source), self._full(target)
+        if self._filesystem.exists(new):
+            raise FileExistsError(new)
+        self._make_parent(new)
+        self._filesystem.mv(old, new)
+
+    def delete(self, path: str) -> None:
+        target = self._full(path)
+        if self._filesystem.exists(target):
+            self._filesystem.rm_file(target)
+
+    def _make_parent(self, target: str) -> None:
+        if self._traits is not _OBJECT_STORE:
+            self._filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
+
+    def _full(self, path: str) -> str:
+        if "\0" in path or ".." in path.split("/"):
+            raise FileNotFoundError(path)
+        return f"{self._root}/{path.strip('/')}" if path else self._root
+
+
+def _name(item: dict[str, Any]) -> str:
+    return str(item["name"])
+
+
+def _last_parts(items: Iterable[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(_name(item).rstrip("/").rpartition("/")[2] for item in items)
+
+
+def _join(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name
+
+
+def _entries(folder: Folder) -> tuple[Entry, ...]:
+    sizes = folder.sizes or (None,) * len(folder.files)
+    directories = tuple(Entry(name, is_dir=True) for name in folder.directories)
+    return directories + tuple(
+        Entry(name, is_dir=False, size=size) for name, size in zip(folder.files, sizes, strict=True)
+    )
+
+
+def _tree(root: str, sizes: dict[str, int]) -> list[Folder]:
+    """Folders out of a flat listing: ``sizes`` by path below ``root``. Parents come before their children."""
+    files: dict[str, dict[str, int]] = {"": {}}
+    directories: dict[str, dict[str, None]] = {"": {}}
+    for path, size in sizes.items():
+        parent, _, name = path.rpartition("/")
+        _add_directory(parent, files, directories)
+        files[parent][name] = size
+    return [
+        Folder(_join(root, path) if path else root, tuple(directories[path]), tuple(held), tuple(held.values()))
+        for path, held in sorted(files.items())
+    ]
+
+
+def _add_directory(path: str, files: dict[str, dict[str, int]], directories: dict[str, dict[str, None]]) -> None:
+    if path in files:
+        return
+    parent, _, name = path.rpartition("/")
+    _add_directory(parent, files, directories)
+    directories[parent][name] = None
+    files[path], directories[path] = {}, {}

@@ -1,0 +1,32 @@
+"""Every case of the corpus that is there, for parametrised tests, and how one is opened."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
+from slackwater.storage.local import LocalStore
+from tests.support.corpus import VERSIONS, corpus_cases, corpus_folder
+
+CASES = [(version, case) for version in VERSIONS for case in corpus_cases(version)]
+NAMES = [f"{version}-{case}" for version, case in CASES]
+
+
+@cache
+def description(version: str, case: str) -> dict[str, Any]:
+    """``case.json``: what Spark itself said."""
+    described: dict[str, Any] = json.loads((corpus_folder(version, case) / "case.json").read_text())
+    return described
+
+
+def checkpoint_folder(version: str, case: str, name: str = "checkpoint") -> Path:
+    """A checkpoint of the corpus, not to be changed."""
+    return corpus_folder(version, case) / name
+
+
+def opened(version: str, case: str) -> OpenedCheckpoint:
+    """The same, listed."""
+    return open_checkpoint(LocalStore(checkpoint_folder(version, case)))

@@ -1,0 +1,116 @@
+"""Check sums and codecs against published values and against each other."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+from slackwater.errors import FormatError
+from slackwater.formats.byte_view import ByteView
+from slackwater.formats.checksums import hadoop_mismatch
+from slackwater.formats.codecs import decompress
+from slackwater.formats.crc32c import crc32c, crc32c_rows
+from slackwater.formats.state_records import last_writes, records_of_pairs, walk_records
+
+LZ4_SUM_OF_ABC = 0xD4CB222
+
+
+def test_crc32c_of_known_bytes() -> None:
+    assert crc32c(b"") == 0
+    assert crc32c(b"123456789") == 0xE3069283
+    assert crc32c(bytes(32)) == 0x8A9136AA
+
+
+def test_crc32c_in_lanes_equals_crc32c_in_one_go() -> None:
+    data = random.Random(1).randbytes(10_000)
+    starts, lengths = np.array([0, 17, 5000, 3]), np.array([10_000, 4096, 0, 2048])
+    rows = crc32c_rows(np.frombuffer(data, np.uint8), starts, lengths)
+    assert [int(row) for row in rows] == [crc32c(data[a : a + n]) for a, n in zip(starts, lengths, strict=True)]
+
+
+def test_crc32c_goes_on_from_what_stands_before() -> None:
+    data = np.frombuffer(b"keyvalue", np.uint8)
+    first = crc32c_rows(data, np.array([0]), np.array([3]))
+    assert int(crc32c_rows(data, np.array([3]), np.array([5]), first)[0]) == crc32c(b"keyvalue")
+
+
+def lz4_stream(checksum: int) -> bytes:
+    """One block that is not packed, and the end."""
+    data = b"abc"
+    end = struct.pack("<8sBIII", b"LZ4Block", 0x10, 0, 0, 0)
+    return struct.pack("<8sBIII", b"LZ4Block", 0x10, len(data), len(data), checksum) + data + end
+
+
+def test_lz4_blocks_are_verified() -> None:
+    assert decompress(lz4_stream(LZ4_SUM_OF_ABC)) == b"abc"
+    with pytest.raises(FormatError, match="differs from its sum"):
+        decompress(lz4_stream(LZ4_SUM_OF_ABC ^ 1))
+
+
+def test_hadoop_sums() -> None:
+    data = bytes(range(256)) * 5
+    pieces = [data[at : at + 512] for at in range(0, len(data), 512)]
+    beside = b"crc\0" + (512).to_bytes(4, "big") + b"".join(zlib.crc32(piece).to_bytes(4, "big") for piece in pieces)
+    assert hadoop_mismatch(data, beside) is None
+    assert hadoop_mismatch(data[:-1] + b"x", beside) == "the bytes from 1024 differ"
+    assert hadoop_mismatch(data + bytes(512), beside) is not None
+    with pytest.raises(FormatError):
+        hadoop_mismatch(data, b"zip")
+
+
+@pytest.mark.parametrize("data", [b"", b"LZ4Block", b"ZV\x01\x00", b"\x28\xb5\x2f\xfd", b"\x82SNAPPY\x00", b"nothing"])
+def test_streams_that_are_cut(data: bytes) -> None:
+    with pytest.raises(FormatError):
+        decompress(data)
+
+
+def delta(records: list[tuple[bytes, bytes | None]]) -> bytes:
+    """A decompressed delta."""
+    parts = []
+    for key, value in records:
+        parts.append(len(key).to_bytes(4, "big") + key)
+        parts.append((-1).to_bytes(4, "big", signed=True) if value is None else len(value).to_bytes(4, "big") + value)
+    return b"".join(parts) + (-1).to_bytes(4, "big", signed=True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_last_write_of_each_key_wins(seed: int) -> None:
+    chance = random.Random(seed)
+    width = chance.choice([8, 16, 24, 7])
+    writes: list[tuple[bytes, bytes | None]] = []
+    for _ in range(chance.choice([0, 1, 50, 3000])):
+        key = chance.randrange(500).to_bytes(width, "little")
+        writes.append((key, None if chance.random() < 0.2 else chance.randbytes(chance.choice([8, 8, 8, 16]))))
+    wanted: dict[bytes, bytes] = {}
+    for key, value in writes:
+        wanted.pop(key, None)
+        if value is not None:
+            wanted[key] = value
+    left = last_writes(walk_records(delta(writes)))
+    assert {left.key(index): left.value(index) for index in range(len(left))} == wanted, f"seed {seed}"
+
+
+def test_runs_of_equal_records_are_walked_like_any_other() -> None:
+    records: list[tuple[bytes, bytes | None]] = [(bytes([index % 251]) * 8, bytes(16)) for index in range(1000)]
+    records[500] = (b"x" * 16, b"y" * 8)
+    walked = walk_records(delta(records))
+    assert [(walked.key(index), walked.value(index)) for index in range(len(walked))] == records
+
+
+def test_pairs() -> None:
+    pairs = records_of_pairs([b"a", b"bc"], [b"", b"1"])
+    assert [(pairs.key(index), pairs.value(index)) for index in range(2)] == [(b"a", b""), (b"bc", b"1")]
+
+
+@pytest.mark.parametrize("step", [8, 9, -8, 0])
+@pytest.mark.parametrize("turn", [0, 1, 2999])
+def test_positions_in_runs_are_read_like_any_others(step: int, turn: int) -> None:
+    data = random.Random(2).randbytes(60_000)
+    positions = np.arange(3000, dtype=np.int64) * step + (30_000 if step < 0 else 0)
+    positions[turn:] += 5
+    expected = [int.from_bytes(data[at : at + 4], "little") for at in positions.tolist()]
+    assert ByteView(data).integers(positions, "<u4").tolist() == expected

@@ -1,0 +1,27 @@
+"""The stores of the contract: a factory each. A new kind of store adds a factory here and no test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slackwater.storage.local import LocalStore
+from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import WriteStore
+from tests.support.s3 import s3_endpoint, s3_location
+
+__all__ = ["s3_endpoint", "s3_location", "store"]
+
+
+@pytest.fixture(params=["local", "memory", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> WriteStore:
+    """One empty store of each kind."""
+    factories: dict[str, Callable[[], WriteStore]] = {
+        "local": lambda: LocalStore(tmp_path / "root"),
+        "memory": lambda: open_write_store(f"memory://{uuid.uuid4()}"),
+        "s3": lambda: open_write_store(request.getfixturevalue("s3_location")),
+    }
+    return factories[request.param]()

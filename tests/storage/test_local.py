@@ -1,0 +1,56 @@
+"""What only a local disk can promise or do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slackwater.errors import UsageError
+from slackwater.storage.local import LocalStore
+from slackwater.storage.open import is_uri, local_path_of, open_read_store
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.write("a/b", b"1")
+    with pytest.raises(OSError, match="directory"):
+        store.write("a", b"2")
+    assert [entry.name for entry in store.list()] == ["a"]
+    assert [entry.name for entry in store.list("a")] == ["b"]
+
+
+def test_links_to_directories_are_followed_but_not_for_ever(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "1").write_bytes(b"1")
+    (tmp_path / "real" / "loop").symlink_to(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    folders = {folder.path: folder for folder in LocalStore(tmp_path).folders()}
+    assert folders["link"].files == ("1",)
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("/a/b", "/a/b"),
+        ("a b", "a b"),
+        ("file:/a/b", "/a/b"),
+        ("file:///a/b%20c", "/a/b c"),
+        ("FILE:///a", "/a"),
+        ("s3://bucket/a", None),
+        ("memory://a", None),
+    ],
+)
+def test_local_path_of(location: str, path: str | None) -> None:
+    assert local_path_of(location) == path
+
+
+def test_is_uri() -> None:
+    assert is_uri("s3a://b/c")
+    assert not is_uri("C:/x")
+    assert not is_uri("a/b:c")
+
+
+def test_unknown_scheme() -> None:
+    with pytest.raises(UsageError, match="no store is known"):
+        open_read_store("gopher://a/b")

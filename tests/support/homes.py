@@ -1,0 +1,205 @@
+"""Homes without Spark: a checkpoint, an output and a ledger, written as Spark and a run would have left them.
+
+One stream, ``clicks/per_page``: windows of one minute, a watermark of ten, one source. Batch N reads 100 rows whose
+event times lie in the ten minutes from ``START_MS + N * STEP_MS``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from slackwater.ledger.ledger import Ledger
+from slackwater.model.records import BatchRecord, BatchSource, GenerationRecord, LogLine, StreamRecord
+
+START_MS = 1_767_225_600_000
+STEP_MS = DELAY_MS = 600_000
+WINDOW_MS = 60_000
+ROWS = 100
+RAN_MS = 1_767_300_000_000
+STREAM = "clicks/per_page"
+QUERY_ID = "61a84303-80aa-4970-973a-8b729f494d48"
+LAYOUT: dict[str, object] = {
+    "operators": ["Aggregate"],
+    "watermark_delays_ms": [DELAY_MS],
+    "windows_ms": [WINDOW_MS],
+    "retention_ms": WINDOW_MS,
+    "sources": ["FileSource[clicks]"],
+}
+STATELESS: dict[str, object] = LAYOUT | {
+    "operators": [],
+    "watermark_delays_ms": [],
+    "windows_ms": [],
+    "retention_ms": 0,
+}
+
+
+@dataclass(frozen=True)
+class HomeSpec:
+    """Marks as batch ids, -1 for none. ``told`` are the batches whose progress arrived; default: those committed."""
+
+    planned: int = 5
+    committed: int = 5
+    state: int | None = 5
+    written: int = 5
+    source: Literal["files", "kafka"] = "files"
+    layout: Mapping[str, object] = field(default_factory=lambda: LAYOUT)
+    told: tuple[int, ...] | None = None
+    run: Literal["finished", "failed", "open", "none"] = "finished"
+
+
+def make_home(folder: Path, spec: HomeSpec | None = None) -> Path:
+    """Lay a project with its home below ``folder``; the home's path."""
+    spec = spec or HomeSpec()
+    home = folder / ".slackwater"
+    checkpoint = home / "streams" / "clicks" / "per_page" / "checkpoints" / "0001"
+    logs = checkpoint_logs(spec, folder)
+    for log, entries in logs.items():
+        for entry, text in entries.items():
+            _write(checkpoint / log / str(entry), text)
+    _write(checkpoint / "metadata", json.dumps({"id": QUERY_ID}, separators=(",", ":")))
+    _lay_state(checkpoint, spec)
+    for entry, text in sink_log(spec, folder).items():
+        _write(folder / "out" / "_spark_metadata" / str(entry), text)
+    (folder / "clicks.py").write_text("import slackwater\n")
+    with Ledger.open(home / "ledger.db", create=True, now_ms=_Clock()) as ledger:
+        _record(ledger, spec, folder, checkpoint, logs)
+    return home
+
+
+def watermark_ms(batch: int) -> int:
+    """The watermark that a batch uses: the newest event time before it, less the delay."""
+    return START_MS + batch * STEP_MS - 1000 - DELAY_MS if batch > 0 else 0
+
+
+def source_offset(spec: HomeSpec, batch: int) -> str:
+    """The end of a batch, as Spark writes it."""
+    if spec.source == "files":
+        return json.dumps({"logOffset": batch}, separators=(",", ":"))
+    return json.dumps({"clicks": {"0": 60 * (batch + 1), "1": 40 * (batch + 1)}}, separators=(",", ":"))
+
+
+def checkpoint_logs(spec: HomeSpec, folder: Path) -> dict[str, dict[int, str]]:
+    """``offsets``, ``commits`` and ``sources/0``, by entry."""
+    return {
+        "offsets": {batch: _offset_entry(spec, batch) for batch in range(spec.planned + 1)},
+        "commits": {batch: _commit_entry(batch) for batch in range(spec.committed + 1)},
+        "sources/0": _source_log(spec, folder),
+    }
+
+
+def sink_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
+    """The manifest of the output, one file for each batch."""
+    return {
+        batch: "v1\n"
+        + json.dumps(
+            {
+                "path": f"file://{folder}/out/part-{batch}.parquet",
+                "size": 1000,
+                "isDir": False,
+                "modificationTime": RAN_MS + batch * 1000,
+                "blockReplication": 1,
+                "blockSize": 33554432,
+                "action": "add",
+            },
+            separators=(",", ":"),
+        )
+        for batch in range(spec.written + 1)
+    }
+
+
+def batch_record(spec: HomeSpec, batch: int) -> BatchRecord:
+    """The progress of a batch."""
+    end = source_offset(spec, batch)
+    start = source_offset(spec, batch - 1) if batch > 0 else None
+    latest = source_offset(spec, batch + 2) if spec.source == "kafka" else None
+    return BatchRecord(
+        stream=STREAM,
+        generation=1,
+        batch_id=batch,
+        timestamp_ms=RAN_MS + batch * 1000,
+        input_rows=ROWS,
+        sources=(BatchSource("FileStreamSource[clicks]", start, end, latest, ROWS),),
+        watermark_ms=watermark_ms(batch),
+        event_time_min_ms=START_MS + batch * STEP_MS,
+        event_time_max_ms=START_MS + (batch + 1) * STEP_MS - 1000,
+        late_rows=0,
+        state_rows=11,
+        durations_ms={"addBatch": 400, "triggerExecution": 850},
+    )
+
+
+def stream_record(folder: Path) -> StreamRecord:
+    """The stream as a run registers it."""
+    sink = {"kind": "files", "format": "parquet", "path": str(folder / "out")}
+    return StreamRecord("clicks", "per_page", sink, "append", str(folder / "clicks.py"))
+
+
+def _offset_entry(spec: HomeSpec, batch: int) -> str:
+    metadata: dict[str, Any] = {
+        "batchWatermarkMs": watermark_ms(batch),
+        "batchTimestampMs": RAN_MS + batch * 1000,
+        "conf": {"spark.sql.shuffle.partitions": "1"},
+    }
+    return "\n".join(["v1", json.dumps(metadata, separators=(",", ":")), source_offset(spec, batch)])
+
+
+def _commit_entry(batch: int) -> str:
+    return "v1\n" + json.dumps({"nextBatchWatermarkMs": watermark_ms(batch + 1)}, separators=(",", ":"))
+
+
+def _source_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
+    if spec.source == "kafka":
+        return {0: '\0v1\n{"clicks":{"0":0,"1":0}}'}
+    return {
+        entry: "v1\n"
+        + json.dumps(
+            {"path": f"file://{folder}/clicks/{entry:03d}.json", "timestamp": START_MS + entry, "batchId": entry},
+            separators=(",", ":"),
+        )
+        for entry in range(spec.planned + 1)
+    }
+
+
+def _lay_state(checkpoint: Path, spec: HomeSpec) -> None:
+    if spec.state is None:
+        return
+    _write(checkpoint / "state/0/_metadata/metadata", "v1\n{}")
+    for version in range(1, spec.state + 2):
+        _write(checkpoint / "state/0/0" / f"{version}.delta", "")
+
+
+def _record(
+    ledger: Ledger, spec: HomeSpec, folder: Path, checkpoint: Path, logs: Mapping[str, Mapping[int, str]]
+) -> None:
+    ledger.register_stream(stream_record(folder))
+    ledger.add_generation(GenerationRecord(STREAM, 1, str(checkpoint), QUERY_ID, layout=spec.layout))
+    lines = [LogLine(STREAM, 1, log, entry, text) for log, texts in logs.items() for entry, text in texts.items()]
+    lines += [LogLine(STREAM, 1, "sink", entry, text) for entry, text in sink_log(spec, folder).items()]
+    ledger.record_lines(lines)
+    for batch in range(spec.committed + 1) if spec.told is None else spec.told:
+        ledger.record_batch(batch_record(spec, batch))
+    if spec.run == "none":
+        return
+    run = ledger.begin_run(STREAM, 1, "4.1.3")
+    if spec.run != "open":
+        ledger.end_run(run.id, spec.run, "IOException: disk full" if spec.run == "failed" else None)
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode())
+
+
+class _Clock:
+    """Each look at it is ten seconds later than the last."""
+
+    def __init__(self) -> None:
+        self._now_ms = RAN_MS
+
+    def __call__(self) -> int:
+        self._now_ms += 10_000
+        return self._now_ms

@@ -1,0 +1,54 @@
+"""Kills a run of Slackwater for real, at a named point of a batch: python and JVM, by their own process ids."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+POLL_S = 0.0002
+
+
+def children_of(pid: int) -> list[int]:
+    """The process ids of a process's children."""
+    found: list[int] = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def kill_when(process: subprocess.Popen[bytes], reached: Callable[[], bool], ready: Callable[[], bool]) -> None:
+    """Kill the JVM, then Python, as soon as ``reached``. ``ready`` tells when the JVM is there to be looked up.
+
+    The JVM goes first: it is the one that writes. Raises AssertionError if the process ends by itself before.
+    """
+    _wait(process, ready, 0.05)
+    jvms = children_of(process.pid)
+    _wait(process, reached, POLL_S)
+    for pid in [*jvms, process.pid]:
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+    while any(_is_alive(pid) for pid in jvms):
+        time.sleep(0.01)
+
+
+def _wait(process: subprocess.Popen[bytes], happened: Callable[[], bool], pause_s: float) -> None:
+    while not happened():
+        assert process.poll() is None, f"the run ended with {process.returncode} before it could be killed"
+        time.sleep(pause_s)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
