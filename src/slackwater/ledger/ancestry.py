@@ -1,0 +1,60 @@
+"""Which lines and batches of a stream count: the generation in use first, then what it inherited, and nothing else.
+
+An operation that builds a new generation at batch w discards the batches after w of the old one. Their lines stay in
+the ledger, but they may never come back as if they were the stream's past: Spark reuses their ids for other data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from slackwater.model.records import GenerationRecord
+
+SOURCES = "sources/"
+METADATA = "metadata"
+SINK = "sink"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one generation contributes. ``last_batch`` ``None``: everything, because it is the generation in use."""
+
+    generation: int
+    last_batch: int | None = None
+    source_cut: Mapping[str, int] = field(default_factory=dict)
+
+    def last_entry(self, log: str) -> int | None:
+        """The last entry of a log that counts; ``None`` where all do.
+
+        ``sources/<source>`` is numbered by its own log offsets, the other logs by batch; ``metadata`` has one entry.
+        """
+        if log.startswith(SOURCES):
+            return self.source_cut.get(log.removeprefix(SOURCES))
+        return None if log == METADATA else self.last_batch
+
+
+def shares(generations: Iterable[GenerationRecord], newest: int) -> tuple[Share, ...]:
+    """The lineage of generation ``newest``, youngest first, each cut at the lowest base among all younger ones."""
+    known = {generation.number: generation for generation in generations}
+    if newest not in known:
+        return ()
+    lineage = [Share(newest)]
+    child = known[newest]
+    while (parent := _parent(child, known)) is not None and child.based_at is not None:
+        younger = lineage[-1]
+        last_batch = child.based_at if younger.last_batch is None else min(child.based_at, younger.last_batch)
+        lineage.append(Share(parent.number, last_batch, _lowest(younger.source_cut, child.source_cut)))
+        child = parent
+    return tuple(lineage)
+
+
+def _parent(child: GenerationRecord, known: Mapping[int, GenerationRecord]) -> GenerationRecord | None:
+    number = child.number - 1 if child.parent is None else child.parent
+    # A parent is always older; anything else would go round in circles.
+    return known.get(number) if number < child.number else None
+
+
+def _lowest(left: Mapping[str, int], right: Mapping[str, int]) -> Mapping[str, int]:
+    both = {source: min(left[source], right[source]) for source in left.keys() & right.keys()}
+    return {**left, **right, **both}

@@ -1,0 +1,134 @@
+"""The ledger's batches, as progress events told them, and the verbatim lines of the logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import ColumnElement, RowMapping, or_, select
+
+from slackwater.ledger.ancestry import Share
+from slackwater.ledger.database import upsert
+from slackwater.ledger.part import LedgerPart, as_row, between, inherited
+from slackwater.ledger.tables import batches, log_lines
+from slackwater.model.records import BatchRecord, BatchSource, LogLine
+
+_OFFSETS = "offsets"
+_ROWS_AT_ONCE = 10_000
+
+
+class BatchesPart(LedgerPart):
+    """Batches and log lines."""
+
+    def record_batch(self, record: BatchRecord) -> None:
+        """Record a finished batch; the same batch of the same generation again replaces it."""
+        nested = {"sources": [as_row(source) for source in record.sources], "durations_ms": dict(record.durations_ms)}
+        with self._database.write() as connection:
+            upsert(connection, batches, [as_row(record) | nested])
+
+    def batches(
+        self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
+    ) -> list[BatchRecord]:
+        """The stream's batches in order, both ends included, each from the youngest generation in which it counts.
+
+        ``generation`` asks for the past of that generation instead of the one in use.
+        """
+        with self._database.read() as connection:
+            lineage = self._shares(connection, stream, generation)
+            query = (
+                select(batches)
+                .where(batches.c.stream == stream, *between(batches.c.batch_id, first, last))
+                .where(or_(False, *inherited(batches, batches.c.batch_id, lineage, _OFFSETS)))
+                .order_by(batches.c.batch_id, batches.c.generation)
+            )
+            rows = connection.execute(query).mappings()
+            # Of two rows of one batch the younger generation's comes later, and stays.
+            newest = {int(row["batch_id"]): _batch(row) for row in rows}
+        return list(newest.values())
+
+    def batch(self, stream: str, batch_id: int) -> BatchRecord | None:
+        """One batch, ``None`` where the ledger has no record of it."""
+        return next(iter(self.batches(stream, batch_id, batch_id)), None)
+
+    def record_lines(self, lines: Iterable[LogLine]) -> None:
+        """Record log lines, all of them or none; an entry that is there already takes the new text."""
+        rows = [as_row(line) | {"text": _to_bytes(line.text)} for line in lines]
+        with self._database.write() as connection:
+            for start in range(0, len(rows), _ROWS_AT_ONCE):
+                upsert(connection, log_lines, rows[start : start + _ROWS_AT_ONCE])
+
+    def recorded_entries(self, stream: str, generation: int, log: str) -> set[int]:
+        """The entries of a log that this generation itself has; nothing inherited."""
+        query = select(log_lines.c.entry).where(*_own(stream, generation, log))
+        with self._database.read() as connection:
+            return set(connection.scalars(query))
+
+    def entries(self, stream: str, log: str, *, generation: int | None = None) -> set[int]:
+        """The entries of a log that ``lines`` would give, without their text."""
+        with self._database.read() as connection:
+            lineage = self._shares(connection, stream, generation)
+            query = select(log_lines.c.entry).where(*_counting(stream, log, lineage))
+            return set(connection.scalars(query))
+
+    def own_lines(self, stream: str, generation: int, log: str, entries: Iterable[int]) -> dict[int, str]:
+        """The text of some entries that this generation itself has."""
+        query = select(log_lines.c.entry, log_lines.c.text).where(
+            *_own(stream, generation, log), log_lines.c.entry.in_(list(entries))
+        )
+        with self._database.read() as connection:
+            return {int(entry): _to_text(text) for entry, text in connection.execute(query)}
+
+    def lines(
+        self,
+        stream: str,
+        log: str,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        generation: int | None = None,
+    ) -> dict[int, LogLine]:
+        """A log's entries in order, both ends included, each from the youngest generation in which it counts.
+
+        A generation's own lines win. Older entries come from its ancestors, up to the batch (for ``sources/<source>``:
+        up to the entry) at which each younger generation was based. ``generation`` asks for the past of that generation
+        instead of the one in use.
+        """
+        with self._database.read() as connection:
+            lineage = self._shares(connection, stream, generation)
+            query = (
+                select(log_lines)
+                .where(*_counting(stream, log, lineage), *between(log_lines.c.entry, first, last))
+                .order_by(log_lines.c.entry, log_lines.c.generation)
+            )
+            return {int(row["entry"]): _line(row) for row in connection.execute(query).mappings()}
+
+    def logs(self, stream: str) -> list[str]:
+        """The names of the logs of which any generation of the stream has a line."""
+        query = select(log_lines.c.log).where(log_lines.c.stream == stream).distinct().order_by(log_lines.c.log)
+        with self._database.read() as connection:
+            return list(connection.scalars(query))
+
+
+def _counting(stream: str, log: str, lineage: tuple[Share, ...]) -> list[ColumnElement[bool]]:
+    by_generation = inherited(log_lines, log_lines.c.entry, lineage, log)
+    return [log_lines.c.stream == stream, log_lines.c.log == log, or_(False, *by_generation)]
+
+
+def _own(stream: str, generation: int, log: str) -> list[ColumnElement[bool]]:
+    return [log_lines.c.stream == stream, log_lines.c.generation == generation, log_lines.c.log == log]
+
+
+def _to_bytes(text: str) -> bytes:
+    # The counterpart of how files are read: bytes that are no UTF-8 survive the way there and back.
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _to_text(stored: bytes) -> str:
+    return stored.decode("utf-8", "surrogateescape")
+
+
+def _line(row: RowMapping) -> LogLine:
+    return LogLine(**(dict(row) | {"text": _to_text(row["text"])}))
+
+
+def _batch(row: RowMapping) -> BatchRecord:
+    return BatchRecord(**(dict(row) | {"sources": tuple(BatchSource(**source) for source in row["sources"])}))

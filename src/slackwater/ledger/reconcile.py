@@ -1,0 +1,174 @@
+"""Copies the text logs of a checkpoint and of the file sink into the ledger, verbatim, as far as it lacks them.
+
+What may not happen: a changed checkpoint; half a pass in the ledger; a torn file in the ledger. An error of the store
+or of the ledger is the caller's: none is hidden here, and the next pass begins where this one began.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from slackwater.ledger.ancestry import METADATA, SINK, SOURCES
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.listing import LogFolders
+from slackwater.ledger.log_text import decode, is_whole, split_source_compact, strip_sink_compact
+from slackwater.model.records import LogLine
+from slackwater.storage.protocols import ReadStore
+
+_SINK_FOLDER = "_spark_metadata"
+_REREAD_LOCAL = 100
+"""How many of a log's newest entries a first pass compares with the ledger. After a trim Spark plans batches anew, and
+nobody may have watched it; as many as Spark keeps of offsets/ by default."""
+_REREAD_AT_LEAST = 2
+"""On a remote store, where each read takes a round trip: the batch that was in flight, and the one before it."""
+
+
+def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: ReadStore | None = None) -> int:
+    """Copy what the ledger lacks, once; how many entries were recorded. ``sink`` is rooted at the output directory."""
+    return LogCopier(ledger, stream, generation, checkpoint, sink).copy()
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What the ledger has of one log. ``doubtful`` entries are there too, but their text is still to be compared."""
+
+    known: set[int]
+    doubtful: set[int]
+    highest: int
+
+    def forget_above(self, newest: int) -> None:
+        # An entry taken away from the end of a log may come back as a batch that was planned differently.
+        if newest < self.highest:
+            self.known = {entry for entry in self.known if entry <= newest}
+            self.highest = newest
+
+    def add(self, entries: Mapping[int, str]) -> None:
+        self.known.update(entries)
+        self.doubtful.difference_update(entries)
+        self.highest = max(self.highest, *entries)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A log with the entries that are there, as entry to file name."""
+
+    log: str
+    store: ReadStore
+    folder: str
+    names: Mapping[int, str]
+
+
+class LogCopier:
+    """Copies again and again; a pass in which nothing is new looks at a few directories and runs no SQL.
+
+    Its first pass also compares the newest entries with the ledger's text. For one thread at a time.
+    """
+
+    def __init__(
+        self, ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: ReadStore | None = None
+    ) -> None:
+        self._ledger = ledger
+        self._stream = stream
+        self._generation = generation
+        self._checkpoint = checkpoint
+        self._sink = sink
+        self._checkpoint_folders = LogFolders(checkpoint)
+        self._sink_folders = LogFolders(sink) if sink is not None else None
+        self._progress: dict[str, _Progress] = {}
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a pass lists a remote store, which costs time and money."""
+        return self._checkpoint.traits.remote or (self._sink is not None and self._sink.traits.remote)
+
+    def copy(self) -> int:
+        """One pass, recorded in one transaction; how many entries were new or had changed."""
+        # All is listed before anything is read, and each log before those that Spark writes earlier in a batch:
+        # whatever an offsets entry means was then in sources/ when that was listed.
+        fresh = {listed.log: self._fresh(listed) for listed in list(self._listed())}
+        changed = [
+            LogLine(self._stream, self._generation, log, entry, text)
+            for log, texts in fresh.items()
+            for entry, text in self._changed(log, texts).items()
+        ]
+        if changed:
+            self._ledger.record_lines(changed)
+        for log, texts in fresh.items():
+            if texts:
+                self._progress[log].add(texts)
+        return len(changed)
+
+    def _listed(self) -> Iterator[_Listed]:
+        if self._sink is not None and self._sink_folders is not None:
+            yield _Listed(SINK, self._sink, _SINK_FOLDER, self._sink_folders.entries(_SINK_FOLDER))
+        sources = (SOURCES + source for source in self._checkpoint_folders.folders("sources"))
+        for log in itertools.chain(("commits", "offsets"), sources):
+            yield _Listed(log, self._checkpoint, log, self._checkpoint_folders.entries(log))
+        yield _Listed(METADATA, self._checkpoint, "", {0: METADATA})
+
+    def _fresh(self, listed: _Listed) -> dict[int, str]:
+        """The texts of the entries that are not known to be in the ledger."""
+        log, names = listed.log, listed.names
+        if not names:
+            return {}
+        progress = self._progress.get(log) or self._begin(log, names)
+        progress.forget_above(max(names))
+        texts: dict[int, str] = {}
+        for entry in sorted(names.keys() - progress.known):
+            text = _read(listed.store, f"{listed.folder}/{names[entry]}".lstrip("/"))
+            if text is not None and is_whole(log, text):
+                whole = self._expand(log, entry, text, texts) if _is_compact(names[entry]) else {entry: text}
+                texts.update({number: whole[number] for number in whole.keys() - progress.known})
+        return texts
+
+    def _begin(self, log: str, names: Mapping[int, str]) -> _Progress:
+        recorded = (
+            # The sink's log goes on through all generations; a checkpoint's logs are its own.
+            self._ledger.entries(self._stream, log, generation=self._generation)
+            if log == SINK
+            else self._ledger.recorded_entries(self._stream, self._generation, log)
+        )
+        doubtful = recorded.intersection(self._to_compare(names))
+        progress = _Progress(recorded - doubtful, doubtful, highest=max(recorded, default=-1))
+        self._progress[log] = progress
+        return progress
+
+    def _to_compare(self, names: Mapping[int, str]) -> list[int]:
+        newest_first = sorted(names, reverse=True)
+        further = [] if self.is_remote else newest_first[_REREAD_AT_LEAST:_REREAD_LOCAL]
+        # A compacted entry repeats what others say; reading each of them again would read the log many times over.
+        return newest_first[:_REREAD_AT_LEAST] + [entry for entry in further if not _is_compact(names[entry])]
+
+    def _expand(self, log: str, entry: int, text: str, this_pass: Mapping[int, str]) -> dict[int, str]:
+        """A compacted entry as the entries it stands for."""
+        if log != SINK:
+            return split_source_compact(text, entry)
+        recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
+        earlier = {number: line.text for number, line in recorded.items()} | dict(this_pass)
+        return {entry: strip_sink_compact(text, earlier.values())}
+
+    def _changed(self, log: str, texts: Mapping[int, str]) -> Mapping[int, str]:
+        """Without the doubtful entries that turned out to be as the ledger has them."""
+        doubtful = self._progress[log].doubtful.intersection(texts) if texts else set()
+        if not doubtful:
+            return texts
+        if log == SINK:
+            lines = self._ledger.lines(self._stream, log, min(doubtful), max(doubtful), generation=self._generation)
+            as_recorded = {entry: line.text for entry, line in lines.items()}
+        else:
+            as_recorded = self._ledger.own_lines(self._stream, self._generation, log, doubtful)
+        return {entry: text for entry, text in texts.items() if as_recorded.get(entry) != text}
+
+
+def _is_compact(name: str) -> bool:
+    return name.endswith(".compact")
+
+
+def _read(store: ReadStore, path: str) -> str | None:
+    try:
+        return decode(store.read(path))
+    except FileNotFoundError:
+        # Spark purges its logs while they are being read.
+        return None

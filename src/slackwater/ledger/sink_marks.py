@@ -1,0 +1,37 @@
+"""The ledger's sink marks: what each sink showed, whenever it was looked at and had moved."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from slackwater.ledger.database import upsert
+from slackwater.ledger.part import LedgerPart, as_row
+from slackwater.ledger.tables import sink_marks
+from slackwater.model.records import SinkMark
+
+
+class SinkMarksPart(LedgerPart):
+    """Sink marks."""
+
+    def record_sink_mark(self, stream: str, written: int) -> None:
+        """Record what the sink shows now; nothing is written while it shows the same as before."""
+        last = self.last_sink_mark(stream)
+        if last is not None and last.written == written:
+            return
+        # Two looks within one millisecond are one look; the clock may also have been set back.
+        seen_ms = max(self._now_ms(), last.seen_ms + 1) if last is not None else self._now_ms()
+        with self._database.write() as connection:
+            upsert(connection, sink_marks, [as_row(SinkMark(stream, seen_ms, written))])
+
+    def last_sink_mark(self, stream: str) -> SinkMark | None:
+        """The newest mark of a stream's sink, ``None`` where it was never looked at."""
+        newest = select(sink_marks).where(sink_marks.c.stream == stream).order_by(sink_marks.c.seen_ms.desc()).limit(1)
+        with self._database.read() as connection:
+            row = connection.execute(newest).mappings().first()
+        return SinkMark(**row) if row else None
+
+    def sink_marks(self, stream: str) -> list[SinkMark]:
+        """All marks of a stream's sink, oldest first."""
+        query = select(sink_marks).where(sink_marks.c.stream == stream).order_by(sink_marks.c.seen_ms)
+        with self._database.read() as connection:
+            return [SinkMark(**row) for row in connection.execute(query).mappings()]

@@ -1,0 +1,118 @@
+"""The ledger's streams and their generations."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import RowMapping, select, update
+
+from slackwater.errors import NotFound, UsageError
+from slackwater.ledger.database import upsert
+from slackwater.ledger.part import LedgerPart, as_row
+from slackwater.ledger.tables import generations, streams
+from slackwater.model.records import GenerationRecord, StreamRecord
+
+
+class StreamsPart(LedgerPart):
+    """Streams and generations."""
+
+    def register_stream(self, record: StreamRecord) -> None:
+        """Add a stream, or bring up to date what a run says about it.
+
+        The generation in use of a stream that is known already stays: only ``set_current_generation`` changes it.
+        """
+        row = as_row(record) | {"full_name": record.full_name, "sink": dict(record.sink)}
+        with self._database.write() as connection:
+            in_use = connection.scalar(
+                select(streams.c.current_generation).where(streams.c.full_name == record.full_name)
+            )
+            upsert(connection, streams, [row if in_use is None else row | {"current_generation": in_use}])
+
+    def streams(self) -> list[StreamRecord]:
+        """All streams of the home, by full name."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(streams).order_by(streams.c.full_name)).mappings().all()
+        return [_stream(row) for row in rows]
+
+    def find_stream(self, name: str) -> StreamRecord:
+        """The stream called ``stream`` or ``pipeline/stream``.
+
+        Raises ``NotFound`` (``stream-unknown``) or ``UsageError`` (``stream-ambiguous``: pipelines share the name).
+        """
+        known = self.streams()
+        matches = [stream for stream in known if name in {stream.name, stream.full_name}]
+        if len(matches) == 1:
+            return matches[0]
+        names = [stream.full_name for stream in matches or known]
+        raise _ambiguous(name, names) if matches else _unknown(name, names)
+
+    def set_current_generation(self, stream: str, number: int) -> None:
+        """Make a generation the one in use. ``stream`` is the full name; the generation must have been added."""
+        self.generation(stream, number)
+        with self._database.write() as connection:
+            connection.execute(update(streams).where(streams.c.full_name == stream).values(current_generation=number))
+
+    def add_generation(self, record: GenerationRecord) -> None:
+        """Add a generation, or replace what is known of it."""
+        row = as_row(record) | {"source_cut": dict(record.source_cut), "layout": _plain(record.layout)}
+        with self._database.write() as connection:
+            upsert(connection, generations, [row])
+
+    def update_generation(
+        self, stream: str, number: int, *, query_id: str | None = None, layout: Mapping[str, object] | None = None
+    ) -> None:
+        """Fill in what is only known once the query has started; ``None`` leaves a value as it is."""
+        values: dict[str, Any] = {"query_id": query_id, "layout": _plain(layout)}
+        changed = {name: value for name, value in values.items() if value is not None}
+        self.generation(stream, number)
+        if changed:
+            with self._database.write() as connection:
+                this_one = (generations.c.stream == stream) & (generations.c.number == number)
+                connection.execute(update(generations).where(this_one).values(changed))
+
+    def generations(self, stream: str) -> list[GenerationRecord]:
+        """All generations of a stream, oldest first."""
+        query = select(generations).where(generations.c.stream == stream).order_by(generations.c.number)
+        with self._database.read() as connection:
+            return [GenerationRecord(**row) for row in connection.execute(query).mappings()]
+
+    def generation(self, stream: str, number: int) -> GenerationRecord:
+        """One generation. Raises ``NotFound`` (``generation-unknown``)."""
+        known = self.generations(stream)
+        for record in known:
+            if record.number == number:
+                return record
+        raise NotFound(
+            "generation-unknown",
+            f"{stream} has no generation {number}",
+            found=", ".join(str(record.number) for record in known) or "no generations",
+        )
+
+
+def _plain(mapping: Mapping[str, object] | None) -> dict[str, object] | None:
+    return None if mapping is None else dict(mapping)
+
+
+def _stream(row: RowMapping) -> StreamRecord:
+    return StreamRecord(**{name: value for name, value in row.items() if name != "full_name"})
+
+
+def _ambiguous(name: str, names: Sequence[str]) -> UsageError:
+    return UsageError(
+        "stream-ambiguous",
+        f"More than one pipeline has a stream {name}",
+        found=", ".join(names),
+        hint=f"say which one, for example {names[0]}",
+    )
+
+
+def _unknown(name: str, names: Sequence[str]) -> NotFound:
+    near = difflib.get_close_matches(name, [*names, *(known.partition("/")[2] for known in names)], n=1)
+    listed = f"known streams: {', '.join(names)}" if names else "no stream has run in this home yet"
+    return NotFound(
+        "stream-unknown",
+        f"The ledger has no stream {name}",
+        hint=f"did you mean {near[0]}? {listed}" if near else listed,
+    )

@@ -1,0 +1,13 @@
+"""write_until_killed.py URL STREAM: says each entry that it has recorded, and never ends by itself."""
+
+import itertools
+import sys
+
+from slackwater.ledger.ledger import Ledger
+from slackwater.model.records import LogLine
+
+url, stream = sys.argv[1:]
+with Ledger.open(url, create=False) as ledger:
+    for entry in itertools.count():
+        ledger.record_lines([LogLine(stream, 1, log, entry, f"v1\n{entry}") for log in ("offsets", "sources/0")])
+        sys.stdout.write(f"{entry}\n")

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from slackwater.errors import NotFound
+from slackwater.ledger.ledger import Ledger
+from slackwater.model.records import OperationRecord
+from tests.ledger.conftest import STREAM, Clock
+
+
+def test_a_run_has_no_end_until_it_is_ended(ledger: Ledger, clock: Clock) -> None:
+    run = ledger.begin_run(STREAM, 1, "4.1.3")
+    assert (run.started_ms, run.ended_ms, run.end) == (clock.now_ms, None, None)
+    assert ledger.last_run(STREAM) == run
+    clock.forward(5)
+    ended = ledger.end_run(run.id, "failed", "java.lang.OutOfMemoryError")
+    assert (ended.ended_ms, ended.end, ended.reason) == (clock.now_ms, "failed", "java.lang.OutOfMemoryError")
+    assert ledger.runs(STREAM) == [ended]
+
+
+def test_a_run_that_was_killed_has_ended_once_the_next_one_begins(ledger: Ledger, clock: Clock) -> None:
+    killed = ledger.begin_run(STREAM, 1, "4.1.3")
+    clock.forward(60)
+    goes_on = ledger.begin_run(STREAM, 1, "4.1.3")
+    first, second = ledger.runs(STREAM)
+    assert (first.id, first.end, first.ended_ms) == (killed.id, "killed", clock.now_ms)
+    assert second == goes_on
+    assert ledger.last_run(STREAM) == goes_on
+
+
+def test_a_stop_reaches_the_run_that_goes_on(ledger: Ledger, clock: Clock) -> None:
+    run = ledger.begin_run(STREAM, 1, "4.1.3")
+    assert not ledger.stop_requested(run.id)
+    asked = ledger.request_stop(STREAM)
+    assert asked is not None
+    assert (asked.id, asked.stop_requested_ms) == (run.id, clock.now_ms)
+    assert ledger.stop_requested(run.id)
+
+
+def test_asking_twice_keeps_the_first_time(ledger: Ledger, clock: Clock) -> None:
+    ledger.begin_run(STREAM, 1, "4.1.3")
+    first = ledger.request_stop(STREAM)
+    clock.forward(3)
+    assert ledger.request_stop(STREAM) == first
+
+
+def test_there_is_nothing_to_stop_where_no_run_goes_on(ledger: Ledger) -> None:
+    assert ledger.request_stop(STREAM) is None
+    run = ledger.begin_run(STREAM, 1, "4.1.3")
+    ledger.end_run(run.id, "stopped")
+    assert ledger.request_stop(STREAM) is None
+    assert not ledger.stop_requested(run.id)
+
+
+def test_a_stop_is_not_meant_for_the_next_run(ledger: Ledger) -> None:
+    ledger.begin_run(STREAM, 1, "4.1.3")
+    ledger.request_stop(STREAM)
+    assert not ledger.stop_requested(ledger.begin_run(STREAM, 1, "4.1.3").id)
+
+
+def test_an_unknown_run_cannot_end(ledger: Ledger) -> None:
+    with pytest.raises(NotFound) as caught:
+        ledger.end_run(99, "stopped")
+    assert caught.value.code == "run-unknown"
+
+
+def test_an_operation_is_open_until_it_has_ended(ledger: Ledger, clock: Clock) -> None:
+    begun = OperationRecord("20260131-1", STREAM, "rebuild", "applying", clock.now_ms)
+    ledger.begin_operation(begun)
+    assert ledger.open_operation(STREAM) == begun
+    clock.forward(2)
+    ledger.end_operation(begun.id, "applied", "generation 2 from batch 41")
+    assert ledger.open_operation(STREAM) is None
+    (ended,) = ledger.operations(STREAM)
+    assert (ended.status, ended.summary, ended.ended_ms) == ("applied", "generation 2 from batch 41", clock.now_ms)
+
+
+def test_a_continued_operation_is_open_again_under_its_own_id(ledger: Ledger, clock: Clock) -> None:
+    begun = OperationRecord("20260131-1", STREAM, "rebuild", "applying", clock.now_ms)
+    ledger.begin_operation(begun)
+    ledger.end_operation(begun.id, "unknown", "the disk was full")
+    ledger.begin_operation(begun)
+    assert ledger.open_operation(STREAM) == begun
+    assert ledger.operations(STREAM) == [begun]
+
+
+def test_an_unknown_operation_cannot_end(ledger: Ledger) -> None:
+    with pytest.raises(NotFound) as caught:
+        ledger.end_operation("nothing", "applied", "")
+    assert caught.value.code == "operation-unknown"

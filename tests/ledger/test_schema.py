@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import column, table, text, update
+
+from slackwater.errors import DataError, EnvironmentMissing, NotFound, SettingsError
+from slackwater.ledger.database import Database, parse_url
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.migrations import config
+from slackwater.ledger.tables import SCHEMA_VERSION, VERSION_TABLE, metadata
+from tests.ledger.conftest import stream_record
+from tests.ledger.postgres_server import PostgresServer
+from tests.ledger.programs import start_program
+
+
+def test_a_ledger_is_made_only_when_asked_for(blank_url: str) -> None:
+    with pytest.raises(NotFound) as caught:
+        Ledger.open(blank_url, create=False)
+    assert caught.value.code == "ledger-missing"
+    with Ledger.open(blank_url, create=True) as ledger:
+        assert ledger.streams() == []
+
+
+def test_looking_for_a_ledger_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        Ledger.open(tmp_path / "home" / "ledger.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_written_is_there_when_opened_again(ledger_url: str) -> None:
+    with Ledger.open(ledger_url, create=True) as ledger:
+        ledger.register_stream(stream_record())
+    with Ledger.open(ledger_url, create=False) as ledger:
+        assert ledger.streams() == [stream_record()]
+
+
+def test_the_migrations_build_the_tables_that_the_code_uses(ledger_url: str) -> None:
+    database = Database(parse_url(ledger_url))
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": True})
+        assert compare_metadata(context, metadata) == []
+    database.close()
+
+
+def test_the_expected_version_is_the_newest_migration() -> None:
+    assert ScriptDirectory.from_config(config()).get_heads() == [SCHEMA_VERSION]
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [("0002", "ledger-too-new"), ("9999", "ledger-too-new"), ("ae1027a6acf", "ledger-unreadable")]
+)
+def test_a_schema_that_is_not_known_is_refused_and_left_alone(ledger_url: str, version: str, code: str) -> None:
+    _set_version(ledger_url, version)
+    with pytest.raises(DataError) as caught:
+        Ledger.open(ledger_url, create=True)
+    assert (caught.value.code, caught.value.found) == (code, version)
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_text("not a database, but long enough to be taken for one at first sight" * 20)
+    with pytest.raises(DataError) as caught:
+        Ledger.open(path, create=True)
+    assert (caught.value.code, caught.value.where) == ("ledger-unreadable", str(path))
+
+
+def test_a_place_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").mkdir()
+    with pytest.raises(EnvironmentMissing) as caught:
+        Ledger.open(tmp_path / "ledger.db", create=True)
+    assert caught.value.code == "ledger-unreachable"
+
+
+def test_a_server_that_is_away_is_told_without_the_password(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentMissing) as caught:
+        Ledger.open(f"postgresql://ann:s3cret@/ledger?host={tmp_path}", create=False)
+    assert caught.value.code == "ledger-unreachable"
+    assert "s3cret" not in f"{caught.value} {caught.value.as_dict()}"
+
+
+@pytest.mark.parametrize("address", ["mysql://ann@db/ledger", "s3://bucket/ledger.db", "sqlite://", "://"])
+def test_an_address_that_is_no_ledger_is_refused(address: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Ledger.open(address, create=True)
+    assert caught.value.code == "ledger-url"
+
+
+def test_reading_a_ledger_imports_neither_alembic_nor_a_driver_it_does_not_need(sqlite_url: str) -> None:
+    program = (
+        "import sys; from slackwater.ledger.ledger import Ledger\n"
+        f"Ledger.open({sqlite_url!r}, create=False).streams()\n"
+        "print([name for name in ('alembic', 'mako', 'psycopg', 'pyspark') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_sqlite_writes_ahead_and_through_to_the_disk(sqlite_url: str) -> None:
+    database = Database(parse_url(sqlite_url))
+    names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+    with database.read() as connection:
+        found = [connection.scalar(text(f"PRAGMA {name}")) for name in names]
+    database.close()
+    assert found == ["wal", 2, 1, 30_000]
+
+
+def test_several_processes_may_make_the_ledger_at_once(blank_url: str) -> None:
+    programs = [start_program("open_ledger", blank_url) for _ in range(4)]
+    assert [program.read_line() for program in programs] == ["ready"] * 4
+    for program in programs:
+        program.write_line("go")
+    assert [program.finish() for program in programs] == ["opened"] * 4
+
+
+def test_a_ledger_survives_a_restart_of_its_server(postgres: PostgresServer, empty_postgres: str) -> None:
+    with Ledger.open(postgres.url(postgres.new_database(empty_postgres)), create=False) as ledger:
+        ledger.register_stream(stream_record())
+        postgres.stop()
+        with pytest.raises(EnvironmentMissing):
+            ledger.streams()
+        postgres.start()
+        assert ledger.streams() == [stream_record()]
+
+
+def _set_version(url: str, version: str) -> None:
+    database = Database(parse_url(url))
+    with database.write() as connection:
+        versions = table(VERSION_TABLE, column("version_num"))
+        connection.execute(update(versions).values(version_num=version))
+    database.close()

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from slackwater.errors import NotFound, UsageError
+from slackwater.ledger.ledger import Ledger
+from slackwater.model.records import GenerationRecord
+from tests.ledger.conftest import STREAM, stream_record
+
+
+def test_a_stream_is_found_by_its_name_and_by_its_full_name(ledger: Ledger) -> None:
+    assert ledger.find_stream("hourly") == stream_record()
+    assert ledger.find_stream("weather/hourly") == stream_record()
+    assert ledger.streams() == [stream_record()]
+
+
+def test_an_unknown_stream_is_told_with_the_nearest_name(ledger: Ledger) -> None:
+    with pytest.raises(NotFound) as caught:
+        ledger.find_stream("houly")
+    assert caught.value.code == "stream-unknown"
+    assert caught.value.hint == "did you mean hourly? known streams: weather/hourly"
+
+
+def test_a_name_that_two_pipelines_share_must_be_told_in_full(ledger: Ledger) -> None:
+    ledger.register_stream(stream_record(pipeline="tides"))
+    with pytest.raises(UsageError) as caught:
+        ledger.find_stream("hourly")
+    assert caught.value.code == "stream-ambiguous"
+    assert ledger.find_stream("tides/hourly").pipeline == "tides"
+
+
+def test_registering_again_changes_what_the_run_says_but_not_the_generation_in_use(ledger: Ledger) -> None:
+    ledger.add_generation(GenerationRecord(STREAM, 2, "/home/checkpoints/0002", based_at=7))
+    ledger.set_current_generation(STREAM, 2)
+    ledger.register_stream(replace(stream_record(), pipeline_file="other.py", output_mode="update"))
+    found = ledger.find_stream("hourly")
+    assert (found.pipeline_file, found.output_mode, found.current_generation) == ("other.py", "update", 2)
+
+
+def test_a_generation_that_was_never_added_cannot_be_put_to_use(ledger: Ledger) -> None:
+    with pytest.raises(NotFound) as caught:
+        ledger.set_current_generation(STREAM, 5)
+    assert (caught.value.code, caught.value.found) == ("generation-unknown", "1")
+    assert ledger.find_stream("hourly").current_generation == 1
+
+
+def test_a_generation_comes_back_as_it_was_added(ledger: Ledger) -> None:
+    second = GenerationRecord(
+        STREAM,
+        2,
+        "/home/checkpoints/0002",
+        query_id="8f6b",
+        based_at=7,
+        layout={"operators": [{"id": 0}]},
+        parent=1,
+        source_cut={"0": 12, "orders": -1},
+    )
+    ledger.add_generation(second)
+    assert ledger.generation(STREAM, 2) == second
+    assert [generation.number for generation in ledger.generations(STREAM)] == [1, 2]
+
+
+def test_what_is_known_later_is_filled_in_without_losing_the_rest(ledger: Ledger) -> None:
+    ledger.update_generation(STREAM, 1, query_id="8f6b")
+    ledger.update_generation(STREAM, 1, layout={"operators": []})
+    generation = ledger.generation(STREAM, 1)
+    assert (generation.query_id, generation.layout, generation.location) == (
+        "8f6b",
+        {"operators": []},
+        "/home/checkpoints/0001",
+    )
+
+
+def test_a_generation_of_an_unknown_stream_is_refused(ledger: Ledger) -> None:
+    with pytest.raises(NotFound) as caught:
+        ledger.add_generation(GenerationRecord("weather/daily", 1, "/nowhere"))
+    assert caught.value.code == "generation-unknown"

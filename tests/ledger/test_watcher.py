@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from structlog.testing import capture_logs
+
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.reconcile import LogCopier
+from slackwater.ledger.watcher import Watcher
+from slackwater.model.records import GenerationRecord
+from slackwater.storage.local import LocalStore
+from slackwater.storage.protocols import Entry
+from tests.ledger.conftest import STREAM, stream_record
+from tests.ledger.postgres_server import PostgresServer
+from tests.support.corpus import corpus_case
+
+CASE = "file_json_to_parquet_filesink"
+
+
+def test_an_entry_is_in_the_ledger_soon_after_spark_wrote_it(ledger: Ledger, tmp_path: Path) -> None:
+    case = corpus_case("4.3.0", CASE, tmp_path)
+    growing = tmp_path / "checkpoint"
+    watcher = Watcher(LogCopier(ledger, STREAM, 1, LocalStore(growing)))
+    watcher.start()
+    (growing / "offsets").mkdir(parents=True)
+    for entry in range(8):
+        shutil.copy(case / "checkpoint" / "offsets" / str(entry), growing / "offsets" / str(entry))
+        _wait_until(lambda entry=entry: entry in ledger.lines(STREAM, "offsets"))  # type: ignore[misc]  # bound now
+    watcher.stop()
+    assert (watcher.copied, watcher.errors) == (8, 0)
+
+
+def test_stopping_takes_what_is_still_missing(ledger: Ledger, tmp_path: Path) -> None:
+    case = corpus_case("4.3.0", CASE, tmp_path)
+    watcher = Watcher(LogCopier(ledger, STREAM, 1, LocalStore(case / "checkpoint")), interval_s=3600)
+    watcher.start()
+    assert ledger.lines(STREAM, "commits") == {}
+    watcher.stop()
+    assert set(ledger.lines(STREAM, "commits")) == set(range(8))
+
+
+def test_stopping_a_watcher_that_was_never_started_is_no_error(ledger: Ledger, tmp_path: Path) -> None:
+    Watcher(LogCopier(ledger, STREAM, 1, LocalStore(tmp_path))).stop()
+
+
+class FailingStore(LocalStore):
+    """Fails for the first listings, as a store does that is away for a while."""
+
+    failures = 5
+
+    def list(self, path: str = "") -> tuple[Entry, ...]:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the store is away")
+        return super().list(path)
+
+
+def test_an_error_is_counted_and_said_once_and_the_copy_goes_on(ledger: Ledger, tmp_path: Path) -> None:
+    case = corpus_case("4.3.0", CASE, tmp_path)
+    watcher = Watcher(LogCopier(ledger, STREAM, 1, FailingStore(case / "checkpoint")), interval_s=0.01)
+    with capture_logs() as said:
+        watcher.start()
+        _wait_until(lambda: watcher.copied > 0)
+        watcher.stop()
+    assert watcher.errors == 5
+    assert [(line["event"], line["error"]) for line in said] == [("the ledger was not updated", "the store is away")]
+    assert set(ledger.lines(STREAM, "commits")) == set(range(8))
+
+
+def test_a_database_that_goes_away_and_comes_back_is_caught_up_with(
+    postgres: PostgresServer, empty_postgres: str, tmp_path: Path
+) -> None:
+    case = corpus_case("4.3.0", CASE, tmp_path)
+    with Ledger.open(postgres.url(postgres.new_database(empty_postgres)), create=False) as ledger:
+        ledger.register_stream(stream_record())
+        ledger.add_generation(GenerationRecord(STREAM, 1, str(case)))
+        watcher = Watcher(LogCopier(ledger, STREAM, 1, LocalStore(case / "checkpoint")), interval_s=0.01)
+        postgres.stop()
+        with capture_logs():
+            watcher.start()
+            _wait_until(lambda: watcher.errors > 0)
+            postgres.start()
+            _wait_until(lambda: watcher.copied > 0)
+            watcher.stop()
+        assert set(ledger.lines(STREAM, "offsets")) == set(range(8))
+
+
+def _wait_until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
