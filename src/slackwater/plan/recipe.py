@@ -1,0 +1,183 @@
+"""What a popular recipe would do here: new checkpoint, and the query told where to begin reading.
+
+It forgets three things. Batch ids begin at 0 again, and a sink that is keyed by them skips every id it has; Spark's
+file sink then does not even run the batch, so that no state is made either (measured: the first batch that is not
+skipped fails with CANNOT_LOAD_STATE_STORE). State begins empty. The watermark begins anew, so that rows come in that
+the stream would have dropped. A new output directory mends the first of these alone.
+
+In the words of this module w is the newest batch in the sink, p the batch after which the new query reads, b the first
+one whose rows still matter after w. New batches 0..w are skipped, whatever is in them. Rows of b..p are forgotten.
+Batches p+1..w are read a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+Risk = Literal["skip", "loss", "duplicate", "wrong", "stuck", "none"]
+Output = Literal["same", "new", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One thing the recipe would do, with the ``same`` output directory, with a ``new`` one, or with ``any``.
+
+    ``batches``: which ones it is about (for a skip those of the new checkpoint, else recorded ones). ``rows`` counts
+    what progress events told of those batches; ``None`` where the effect is not about known rows.
+    """
+
+    output: Output
+    risk: Risk
+    text: str
+    batches: tuple[int, int] | None = None
+    rows: int | None = None
+
+
+BY_SOURCE = {
+    "files": Effect(
+        "any",
+        "duplicate",
+        "a file source takes no startingOffsets: a new checkpoint reads every file that it finds, so those read before "
+        "have to be moved out of its directory",
+    ),
+    "kafka": Effect(
+        "any",
+        "stuck",
+        "startingOffsets must name every partition that the topic has when the query starts: one that was added since "
+        "has to be added by hand, as -2 (earliest), or the query fails",
+    ),
+    "other": Effect(
+        "any",
+        "stuck",
+        "how such a source is told where to begin is its own affair: the offset is shown as Spark wrote it",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeFacts:
+    """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it cannot be told. All are batch ids, or -1.
+
+    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` says why the state cannot be made anew by reading
+    again; ``watermark_ms`` is the watermark after w.
+    """
+
+    written: int
+    after: int
+    contributing: int | None
+    stateful: bool
+    source_kinds: tuple[str, ...]
+    input_rows: Mapping[int, int]
+    watermark_ms: int = 0
+    not_reproducible: str | None = None
+
+
+def effects_of(facts: RecipeFacts) -> tuple[Effect, ...]:
+    """What the recipe loses, doubles or skips, the surest first."""
+    made = [_skipped(facts), _stuck(facts), _forgotten(facts), *_read_again(facts), _late_rows(facts)]
+    effects = [effect for effect in made if effect is not None]
+    if not any(effect.output in {"new", "any"} for effect in effects):
+        effects.append(Effect("new", "none", "nothing is lost, nothing comes twice"))
+    return (*effects, *_sources(facts))
+
+
+def _skipped(facts: RecipeFacts) -> Effect | None:
+    w, again = facts.written, facts.written - facts.after
+    if w < 0:
+        return None
+    text = (
+        f"the new checkpoint counts from batch 0, and the sink has batches up to {w}: it skips new {_range(0, w)} "
+        "without a word, and what they read is passed over"
+    )
+    if again > 0:
+        new = "no new input" if again == w + 1 else f"the next {_count(w + 1 - again)}, of new input,"
+        text += (
+            f"; the input of {_range(facts.after + 1, w)} comes first: in batches as before, these and {new} are "
+            "skipped; in larger batches, more new input is"
+        )
+    return Effect("same", "skip", text, (0, w))
+
+
+def _stuck(facts: RecipeFacts) -> Effect | None:
+    if not facts.stateful or facts.written < 0:
+        return None
+    first = facts.written + 1
+    return Effect(
+        "same",
+        "stuck",
+        f"a batch that is skipped makes no state: new batch {first}, the first that is not, needs the state of batch "
+        f"{facts.written} and fails (CANNOT_LOAD_STATE_STORE), so that nothing is ever written",
+        (first, first),
+    )
+
+
+def _forgotten(facts: RecipeFacts) -> Effect | None:
+    if not facts.stateful or facts.after < 0:
+        return None
+    if facts.contributing is None:
+        text = "the state begins empty; which rows of earlier batches still matter is not recorded"
+        return Effect("any", "loss", text)
+    if facts.contributing > facts.after:
+        return None
+    first, last = facts.contributing, facts.after
+    rows = _rows(facts, first, last)
+    return Effect(
+        "any",
+        "loss",
+        f"the state begins empty: of the {rows:,} rows that {_range(first, last)} read, those that still matter (in "
+        "open windows, as keys seen, to be joined) are forgotten, and what is written later lacks them",
+        (first, last),
+        rows,
+    )
+
+
+def _read_again(facts: RecipeFacts) -> list[Effect]:
+    first, last = facts.after + 1, facts.written
+    if first > last:
+        return []
+    rows = _rows(facts, first, last)
+    read = f"{_range(first, last)} ({rows:,} rows) {'is' if first == last else 'are'} read again"
+    if facts.stateful:
+        partly = " from these rows alone" if first > 0 else ""
+        text = f"{read}, and what the old output has of them is made again{partly}, so that it comes twice"
+        return [Effect("new", "duplicate", text, (first, last), rows)]
+    same = f"{read}: as far as that falls to new batches after {last}, it is written a second time"
+    new = f"{read}, and come twice"
+    return [
+        Effect("same", "duplicate", same, (first, last), rows),
+        Effect("new", "duplicate", new, (first, last), rows),
+    ]
+
+
+def _late_rows(facts: RecipeFacts) -> Effect | None:
+    if not facts.stateful or facts.watermark_ms <= 0:
+        return None
+    moment = datetime.fromtimestamp(facts.watermark_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Effect(
+        "new",
+        "wrong",
+        f"the watermark, {moment}, begins anew: rows that the stream would drop as late are taken, and what they "
+        "belong to, which the old output has, comes a second time",
+    )
+
+
+def _sources(facts: RecipeFacts) -> list[Effect]:
+    effects = [effect for kind, effect in BY_SOURCE.items() if kind in facts.source_kinds]
+    if facts.not_reproducible is None:
+        return effects
+    return [Effect("any", "wrong", f"reading again does not give the same state: {facts.not_reproducible}"), *effects]
+
+
+def _rows(facts: RecipeFacts, first: int, last: int) -> int:
+    return sum(facts.input_rows.get(batch, 0) for batch in range(first, last + 1))
+
+
+def _range(first: int, last: int) -> str:
+    return f"batch {first}" if first == last else f"batches {first}..{last}"
+
+
+def _count(batches: int) -> str:
+    return "1 batch" if batches == 1 else f"{batches} batches"

@@ -1,0 +1,171 @@
+"""The first contributing batch, against a full scan of all event times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slackwater.errors import Refused
+from slackwater.model.history import History
+from slackwater.plan.contributing import StatePast, first_contributing, newest_event_time
+from slackwater.plan.past import Past
+
+BASE_MS = 1_767_225_600_000
+"""Event times are far from 0, which is what Spark calls a watermark that is not there yet."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Event times of each batch's rows, and the query that reads them."""
+
+    event_times: tuple[tuple[int, ...], ...]
+    delay_ms: int
+    retention_ms: int
+    target: int
+
+    def watermark_ms(self, batch: int) -> int:
+        """As Spark moves it: the newest time before the batch, less the delay; never back, never below 0."""
+        seen = [time for times in self.event_times[:batch] for time in times]
+        return max(max(seen) - self.delay_ms, 0) if seen else 0
+
+    def full_scan(self) -> int:
+        """The first batch with a row that still matters for the state at the target, which is always replayed."""
+        threshold = self.watermark_ms(self.target) - self.retention_ms
+        matters = [
+            batch
+            for batch, times in enumerate(self.event_times[: self.target + 1])
+            if self.watermark_ms(self.target) == 0 or any(time >= threshold for time in times)
+        ]
+        return min([*matters, self.target])
+
+    def history(self) -> History:
+        batches = range(len(self.event_times))
+        return History(
+            metadata='{"id":"q"}',
+            offsets={batch: offset_entry(batch, self.watermark_ms(batch)) for batch in batches},
+            commits={batch: commit_entry(self.watermark_ms(batch + 1)) for batch in batches},
+            written={},
+            sources={},
+            event_time_max_ms={batch: max(times) for batch, times in enumerate(self.event_times) if times},
+            input_rows={},
+        )
+
+    @property
+    def state(self) -> StatePast:
+        return StatePast(stateful=True, retention_ms=self.retention_ms, delay_ms=self.delay_ms)
+
+
+def offset_entry(batch: int, watermark_ms: int) -> str:
+    metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": 1, "conf": {}}
+    return f'v1\n{json.dumps(metadata)}\n{{"logOffset":{batch}}}'
+
+
+def commit_entry(next_watermark_ms: int) -> str:
+    return f'v1\n{{"nextBatchWatermarkMs":{next_watermark_ms}}}'
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    times = st.integers(BASE_MS, BASE_MS + 30)
+    batches = draw(st.lists(st.lists(times, max_size=3).map(tuple), min_size=1, max_size=7))
+    target = draw(st.integers(0, len(batches) - 1))
+    return Case(tuple(batches), draw(st.integers(0, 12)), draw(st.integers(0, 12)), target)
+
+
+def thinned(history: History, *, offsets: Sequence[int], commits: Sequence[int], times: Sequence[int]) -> History:
+    """The same without some of its records."""
+    return replace(
+        history,
+        offsets={batch: text for batch, text in history.offsets.items() if batch not in offsets},
+        commits={batch: text for batch, text in history.commits.items() if batch not in commits},
+        event_time_max_ms={b: time for b, time in history.event_time_max_ms.items() if b not in times},
+    )
+
+
+@settings(max_examples=500, deadline=None)
+@given(cases())
+def test_with_everything_recorded_it_is_what_a_full_scan_finds(case: Case) -> None:
+    first = first_contributing(Past(case.history()), case.target, case.state)
+
+    # Batches without a row tell nothing before the first watermark: then they are replayed too.
+    assert first <= case.full_scan()
+    if all(case.event_times):
+        assert first == case.full_scan()
+
+
+@settings(max_examples=500, deadline=None)
+@given(cases(), st.data())
+def test_with_records_missing_it_is_never_later_or_refused(case: Case, data: st.DataObject) -> None:
+    some = st.lists(st.integers(0, len(case.event_times)), max_size=4)
+    history = thinned(case.history(), offsets=data.draw(some), commits=data.draw(some), times=data.draw(some))
+    if case.target not in history.offsets:
+        return
+
+    first = _first_or_none(history, case)
+
+    if first is not None:
+        assert first <= case.full_scan()
+        assert all(batch in history.offsets for batch in range(max(first - 1, 0), case.target + 1))
+
+
+def _first_or_none(history: History, case: Case) -> int | None:
+    try:
+        return first_contributing(Past(history), case.target, case.state)
+    except Refused:
+        return None
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.booleans())
+def test_what_is_not_known_of_the_query_counts_all(case: Case, retention_known: bool) -> None:
+    state = StatePast(True, case.retention_ms if retention_known else None, None)
+    # Nothing but the watermark tells the time, and without a delay it cannot be read back.
+    history = thinned(case.history(), offsets=(), commits=(), times=range(len(case.event_times)))
+
+    assert first_contributing(Past(history), case.target, state) == 0
+
+
+@given(cases())
+def test_a_query_without_state_needs_nothing(case: Case) -> None:
+    assert first_contributing(Past(case.history()), case.target, StatePast(False, 0, None)) == case.target + 1
+
+
+def test_the_watermark_that_counts_is_the_one_of_the_target() -> None:
+    # Windows of 10: the row at 5 is emitted by the batch after the target, so it is in the state at the target.
+    times = tuple((BASE_MS + time,) for time in (5, 12, 30, 31))
+    case = Case(times, delay_ms=2, retention_ms=10, target=2)
+
+    assert case.watermark_ms(2) == BASE_MS + 10
+    assert first_contributing(Past(case.history()), 2, case.state) == 0
+
+
+def test_older_batches_that_nobody_recorded_are_proven_too_old_by_the_next_one() -> None:
+    case = Case(tuple((BASE_MS + 100 * batch,) for batch in range(6)), delay_ms=10, retention_ms=50, target=5)
+    purged = thinned(case.history(), offsets=(0, 1), commits=(0, 1), times=(0, 1))
+
+    assert first_contributing(Past(purged), 5, case.state) == case.full_scan() == 4
+
+
+def test_a_gap_that_may_matter_is_refused_and_named() -> None:
+    case = Case(tuple((BASE_MS + batch,) for batch in range(6)), delay_ms=10, retention_ms=50, target=5)
+    purged = thinned(case.history(), offsets=(0, 1, 2), commits=(), times=())
+
+    with pytest.raises(Refused) as caught:
+        first_contributing(Past(purged), 5, case.state)
+
+    assert (caught.value.code, caught.value.found) == ("history-short", "no record of batch 2")
+
+
+def test_the_newest_event_time_is_the_newest_that_anything_tells() -> None:
+    case = Case(((BASE_MS + 7,), (BASE_MS + 3,)), delay_ms=2, retention_ms=0, target=1)
+    history = case.history()
+    nothing = thinned(history, offsets=(), commits=(1,), times=(1,))
+
+    assert newest_event_time(Past(history), 1, 2) == BASE_MS + 7
+    assert newest_event_time(Past(history), 1, None) == BASE_MS + 3
+    assert newest_event_time(Past(nothing), 1, 2) is None
