@@ -1,0 +1,176 @@
+"""The cache of jars: only files with the locked hash get in, each in one step, whoever else is fetching at the time."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from slackwater.connectors.download import WAYS, Download
+from slackwater.connectors.locked import Jar, jars_of
+from slackwater.errors import EnvironmentMissing
+
+Say = Callable[[str], None]
+NAMED_MAX = 3
+
+
+def resolve(names: Iterable[str], spark_version: str, on_progress: Say | None = None) -> list[Path]:
+    """Paths of the jars of these connectors for this Spark, fetched first where they are not cached.
+
+    What is cached costs one look at each file's size and time. Raises UsageError for an unknown name and
+    EnvironmentMissing where a jar is not to be had or is not the one that was locked.
+    """
+    wanted = {name: jars_of(name, spark_version) for name in names}
+    cache = JarCache(default_folder(), say=on_progress)
+    for name, jars in wanted.items():
+        cache.complete(name, jars)
+    # Two connectors may share a jar.
+    return list(dict.fromkeys(cache.path(jar) for jars in wanted.values() for jar in jars))
+
+
+def default_folder() -> Path:
+    """``SLACKWATER_CACHE``, else ``slackwater`` in the user's cache folder; the jars are below it."""
+    chosen = os.environ.get("SLACKWATER_CACHE")
+    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
+    return base.expanduser().absolute() / "jars"
+
+
+class JarCache:
+    """Jars below one folder, in Maven's layout. Beside each stands a stamp: its hash, size and time when verified."""
+
+    def __init__(self, folder: Path, *, ways: Sequence[Download] = WAYS, say: Say | None = None) -> None:
+        self._folder = folder
+        self._ways = ways
+        self._say: Say = say or (lambda _: None)
+
+    def path(self, jar: Jar) -> Path:
+        return self._folder / jar.repository_path
+
+    def has(self, jar: Jar) -> bool:
+        """Whether the very jar is here. It is hashed again only if its size or time has changed."""
+        path = self.path(jar)
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            return False
+        stamp = f"{jar.sha256} {status.st_size} {status.st_mtime_ns}"
+        stamp_file = _stamp_file(path)
+        if stamp_file.is_file() and stamp_file.read_text() == stamp:
+            return True
+        if _sha256(path) != jar.sha256:
+            return False
+        _write(stamp_file, stamp)
+        return True
+
+    def complete(self, name: str, jars: Sequence[Jar]) -> None:
+        """Fetches what is missing of one connector. Raises EnvironmentMissing, and then nothing wrong was let in."""
+        if all(self.has(jar) for jar in jars):
+            return
+        with self._only_one_fetching():
+            missing = [jar for jar in jars if not self.has(jar)]
+            for path in filter(Path.exists, map(self.path, missing)):
+                self._say(f"{path} is not the jar that was locked, fetching it again")
+            if missing:
+                self._fetch(name, missing)
+
+    def _fetch(self, name: str, jars: Sequence[Jar]) -> None:
+        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=self._folder) as staging:
+            said, wrong = "", dict[Jar, str]()
+            for number, way in enumerate(self._ways):
+                missing = [jar for jar in jars if not self.has(jar)]
+                if not missing:
+                    break
+                if number == 1:
+                    # The first way only looks around on this machine.
+                    self._say(f"fetching {_count(missing)} for {name}")
+                said = way(missing, Path(staging)) or said
+                wrong |= self._let_in(missing, Path(staging))
+        self._refuse_unless_complete(name, jars, wrong, said)
+
+    def _let_in(self, jars: Sequence[Jar], staging: Path) -> dict[Jar, str]:
+        """Moves the right files into the cache; returns the hashes of the others."""
+        wrong = {}
+        for jar in jars:
+            arrived = staging / jar.file_name
+            if not arrived.is_file():
+                continue
+            found = _sha256(arrived)
+            if found != jar.sha256:
+                wrong[jar] = found
+                arrived.unlink()
+                continue
+            target = self.path(jar)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            arrived.replace(target)
+            status = target.stat()
+            _write(_stamp_file(target), f"{jar.sha256} {status.st_size} {status.st_mtime_ns}")
+        return wrong
+
+    def _refuse_unless_complete(self, name: str, jars: Sequence[Jar], wrong: dict[Jar, str], said: str) -> None:
+        missing = [jar for jar in jars if not self.has(jar)]
+        altered = next((jar for jar in missing if jar in wrong), None)
+        if altered:
+            raise EnvironmentMissing(
+                "connector-hash-mismatch",
+                f"A jar of connector {name!r} is not the one that was locked, and was not kept",
+                where=altered.coordinate,
+                expected=f"sha256 {altered.sha256}",
+                found=f"sha256 {wrong[altered]}",
+                hint="ask whoever runs the repository or mirror that this machine uses why it serves another file",
+            )
+        if missing:
+            raise EnvironmentMissing(
+                "connector-unavailable",
+                f"{_count(missing)} of connector {name!r} could not be fetched",
+                where=_some(missing),
+                found=_last_words(said),
+                hint=f"run again with a network, or copy the files into {self.path(missing[0]).parent}",
+            )
+
+    @contextmanager
+    def _only_one_fetching(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._say("waiting for another process that fetches jars")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            # Whoever made these was killed: only the holder of the lock has one.
+            for abandoned in self._folder.glob(".fetching-*"):
+                shutil.rmtree(abandoned)
+            yield
+
+
+def _stamp_file(path: Path) -> Path:
+    return path.with_name(f".{path.name}.verified")
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.write_text(text)
+    part.replace(path)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _count(jars: Sequence[Jar]) -> str:
+    return f"{len(jars)} jar{'s' if len(jars) != 1 else ''}"
+
+
+def _some(jars: Sequence[Jar]) -> str:
+    named = ", ".join(jar.coordinate for jar in jars[:NAMED_MAX])
+    return named if len(jars) <= NAMED_MAX else f"{named} and {len(jars) - NAMED_MAX} more"
+
+
+def _last_words(said: str) -> str | None:
+    lines = [line.strip() for line in said.splitlines() if line.strip(" \t:-|")]
+    return " / ".join(lines[-2:]) or None

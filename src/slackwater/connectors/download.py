@@ -1,0 +1,115 @@
+"""The ways a jar can come: this machine's own Maven and Ivy stores, the Ivy inside PySpark, Maven.
+
+Each way puts the files it has into a folder and leaves out those it has not; whether they are the right ones is
+judged by their hash, elsewhere.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from slackwater.connectors.locked import Jar
+from slackwater.connectors.machine import java_program, spark_jars_folder
+
+Download = Callable[[Sequence[Jar], Path], str]
+"""Puts what it can get of the jars into a folder, each under its ``file_name``; returns what was said on the way."""
+
+DOWNLOAD_S_MAX = 900
+
+# One resolver with Ivy's own default address, and no poms: the list is complete, so nothing is looked up in them.
+# sha1 beside each file is checked by Ivy, the locked sha256 by us.
+_IVY_SETTINGS = """<ivysettings>
+  <settings defaultResolver="public"/>
+  <caches defaultCacheDir={cache}/>
+  <resolvers><ibiblio name="public" m2compatible="true" usepoms="false"/></resolvers>
+</ivysettings>
+"""
+
+
+def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
+    """Copies what Maven or Ivy fetched earlier for something else on this machine."""
+    home = Path.home()
+    for jar in jars:
+        candidates = (
+            home / ".m2/repository" / jar.repository_path,
+            home / ".ivy2.5.2/cache" / jar.group / jar.artifact / "jars" / jar.file_name,
+            home / ".ivy2/cache" / jar.group / jar.artifact / "jars" / jar.file_name,
+        )
+        found = next((path for path in candidates if path.is_file()), None)
+        if found:
+            shutil.copyfile(found, folder / jar.file_name)
+    return ""
+
+
+def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
+    """One JVM for all of them. A user's own ``~/.ivy2/ivysettings.xml`` (a mirror, say) is honoured."""
+    work = folder / ".ivy"
+    work.mkdir(exist_ok=True)
+    module = work / "ivy.xml"
+    module.write_text(_ivy_module(jars), encoding="utf-8")
+    settings = Path.home() / ".ivy2" / "ivysettings.xml"
+    if not settings.is_file():
+        settings = work / "ivysettings.xml"
+        settings.write_text(_IVY_SETTINGS.format(cache=quoteattr(str(work / "cache"))), encoding="utf-8")
+    return _run(
+        str(java_program()),
+        "-cp",
+        f"{spark_jars_folder()}/*",
+        "org.apache.ivy.Main",
+        *("-settings", str(settings), "-ivy", str(module), "-types", "jar"),
+        *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
+    )
+
+
+def by_maven(jars: Sequence[Jar], folder: Path) -> str:
+    """Maven with all that is set in the user's ``~/.m2/settings.xml``; nothing where there is no ``mvn``."""
+    program = shutil.which("mvn")
+    if program is None:
+        return ""
+    said = [
+        _run(
+            *(program, "--batch-mode", "--quiet", "dependency:get", "-Dtransitive=false"),
+            f"-Dartifact={jar.coordinate}",
+        )
+        for jar in jars
+    ]
+    from_local_stores(jars, folder)
+    return "\n".join(said)
+
+
+WAYS: tuple[Download, ...] = (from_local_stores, by_ivy, by_maven)
+"""The cheapest first."""
+
+
+def _ivy_module(jars: Sequence[Jar]) -> str:
+    dependencies = "\n".join(
+        f"    <dependency org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} rev={quoteattr(jar.version)}"
+        f' transitive="false" conf="*->*"><artifact name={quoteattr(jar.artifact)} type="jar" ext="jar"/></dependency>'
+        for jar in jars
+    )
+    return (
+        '<ivy-module version="2.0">\n  <info organisation="slackwater" module="connectors"/>\n'
+        f"  <dependencies>\n{dependencies}\n  </dependencies>\n</ivy-module>\n"
+    )
+
+
+def _run(*command: str) -> str:
+    """What the command said. That it failed shows in the files that are missing afterwards."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=DOWNLOAD_S_MAX,
+            check=False,
+            text=True,
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired:
+        return f"{Path(command[0]).name} did not end within {DOWNLOAD_S_MAX} s"
+    return done.stdout

@@ -1,0 +1,91 @@
+"""The locked list: which jars a connector is, for which Spark, with which hashes."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from slackwater.errors import EnvironmentMissing, UsageError
+
+FILE_NAME = "locked.toml"
+ANY_SPARK = "any"
+"""The table of connectors that are the same for every Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One file of a Maven repository, and the only content that is accepted for it."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinate(self) -> str:
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.artifact}-{self.version}.jar"
+
+    @property
+    def repository_path(self) -> str:
+        """Where the Maven layout puts it, below a repository's root."""
+        return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file_name}"
+
+
+def known(spark_version: str) -> tuple[str, ...]:
+    """Names of the connectors that are locked for this Spark (``4.1`` or ``4.1.3``), sorted."""
+    return tuple(sorted(_connectors(spark_version)))
+
+
+def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
+    """The jars of one connector. Raises UsageError for an unknown name, EnvironmentMissing for an unknown Spark."""
+    connectors = _connectors(spark_version)
+    if name in connectors:
+        return connectors[name]
+    if any(name in table for table in _locked().values()):
+        raise EnvironmentMissing(
+            "connector-not-locked",
+            f"The jars of connector {name!r} are not locked for Spark {_minor(spark_version)}",
+            expected=f"Spark {', '.join(minor for minor, table in _locked().items() if name in table)}",
+            found=spark_version,
+            hint="bring the jars yourself: set spark.jars, or spark.jars.packages, in slackwater.toml under [spark]",
+        )
+    raise UsageError(
+        "connector-unknown",
+        f"There is no connector named {name!r}",
+        expected=f"one of {', '.join(known(spark_version))}",
+        found=name,
+        hint="other jars are named by Spark's own settings, spark.jars or spark.jars.packages",
+    )
+
+
+def parse(text: str) -> Mapping[str, Mapping[str, tuple[Jar, ...]]]:
+    """Spark's minor version (or ``any``) to connector to jars."""
+    return {
+        minor: {name: tuple(_jar(*entry) for entry in entries) for name, entries in connectors.items()}
+        for minor, connectors in tomllib.loads(text).items()
+    }
+
+
+def _jar(coordinate: str, sha256: str) -> Jar:
+    group, artifact, version = coordinate.split(":")
+    return Jar(group, artifact, version, sha256)
+
+
+@cache
+def _locked() -> Mapping[str, Mapping[str, tuple[Jar, ...]]]:
+    return parse(resources.files("slackwater.connectors").joinpath(FILE_NAME).read_text(encoding="utf-8"))
+
+
+def _connectors(spark_version: str) -> dict[str, tuple[Jar, ...]]:
+    return {**_locked()[ANY_SPARK], **_locked().get(_minor(spark_version), {})}
+
+
+def _minor(spark_version: str) -> str:
+    return ".".join(spark_version.split(".")[:2])

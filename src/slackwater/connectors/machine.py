@@ -1,0 +1,42 @@
+"""What fetching needs from the machine: a Java to start, and the folder of jars that PySpark carries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from slackwater.errors import EnvironmentMissing
+
+
+def java_program() -> Path:
+    """The ``java`` of JAVA_HOME, else the one on PATH. Raises EnvironmentMissing."""
+    home = os.environ.get("JAVA_HOME")
+    if home and (program := Path(home, "bin", "java")).is_file():
+        return program
+    if on_path := shutil.which("java"):
+        return Path(on_path)
+    raise EnvironmentMissing(
+        "java-missing",
+        "There is no Java",
+        expected="JAVA_HOME, or java on PATH",
+        hint="run scripts/setup, or install a Java 17 runtime and set JAVA_HOME",
+    )
+
+
+def spark_jars_folder() -> Path:
+    """The jars inside the installed PySpark, found without importing it. Raises EnvironmentMissing."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise EnvironmentMissing("pyspark-missing", "There is no PySpark", hint="pip install 'slackwater[spark]'")
+    # Spark unpacked by hand keeps its jars beside, not inside, the Python package; spark-submit sets SPARK_HOME to it.
+    for home in (os.environ.get("SPARK_HOME"), str(Path(spec.origin).parent)):
+        if home and (folder := Path(home, "jars")).is_dir():
+            return folder
+    raise EnvironmentMissing(
+        "pyspark-missing",
+        "The installed PySpark has no jars",
+        where=spec.origin,
+        hint="pip install 'slackwater[spark]'",
+    )

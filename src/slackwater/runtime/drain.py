@@ -1,0 +1,150 @@
+"""Stops a query between two batches.
+
+``StreamingQuery.stop()`` interrupts the batch that runs. A query's loop, though, asks after every batch whether its
+state is still active (``MicroBatchExecution.executeOneBatch``, Spark 3.5-4.3 alike): setting that state lets the
+running batch finish and commit, and begins no other.
+
+Since Spark 4.0 the same question is also asked once within a batch, between planning and writing, and there a "no"
+breaks the batch off. So the state may be set only where the next to ask is the loop: while a batch is written, or
+between batches. The query's own progress lock holds it still meanwhile: under that lock it can neither begin a batch
+nor commit one.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+import structlog
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+IDLE_CHECKS = 3
+IDLE_CHECK_S = 0.05
+LOCK_WAIT_MS = 200
+MOMENT_WAIT_S = 1.0
+LOOK_S = 0.002
+STEADY_S = 0.02
+"""How long writing must be seen before it is believed: the question within the batch comes right after planning."""
+SLIPPED_S = 0.05
+"""How long a loop that had asked its question just before the state was set may take to show it."""
+
+Moment = Literal["idle", "constructing", "planning", "writing"]
+
+log = structlog.get_logger(__name__)
+
+
+class Drain:
+    """The stopping of one query: ``begin`` once, then ``finished`` until it says so."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self._query = query
+        self._loop: _Loop | None = None
+        self._ending = False
+        self._idle = 0
+
+    def begin(self) -> None:
+        """Let no batch begin after the one that runs."""
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+
+        try:
+            self._loop = _Loop(self._query._jsq.streamingQuery())
+            self._ending = self._loop.end()
+        except (AttributeError, Py4JError) as error:
+            # Spark Connect, or a Spark whose insides have moved: stopping at once is still exactly-once.
+            log.warning("query cannot be drained, stopping it at once", query=self._query.name, error=str(error))
+            self._loop = None
+            self._query.stop()
+
+    def finished(self) -> bool:
+        """Whether the query's thread has ended. A query that only waits for its next trigger is woken and stopped."""
+        if self._loop is None or not self._loop.alive:
+            self._query.stop()
+            return True
+        if not self._ending:
+            self._ending = self._loop.end()
+            return False
+        # The flag is checked before a trigger is marked active, so idleness must last to be believed.
+        self._idle = 0 if self._query.status["isTriggerActive"] else self._idle + 1
+        if self._idle >= IDLE_CHECKS:
+            self._query.stop()
+            return True
+        time.sleep(IDLE_CHECK_S)
+        return False
+
+
+class _Loop:
+    """The loop of a query's thread, by Spark's own handles."""
+
+    def __init__(self, execution: Any) -> None:
+        self._execution = execution
+        self._thread = execution.queryExecutionThread()
+        self._state = execution.state()
+        state_class = self._state.get().getClass()
+        self._package = state_class.getName().rsplit(".", 1)[0]
+        self._loader = state_class.getClassLoader()
+        self._ended = self._named_state("TERMINATED")
+        self._active = self._named_state("ACTIVE")
+        self._asks_within_a_batch = not str(execution.sparkSession().version()).startswith("3.")
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread still runs."""
+        return bool(self._thread.isAlive())
+
+    def end(self) -> bool:
+        """Make the loop end after the running batch. ``False``: this was no good moment, ask again."""
+        if not self._asks_within_a_batch:
+            self._state.set(self._ended)
+            return True
+        lock = self._execution.awaitProgressLock()
+        if not lock.tryLock(LOCK_WAIT_MS, _milliseconds(self._loader)):
+            return False
+        try:
+            return self._wait_for_a_good_moment(lock) and self._set_and_look_back()
+        finally:
+            lock.unlock()
+
+    def _wait_for_a_good_moment(self, lock: Any) -> bool:
+        give_up = time.monotonic() + MOMENT_WAIT_S
+        writing_since: float | None = None
+        while time.monotonic() < give_up:
+            moment = self._moment()
+            if moment == "idle":
+                return True
+            if moment != "writing":
+                writing_since = None
+            elif writing_since is None:
+                writing_since = time.monotonic()
+            elif time.monotonic() - writing_since >= STEADY_S:
+                return True
+            if moment == "constructing" and lock.hasQueuedThreads():
+                # It waits for the lock to begin a batch: let it have its turn.
+                return False
+            time.sleep(LOOK_S)
+        return False
+
+    def _set_and_look_back(self) -> bool:
+        self._state.set(self._ended)
+        time.sleep(SLIPPED_S)
+        if self._moment() != "constructing":
+            return True
+        # It had asked before the state was set, and now waits for the lock to begin a batch that would be broken off.
+        self._state.set(self._active)
+        return False
+
+    def _moment(self) -> Moment:
+        context = self._execution.getLatestExecutionContext()
+        if not context.currentStatus().isTriggerActive():
+            return "idle"
+        if not context.isCurrentBatchConstructed():
+            return "constructing"
+        return "writing" if context.getDuration("queryPlanning").isDefined() else "planning"
+
+    def _named_state(self, name: str) -> Any:
+        return self._loader.loadClass(f"{self._package}.{name}$").getField("MODULE$").get(None)
+
+
+def _milliseconds(loader: Any) -> Any:
+    return loader.loadClass("java.util.concurrent.TimeUnit").getField("MILLISECONDS").get(None)

@@ -1,0 +1,98 @@
+"""Holds the leases of a run's streams and keeps them alive; notices when one was taken away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+import structlog
+
+from slackwater.errors import LeaseHeld, SlackwaterError
+from slackwater.ledger.home import Home
+from slackwater.ledger.lease import EXPIRES_S, Lease, wait_until_free
+from slackwater.ledger.ledger import Ledger
+
+JVM_WAIT_S = 60.0
+HEARTBEAT_S = EXPIRES_S / 6
+
+log = structlog.get_logger(__name__)
+
+
+class Named(Protocol):
+    """A stream's record, or its definition before the ledger knows it."""
+
+    @property
+    def pipeline(self) -> str:
+        """The pipeline's name."""
+
+    @property
+    def name(self) -> str:
+        """The stream's name in it."""
+
+    @property
+    def full_name(self) -> str:
+        """``pipeline/stream``."""
+
+
+class LeaseKeeper:
+    """Takes the leases of some streams, all or none, waiting for the JVM of a killed driver to be gone."""
+
+    def __init__(
+        self, streams: Sequence[Named], home: Home, ledger: Ledger, purpose: str, say: Callable[[str], None]
+    ) -> None:
+        self._streams = streams
+        self._home = home
+        self._ledger = ledger
+        self._purpose = purpose
+        self._say = say
+        self._leases: list[Lease] = []
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="slackwater-heartbeat", daemon=True)
+        self.lost: LeaseHeld | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            for stream in self._streams:
+                wait_until_free(self._ledger, stream.full_name, wait_s=JVM_WAIT_S, say=self._say)
+                folder = self._home.stream_folder(stream.pipeline, stream.name)
+                self._leases.append(Lease.acquire(self._ledger, stream.full_name, folder, self._purpose))
+        except BaseException:
+            self._release()
+            raise
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        self._thread.join(timeout=HEARTBEAT_S)
+        self._release()
+
+    def add_jvm(self, pid: int) -> None:
+        """Tell which JVM writes: it must be gone, too, before anybody else may."""
+        for lease in self._leases:
+            lease.add_jvm(pid)
+
+    def _beat(self) -> None:
+        while not self._closing.wait(HEARTBEAT_S):
+            for lease in self._leases:
+                try:
+                    lease.heartbeat()
+                except LeaseHeld as error:
+                    self.lost = error
+                    return
+                except SlackwaterError as error:
+                    # The ledger is away for a moment; the lease holds until somebody takes it.
+                    log.warning("a heartbeat was not recorded", error=str(error))
+
+    def _release(self) -> None:
+        for lease in self._leases:
+            try:
+                lease.release()
+            except SlackwaterError as error:
+                # A lease that could not be given back is free as soon as this process and its JVM are gone.
+                log.warning("a lease was not given back", error=str(error))
+        self._leases = []

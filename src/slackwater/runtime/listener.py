@@ -1,0 +1,218 @@
+"""The listener that writes every batch's progress to the ledger, off the batch's path.
+
+Spark calls it from its listener bus; it only puts the event into a queue. A thread of its own writes. An error in
+either is logged and counted, never raised: what was missed is filled in from the checkpoint at the next start.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from slackwater.model.records import BatchRecord, BatchSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    from slackwater.ledger.ledger import Ledger
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Which stream and generation a query's progress belongs to."""
+
+    stream: str
+    generation: int
+
+
+class ProgressRecorder:
+    """Takes progress events as JSON, writes them as batches, and hands them on to whoever shows them."""
+
+    def __init__(self, ledger: Ledger, on_batch: Callable[[BatchRecord], None] | None = None) -> None:
+        self._ledger = ledger
+        self._on_batch = on_batch
+        self._queries: dict[str, Recorded] = {}
+        self._events: queue.SimpleQueue[str | Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="slackwater-progress", daemon=True)
+        self.errors = 0
+        self._thread.start()
+
+    def follow(self, query: str, recorded: Recorded) -> None:
+        """Record the progress of the query with this name or id from now on."""
+        self._queries[query] = recorded
+
+    def put(self, progress: str) -> None:
+        """Take a progress event (JSON, as Spark writes it) without waiting."""
+        self._events.put(progress)
+
+    def afterwards(self, do: Callable[[], None]) -> None:
+        """Do something in the recorder's thread, once all that was put before is written."""
+        self._events.put(do)
+
+    def close(self) -> None:
+        """Write what is left, then end."""
+        self._events.put(None)
+        self._thread.join(timeout=10)
+
+    def _write(self) -> None:
+        while (event := self._events.get()) is not None:
+            try:
+                if isinstance(event, str):
+                    self._record(json.loads(event))
+                else:
+                    event()
+            except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query goes on
+                self.errors += 1
+                log.warning(
+                    "progress was not recorded", error=str(error), kind=type(error).__name__, errors=self.errors
+                )
+
+    def _record(self, progress: dict[str, Any]) -> None:
+        recorded = self._queries.get(progress.get("name") or "") or self._queries.get(progress["id"])
+        # An idle trigger reports too: the id of the batch to come, and no addBatch among its durations.
+        if recorded is None or "addBatch" not in progress.get("durationMs", {}):
+            return
+        batch = batch_of(progress, recorded)
+        self._ledger.record_batch(batch)
+        if self._on_batch is not None:
+            self._on_batch(batch)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLife:
+    """Which query a start or an end is of. ``id`` stays over restarts, ``run_id`` does not."""
+
+    id: str
+    run_id: str
+    name: str | None
+
+
+def make_listener(
+    put: Callable[[str], None],
+    started: Callable[[QueryLife], None] | None = None,
+    terminated: Callable[[str], None] | None = None,
+) -> StreamingQueryListener:
+    """A ``StreamingQueryListener`` that hands progress on as JSON, starts as a life, and ends as its run id."""
+    from pyspark.sql.streaming import StreamingQueryListener  # noqa: PLC0415 - heavy; only a run pays for it
+
+    class LedgerListener(StreamingQueryListener):
+        """What PySpark knows it by. Its own events never come: ``_jlistener`` names who gets the JVM's instead."""
+
+        @property
+        def _jlistener(self) -> Any:
+            if not hasattr(self, "_wrapper"):
+                jvm: Any = active_jvm()
+                self._wrapper = jvm.PythonStreamingQueryListenerWrapper(_JvmListener(put, started, terminated))
+            return self._wrapper
+
+        def onQueryStarted(self, event: Any) -> None:
+            """Not called."""
+
+        def onQueryProgress(self, event: Any) -> None:
+            """Not called."""
+
+        def onQueryIdle(self, event: Any) -> None:
+            """Not called."""
+
+        def onQueryTerminated(self, event: Any) -> None:
+            """Not called."""
+
+    return LedgerListener()
+
+
+def active_jvm() -> Any:
+    """The JVM of this process's Spark."""
+    from pyspark import SparkContext  # noqa: PLC0415 - heavy; only a run pays for it
+
+    return SparkContext._jvm
+
+
+class _JvmListener:
+    """Takes the JVM's events as they are.
+
+    PySpark would first copy each event into Python objects, field by field over its socket: 80 ms of CPU for every
+    batch, where the JSON that we keep is one call.
+    """
+
+    def __init__(
+        self,
+        put: Callable[[str], None],
+        started: Callable[[QueryLife], None] | None,
+        terminated: Callable[[str], None] | None,
+    ) -> None:
+        self._put = put
+        self._started = started
+        self._terminated = terminated
+
+    def onQueryStarted(self, event: Any) -> None:
+        if self._started is not None:
+            self._started(QueryLife(event.id().toString(), event.runId().toString(), event.name()))
+
+    def onQueryProgress(self, event: Any) -> None:
+        self._put(event.progress().json())
+
+    def onQueryIdle(self, event: Any) -> None:
+        """Nothing happened: nothing to record."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        if self._terminated is not None:
+            self._terminated(event.runId().toString())
+
+    class Java:
+        """py4j's way to say which interface this is."""
+
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
+
+
+def batch_of(progress: dict[str, Any], recorded: Recorded) -> BatchRecord:
+    """A ``StreamingQueryProgress`` in JSON as the ledger's record."""
+    event_time = progress.get("eventTime", {})
+    operators = progress.get("stateOperators", [])
+    output = progress.get("sink", {}).get("numOutputRows", -1)
+    return BatchRecord(
+        stream=recorded.stream,
+        generation=recorded.generation,
+        batch_id=progress["batchId"],
+        timestamp_ms=_epoch_ms(progress["timestamp"]) or 0,
+        input_rows=sum(source["numInputRows"] for source in progress["sources"]),
+        sources=tuple(_source(source) for source in progress["sources"]),
+        watermark_ms=_epoch_ms(event_time.get("watermark")),
+        event_time_min_ms=_epoch_ms(event_time.get("min")),
+        event_time_max_ms=_epoch_ms(event_time.get("max")),
+        late_rows=sum(operator.get("numRowsDroppedByWatermark", 0) for operator in operators),
+        state_rows=sum(operator.get("numRowsTotal", 0) for operator in operators),
+        output_rows=output if output >= 0 else None,
+        durations_ms=progress.get("durationMs", {}),
+    )
+
+
+def _source(source: dict[str, Any]) -> BatchSource:
+    return BatchSource(
+        description=source["description"],
+        start=_offset(source.get("startOffset")),
+        end=_offset(source.get("endOffset")),
+        latest=_offset(source.get("latestOffset")),
+        input_rows=source["numInputRows"],
+    )
+
+
+def _offset(value: Any) -> str | None:
+    if value is None or value == "null":
+        return None
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _epoch_ms(text: str | None) -> int | None:
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)

@@ -1,0 +1,163 @@
+"""Loads a pipeline file or module, and tells which connectors its text asks for."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import sys
+import traceback
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.abc import Loader
+from pathlib import Path
+from types import ModuleType
+
+from slackwater.errors import EnvironmentMissing, PipelineError, SlackwaterError
+from slackwater.runtime.pipeline import Pipeline
+
+CONNECTOR_FORMATS = {"kafka": "kafka", "delta": "delta", "iceberg": "iceberg"}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPipeline:
+    """A pipeline and where it came from. ``reference`` is what the ledger remembers: an absolute path or a module."""
+
+    pipeline: Pipeline
+    module: ModuleType
+    reference: str
+    file: Path
+    connectors: tuple[str, ...]
+
+
+def load(reference: str) -> LoadedPipeline:
+    """The one pipeline that a file or module defines.
+
+    Raises PipelineError where there is no such file, it does not import, or it holds no pipeline or several.
+    """
+    file, name = _locate(reference)
+    module = _import(file, name)
+    pipeline = _only_pipeline(module, file)
+    connectors = tuple(sorted({*pipeline.connectors, *_formats_used(file)}))
+    return LoadedPipeline(pipeline, module, str(file) if name is None else reference, file, connectors)
+
+
+def digest(reference: str) -> str:
+    """SHA-256 of the pipeline file's text, in hexadecimal: whether the code is still the one a plan was made for."""
+    file, _ = _locate(reference)
+    return sha256(file.read_bytes()).hexdigest()
+
+
+def _locate(reference: str) -> tuple[Path, str | None]:
+    path = Path(reference)
+    if path.suffix == ".py" or path.exists():
+        if not path.is_file():
+            raise PipelineError(
+                "pipeline-absent", "There is no such pipeline file", where=str(path.absolute()), hint="check the path"
+            )
+        return path.absolute(), None
+    sys.path[:0] = [str(Path.cwd())] if str(Path.cwd()) not in sys.path else []
+    try:
+        spec = importlib.util.find_spec(reference)
+    except (ImportError, ValueError) as error:
+        raise PipelineError("pipeline-absent", f"There is no such pipeline module: {error}", where=reference) from error
+    if spec is None or spec.origin is None:
+        raise PipelineError(
+            "pipeline-absent",
+            "There is no such pipeline file or module",
+            where=reference,
+            hint="give the path of a .py file, or the dotted name of a module that Python can import from here",
+        )
+    return Path(spec.origin).absolute(), reference
+
+
+def _import(file: Path, name: str | None) -> ModuleType:
+    try:
+        if name is not None:
+            return importlib.import_module(name)
+        # A file's neighbours can be imported, as when Python runs it itself.
+        sys.path[:0] = [str(file.parent)] if str(file.parent) not in sys.path else []
+        loader, module = _new_module(file)
+        loader.exec_module(module)
+    except SlackwaterError as error:
+        error.where = error.where or place_in(file, error)
+        raise
+    except ModuleNotFoundError as error:
+        raise _missing_module(error, file) from error
+    except (Exception, SystemExit) as error:  # the user's own code may raise anything; it becomes a message
+        raise PipelineError(
+            "pipeline-fails",
+            f"The pipeline file fails while it is imported: {type(error).__name__}: {' '.join(str(error).split())}",
+            where=place_in(file, error),
+            hint=f"the whole traceback: {sys.executable} {file}",
+        ) from error
+    return module
+
+
+def _new_module(file: Path) -> tuple[Loader, ModuleType]:
+    # A name of its own: a pipeline called json.py must not stand in for the standard library's module.
+    spec = importlib.util.spec_from_file_location(f"slackwater_pipeline_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise PipelineError("pipeline-unreadable", "Python cannot import this file", where=str(file))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    return spec.loader, module
+
+
+def _missing_module(error: ModuleNotFoundError, file: Path) -> SlackwaterError:
+    if (error.name or "").split(".")[0] == "pyspark":
+        return EnvironmentMissing(
+            "pyspark-missing", "Running a pipeline needs PySpark", hint="pip install 'slackwater[spark]'"
+        )
+    return PipelineError(
+        "pipeline-import",
+        f"The pipeline file imports a module that is not installed: {error.name}",
+        where=place_in(file, error),
+        hint=f"install {error.name} into {sys.prefix}",
+    )
+
+
+def place_in(file: Path, error: BaseException) -> str:
+    """The last line of the user's own file that an error went through, as ``file:line``."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return f"{file}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return f"{file}:{lines[-1]}" if lines else str(file)
+
+
+def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
+    found = {id(value): value for value in vars(module).values() if isinstance(value, Pipeline)}
+    if len(found) != 1:
+        raise PipelineError(
+            "pipeline-count",
+            "A pipeline file defines exactly one slackwater.Pipeline",
+            where=str(file),
+            expected="one",
+            found=", ".join(pipeline.name for pipeline in found.values()) or "none",
+            hint='write: pipeline = slackwater.Pipeline("name")',
+        )
+    pipeline = next(iter(found.values()))
+    if not pipeline.streams:
+        raise PipelineError(
+            "pipeline-empty",
+            f"Pipeline {pipeline.name} defines no stream",
+            where=str(file),
+            expected="a function below @pipeline.stream(sink=...)",
+            found="none",
+        )
+    return pipeline
+
+
+def _formats_used(file: Path) -> set[str]:
+    """Connectors of every ``.format("...")`` in the file: jars must be on the class path before the JVM starts."""
+    calls = (node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.Call))
+    names = {
+        call.args[0].value
+        for call in calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "format"
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+        and isinstance(call.args[0].value, str)
+    }
+    return {CONNECTOR_FORMATS[name] for name in names if name in CONNECTOR_FORMATS}

@@ -1,0 +1,151 @@
+"""What a user writes: a pipeline and its streams. Checked as it is written, long before Spark starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from slackwater.errors import PipelineError
+from slackwater.model.trigger import Trigger
+from slackwater.triggers import as_trigger
+
+if TYPE_CHECKING:
+    from slackwater.sinks.contract import Sink
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+OUTPUT_MODES = ("append", "update", "complete")
+
+StreamFunction = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDefinition:
+    """One stream of a pipeline, as its decorator was given it."""
+
+    pipeline: str
+    name: str
+    function: StreamFunction
+    sink: Sink
+    output_mode: str
+    trigger: Trigger
+    partition_by: tuple[str, ...]
+    checkpoint: str | None
+
+    @property
+    def full_name(self) -> str:
+        """``pipeline/stream``."""
+        return f"{self.pipeline}/{self.name}"
+
+
+class Pipeline:
+    """A named set of streams that belong together and run in one Spark application.
+
+    ``connectors`` names connector jars the streams need (``"kafka"``); those that a file's own ``.format("kafka")``
+    shows are found without it.
+    """
+
+    def __init__(self, name: str, *, connectors: Iterable[str] = ()) -> None:
+        _check_name(name, "pipeline")
+        self.name = name
+        self.connectors = tuple(connectors)
+        self._streams: dict[str, StreamDefinition] = {}
+
+    @property
+    def streams(self) -> Mapping[str, StreamDefinition]:
+        """The streams by name, in the order they were defined."""
+        return dict(self._streams)
+
+    def stream(
+        self,
+        *,
+        sink: Sink,
+        name: str | None = None,
+        output_mode: str = "append",
+        trigger: Trigger | str | None = None,
+        partition_by: str | Iterable[str] = (),
+        checkpoint: str | None = None,
+    ) -> Callable[[StreamFunction], StreamFunction]:
+        """Make the decorated function a stream; the function's name is the stream's unless ``name`` says otherwise.
+
+        The function takes ``spark``, or ``spark, context``, and returns a streaming DataFrame. ``checkpoint`` adopts an
+        existing checkpoint as the first generation; without it Slackwater chooses a stable place in the home.
+        Raises PipelineError for a name, sink, mode or place that cannot be used or is taken.
+        """
+
+        def define(function: StreamFunction) -> StreamFunction:
+            definition = StreamDefinition(
+                pipeline=self.name,
+                name=name or function.__name__,
+                function=function,
+                sink=sink,
+                output_mode=output_mode,
+                trigger=as_trigger(trigger),
+                partition_by=(partition_by,) if isinstance(partition_by, str) else tuple(partition_by),
+                checkpoint=checkpoint,
+            )
+            self._add(definition)
+            return function
+
+        return define
+
+    def _add(self, definition: StreamDefinition) -> None:
+        _check_name(definition.name, "stream")
+        _check_sink(definition)
+        for other in self._streams.values():
+            _check_apart(definition, other)
+        self._streams[definition.name] = definition
+
+
+def _check_name(name: object, what: str) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise PipelineError(
+            f"{what}-name",
+            f"This cannot be the name of a {what}: it becomes a directory",
+            expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
+            found=repr(name),
+        )
+
+
+def _check_sink(definition: StreamDefinition) -> None:
+    place = f"stream {definition.full_name}"
+    if not callable(getattr(definition.sink, "attach", None)):
+        raise PipelineError(
+            "sink-kind",
+            "A stream's sink must be one of slackwater.sinks",
+            where=place,
+            expected='such as sinks.files("parquet", "out/")',
+            found=repr(definition.sink),
+        )
+    allowed = definition.sink.output_modes
+    if definition.output_mode not in OUTPUT_MODES or definition.output_mode not in allowed:
+        raise PipelineError(
+            "output-mode",
+            f"The {definition.sink.kind} sink cannot be written in this output mode",
+            where=place,
+            expected=" or ".join(allowed),
+            found=repr(definition.output_mode),
+        )
+
+
+def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
+    if definition.name == other.name:
+        raise PipelineError(
+            "stream-duplicate", f"Two streams of pipeline {other.pipeline} have one name", found=definition.name
+        )
+    output = definition.sink.identity().get("path")
+    if output is not None and output == other.sink.identity().get("path"):
+        raise PipelineError(
+            "sink-shared",
+            "Two streams write to one output; the second one's batches would be skipped without a word",
+            where=output,
+            found=f"{other.name} and {definition.name}",
+        )
+    if definition.checkpoint is not None and definition.checkpoint == other.checkpoint:
+        raise PipelineError(
+            "checkpoint-shared",
+            "Two streams have one checkpoint; each would take the other's progress for its own",
+            where=definition.checkpoint,
+            found=f"{other.name} and {definition.name}",
+        )

@@ -1,0 +1,192 @@
+"""From a stream's definition to a running query: calls the user's function, checks what it returns, starts it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from slackwater.errors import PipelineError, SlackwaterError
+from slackwater.model.trigger import Trigger
+from slackwater.runtime.context import StreamContext
+from slackwater.runtime.loader import LoadedPipeline, place_in
+from slackwater.runtime.pipeline import StreamDefinition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+JAVA_HEADING = "An error occurred while calling"
+"""How py4j begins; what Java threw comes after it."""
+
+HINTS = {
+    "PATH_NOT_FOUND": "make the input directory before the stream first starts; files may come later",
+    "DATA_SOURCE_NOT_FOUND": "name a connector that is missing in Pipeline(connectors=...): slackwater connectors list",
+    "UNABLE_TO_INFER_SCHEMA": "give the schema: spark.readStream.schema(...)",
+    "Schema must be specified": "give the schema: spark.readStream.schema(...)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltStream:
+    """A stream's definition with the DataFrame its function returned, and the streams whose output it reads."""
+
+    definition: StreamDefinition
+    frame: DataFrame
+    upstreams: frozenset[str]
+
+
+def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Path) -> BuiltStream:
+    """Call the stream's function. Raises PipelineError where it fails or returns no streaming DataFrame."""
+    context = StreamContext(loaded.pipeline, definition, home)
+    _pickle_by_value(loaded)
+    try:
+        frame = definition.function(*_arguments(definition, spark, context))
+    except SlackwaterError as error:
+        error.where = error.where or place_in(loaded.file, error)
+        raise
+    except Exception as error:  # the user's own code may raise anything; it becomes a message
+        raise PipelineError(
+            "stream-fails",
+            f"Stream {definition.full_name} cannot be built: {first_line(error)}",
+            where=place_in(loaded.file, error),
+            hint=_hint(str(error)),
+        ) from error
+    _check_frame(definition, frame)
+    return BuiltStream(definition, frame, context.upstreams)
+
+
+def start(built: BuiltStream, checkpoint: str, trigger: Trigger) -> StreamingQuery:
+    """Start the query. Raises PipelineError where Spark refuses the query as it is written."""
+    definition = built.definition
+    writer = (
+        built.frame.writeStream.outputMode(definition.output_mode)
+        .queryName(definition.full_name)
+        .option("checkpointLocation", checkpoint)
+    )
+    if definition.partition_by:
+        writer = writer.partitionBy(*definition.partition_by)
+    return _start(definition.sink.attach(with_trigger(writer, trigger)), definition)
+
+
+def start_without_output(built: BuiltStream, checkpoint: str) -> StreamingQuery:
+    """Run what is pending in ``checkpoint`` once and let its output go: the replay of a rebuild."""
+    definition = built.definition
+    writer = (
+        built.frame.writeStream.outputMode(definition.output_mode)
+        .queryName(f"{definition.full_name} (replay)")
+        .option("checkpointLocation", checkpoint)
+    )
+    return _start(writer.format("noop").trigger(once=True), definition)
+
+
+def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
+    """The writer with the trigger set in Spark's words."""
+    if trigger.kind == "available-now":
+        return writer.trigger(availableNow=True)
+    if trigger.kind == "once":
+        return writer.trigger(once=True)
+    if trigger.kind == "continuous":
+        return writer.trigger(continuous=str(trigger.interval))
+    return writer.trigger(processingTime=str(trigger.interval))
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text that says something: Spark's messages go on for pages."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith(JAVA_HEADING):
+        return lines[1].removeprefix(": ")
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def _arguments(definition: StreamDefinition, spark: SparkSession, context: StreamContext) -> tuple[Any, ...]:
+    wanted = [
+        parameter
+        for parameter in inspect.signature(definition.function).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(wanted) not in (1, 2):
+        raise PipelineError(
+            "stream-arguments",
+            f"The function of stream {definition.full_name} takes the wrong arguments",
+            where=_place(definition),
+            expected="(spark) or (spark, context)",
+            found="(" + ", ".join(parameter.name for parameter in wanted) + ")",
+        )
+    return (spark, context)[: len(wanted)]
+
+
+def _check_frame(definition: StreamDefinition, frame: object) -> None:
+    streaming = getattr(frame, "isStreaming", None)
+    if streaming is True:
+        return
+    found = "a DataFrame that is not streaming" if streaming is False else type(frame).__name__
+    raise PipelineError(
+        "stream-return",
+        f"The function of stream {definition.full_name} must return a streaming DataFrame",
+        where=_place(definition),
+        expected="what spark.readStream... makes",
+        found=found,
+        hint="return the DataFrame, before any writeStream: Slackwater starts the query",
+    )
+
+
+def _place(definition: StreamDefinition) -> str | None:
+    """Where the stream's function begins, as ``file:line``."""
+    code = getattr(inspect.unwrap(definition.function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else None
+
+
+def _hint(text: str) -> str | None:
+    """The next step for the mistakes that are made most."""
+    return next((hint for name, hint in HINTS.items() if name in text), None)
+
+
+def _pickle_by_value(loaded: LoadedPipeline) -> None:
+    """Let Python workers have the file's functions: they cannot import a module that only the driver loaded."""
+    from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
+
+    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
+    register(loaded.module)
+
+
+def _start(writer: DataStreamWriter, definition: StreamDefinition) -> StreamingQuery:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy; only a run pays for it
+    from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415
+
+    try:
+        return writer.start()
+    except AnalysisException as error:
+        raise _refused_by_spark(definition, error) from error
+    # PySpark hands on what Java throws in its own wrapper, where it has no class for it: an output that is a file.
+    except (PySparkException, Py4JJavaError) as error:
+        raise PipelineError(
+            "query-start",
+            f"Spark does not start stream {definition.full_name}: {first_line(error)}",
+            where=_place(definition),
+            hint=_hint(str(error)),
+        ) from error
+
+
+def _refused_by_spark(definition: StreamDefinition, error: Exception) -> PipelineError:
+    text = str(error).lower()
+    if "watermark" in text and "append" in text:
+        return PipelineError(
+            "watermark-missing",
+            f"Stream {definition.full_name} aggregates in append mode without a watermark: no row would ever be final",
+            where=_place(definition),
+            expected='.withWatermark("<event time>", "<delay>") before groupBy, its column or window in groupBy',
+            hint="see the guide's section on handling late data and watermarking",
+        )
+    return PipelineError(
+        "query-refused",
+        f"Spark refuses stream {definition.full_name}: {first_line(error)}",
+        where=_place(definition),
+        hint=_hint(str(error)),
+    )

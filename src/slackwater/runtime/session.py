@@ -1,0 +1,195 @@
+"""Starts and ends the one Spark session of a run: Python, Java, jars, and nothing that listens beyond this machine.
+
+The JVM gets a session (``setsid``) of its own. A signal to the whole process group, as ``timeout`` and a terminal send
+it, would otherwise reach the JVM beside the driver and break off the batch that a drain lets finish. It still ends with
+the driver: PySpark's gateway reads a pipe that closes when the driver is gone, however it went.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from slackwater import connectors
+from slackwater.errors import EnvironmentMissing, StreamFailed
+from slackwater.runtime.stop_signals import StopSignals
+
+if TYPE_CHECKING:
+    from pyspark.conf import SparkConf
+    from pyspark.sql import SparkSession
+
+LOCAL_SHUFFLE_PARTITIONS = "4"
+"""Spark's default of 200 makes every batch on a laptop take seconds; the number is pinned by a stream's first batch."""
+
+JVM_END_S = 20.0
+"""Spark's shutdown hooks remove its temporary folders; a JVM that takes longer is killed."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How the session is made. ``settings`` are Spark's own and win over every default here."""
+
+    application: str
+    master: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    connectors: tuple[str, ...] = ()
+
+
+def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
+    """A new session. Raises EnvironmentMissing where PySpark, Java or a connector jar is not to be had."""
+    require_spark()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    master = options.master or options.settings.get("spark.master") or _submitted_master() or "local[*]"
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {**_defaults(master), **options.settings}
+    jars = _jars(options.connectors, settings, say)
+    if jars:
+        settings["spark.jars"] = ",".join([*filter(None, [settings.get("spark.jars")]), *jars])
+    return _build(options.application, master, settings)
+
+
+def require_spark() -> None:
+    """Raises EnvironmentMissing unless PySpark and a Java are here."""
+    try:
+        metadata.version("pyspark")
+    except metadata.PackageNotFoundError as error:
+        raise EnvironmentMissing(
+            "pyspark-missing", "Running a pipeline needs PySpark", hint="pip install 'slackwater[spark]'"
+        ) from error
+    home = os.environ.get("JAVA_HOME")
+    if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
+        raise EnvironmentMissing(
+            "java-missing",
+            "Running a pipeline needs Java 17",
+            expected="JAVA_HOME, or java on PATH",
+            hint="run scripts/setup, or install a Java 17 runtime and set JAVA_HOME",
+        )
+
+
+def spark_version() -> str:
+    """The version of the installed PySpark, without importing it."""
+    return metadata.version("pyspark")
+
+
+def driver_jvm_pid(spark: SparkSession) -> int:
+    """The process id of the session's driver JVM."""
+    return int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr] # py4j: a JVM is there once a session is
+
+
+def _submitted_master() -> str | None:
+    """The master that ``spark-submit`` chose, when it is what started this Python."""
+    return os.environ.get("MASTER") if "PYSPARK_GATEWAY_PORT" in os.environ else None
+
+
+def _defaults(master: str) -> dict[str, str]:
+    log_settings = Path(__file__).with_name("log4j2.properties").as_uri()
+    quiet = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log_settings}",
+    }
+    if not master.startswith("local"):
+        return quiet
+    return {
+        **quiet,
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": LOCAL_SHUFFLE_PARTITIONS,
+    }
+
+
+def _jars(names: Iterable[str], settings: Mapping[str, str], say: Callable[[str], None]) -> list[str]:
+    """The connector jars that the user's own ``spark.jars`` or ``spark.jars.packages`` does not bring already."""
+    brought = settings.get("spark.jars.packages", "") + settings.get("spark.jars", "")
+    wanted = [name for name in names if not _brings(brought, name)]
+    return [str(path) for path in connectors.resolve(wanted, spark_version(), say)] if wanted else []
+
+
+def _brings(brought: str, connector: str) -> bool:
+    artifact = {"kafka": "spark-sql-kafka", "delta": "delta-spark", "iceberg": "iceberg-spark-runtime"}
+    return artifact.get(connector, connector) in brought
+
+
+def end_session(spark: SparkSession) -> None:
+    """Stop the session and wait until its JVM is gone: whoever comes next finds nothing of this run. Never raises."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+
+    gateway = spark.sparkContext._gateway
+    try:
+        spark.stop()
+    except (Py4JError, OSError) as error:
+        # A JVM that was killed has nothing left to stop.
+        log.warning("Spark did not stop in order", error=str(error))
+    _end_gateway(gateway)
+
+
+def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkSession:
+    from pyspark import SparkContext  # noqa: PLC0415 - heavy; only a run pays for it
+    from pyspark.conf import SparkConf  # noqa: PLC0415
+    from pyspark.errors import PySparkException, PySparkRuntimeError  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    conf = SparkConf().setAppName(application).setMaster(master).setAll(list(settings.items()))
+    gateway: Any = SparkContext._gateway
+    try:
+        if gateway is None:
+            gateway = _launched(conf)
+            SparkContext(conf=conf, gateway=gateway)
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+    except (PySparkException, PySparkRuntimeError, OSError) as error:
+        _end_gateway(gateway)
+        raise StreamFailed("spark-start", f"Spark does not start: {error}", where=master) from error
+    except BaseException:
+        _end_gateway(gateway)
+        raise
+
+
+def _launched(conf: SparkConf) -> Any:
+    """A gateway with a new JVM behind it.
+
+    A Ctrl-C is held back until the JVM can be told to end. PySpark would take away the folder in which the JVM
+    JVM is to write its address; its main thread then fails, its others live, and it stays for good.
+    """
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - heavy; only a run pays for it
+
+    # What py4j logs of a JVM that is gone, with tracebacks, the run says in a sentence.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    launch: Callable[..., Any] = launch_gateway
+    with StopSignals() as signals:
+        gateway = launch(conf, popen_kwargs={"start_new_session": True})
+    if signals.count:
+        _end_gateway(gateway)
+        raise KeyboardInterrupt
+    return gateway
+
+
+def _end_gateway(gateway: Any) -> None:
+    """End the JVM behind a gateway, unless ``spark-submit`` started it, and let PySpark start another one later."""
+    from pyspark import SparkContext  # noqa: PLC0415 - heavy; only a run pays for it
+
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is None or process.stdin is None:
+        return
+    gateway.shutdown()
+    process.stdin.close()
+    try:
+        process.wait(JVM_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if SparkContext._gateway is gateway:
+        SparkContext._gateway = SparkContext._jvm = None

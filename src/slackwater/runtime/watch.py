@@ -1,0 +1,118 @@
+"""Records queries that Slackwater does not run: a listener and a watcher beside each, nothing else."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from slackwater.ledger.ledger import Ledger
+    from slackwater.ledger.watcher import Watcher
+    from slackwater.model.records import StreamRecord
+    from slackwater.runtime.listener import QueryLife
+
+PIPELINE = "watched"
+
+
+def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
+    """Record every query that ``spark`` starts from now on in ``ledger`` (a path, or a database URL).
+
+    A query is known as ``watched/<query name>``, or by its id where it has no name. Call ``close()`` at the end.
+    Raises UsageError or EnvironmentMissing where the ledger cannot be opened; later troubles are only logged.
+    """
+    from slackwater.ledger.ledger import Ledger  # noqa: PLC0415 - the public package must import light
+
+    return Watching(spark, Ledger.open(ledger, create=True))
+
+
+class Watching:
+    """A session under watch."""
+
+    def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
+        from slackwater.runtime.listener import ProgressRecorder, make_listener  # noqa: PLC0415 - as above
+
+        self._spark = spark
+        self._ledger = ledger
+        self._recorder = ProgressRecorder(ledger)
+        self._watchers: dict[str, Watcher] = {}
+        self._errors = 0
+        self._listener = make_listener(self._recorder.put, self._started, self._terminated)
+        spark.streams.addListener(self._listener)
+
+    @property
+    def errors(self) -> int:
+        """How often something was not recorded; the next start fills in what the checkpoint still has."""
+        return self._errors + self._recorder.errors + sum(watcher.errors for watcher in self._watchers.values())
+
+    def close(self) -> None:
+        """Write what is left and let go of the session and the ledger."""
+        self._spark.streams.removeListener(self._listener)
+        for watcher in list(self._watchers.values()):
+            watcher.stop()
+        self._recorder.close()
+        self._ledger.close()
+
+    def _started(self, life: QueryLife) -> None:
+        try:
+            self._follow(life)
+        except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query goes on
+            import structlog  # noqa: PLC0415 - as above
+
+            self._errors += 1
+            structlog.get_logger(__name__).warning(
+                "a query is not recorded", query=life.name or life.id, error=str(error)
+            )
+
+    def _terminated(self, run_id: str) -> None:
+        watcher = self._watchers.get(run_id)
+        if watcher is not None:
+            # Not here: this is Spark's own thread, and the last pass may wait for the database.
+            self._recorder.afterwards(watcher.stop)
+
+    def _follow(self, life: QueryLife) -> None:
+        from slackwater.ledger.reconcile import LogCopier  # noqa: PLC0415 - as above
+        from slackwater.ledger.watcher import Watcher  # noqa: PLC0415
+        from slackwater.model.records import StreamRecord  # noqa: PLC0415
+        from slackwater.runtime.listener import Recorded  # noqa: PLC0415
+        from slackwater.storage.open import open_read_store  # noqa: PLC0415
+
+        query = self._spark.streams.get(life.id)
+        if query is None:
+            return
+        execution = query._jsq.streamingQuery()  # classic Spark's JVM handle
+        location = str(execution.resolvedCheckpointRoot())
+        sink = _sink_identity(execution)
+        name = life.name or life.id
+        stream = StreamRecord(PIPELINE, name, sink, str(execution.outputMode()).lower(), "")
+        self._ledger.register_stream(stream)
+        number = _generation(self._ledger, stream, location, life.id)
+        self._recorder.follow(life.id, Recorded(stream.full_name, number))
+        output = open_read_store(sink["path"]) if "path" in sink else None
+        watcher = Watcher(LogCopier(self._ledger, stream.full_name, number, open_read_store(location), output))
+        watcher.start()
+        self._watchers[life.run_id] = watcher
+
+
+def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
+    """The generation of this checkpoint. A name that comes back with another checkpoint has begun a new one."""
+    from slackwater.model.records import GenerationRecord  # noqa: PLC0415 - the public package must import light
+
+    known = ledger.generations(stream.full_name)
+    same = [record for record in known if (record.location, record.query_id) == (location, query_id)]
+    if same:
+        number = same[-1].number
+    else:
+        number = 1 + max((record.number for record in known), default=0)
+        ledger.add_generation(GenerationRecord(stream.full_name, number, location, query_id=query_id))
+    ledger.set_current_generation(stream.full_name, number)
+    return number
+
+
+def _sink_identity(execution: Any) -> dict[str, str]:
+    """``FileSink[path]`` is all a file sink says of itself; another sink is known by what it prints."""
+    text = str(execution.sink().toString())
+    if text.startswith("FileSink[") and text.endswith("]"):
+        return {"kind": "files", "format": "", "path": text.removeprefix("FileSink[").removesuffix("]")}
+    return {"kind": text.split("[", 1)[0]}

@@ -1,0 +1,99 @@
+"""The broker of the demo is a real one: it keeps records, comes back with them, and is gone when it is stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from slackwater.demo import broker_command
+from slackwater.demo.broker import Broker
+from slackwater.errors import EnvironmentMissing
+
+pytestmark = pytest.mark.kafka
+MESSAGES = [f"message {number}" for number in range(10)]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with Broker.start(tmp_path / "kafka") as running:
+        yield running
+
+
+def _create_topic(broker: Broker, name: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})  # its requests end with it
+    futures = admin.create_topics([NewTopic(name, partitions, 1)])
+    futures[name].result(30)
+
+
+def _produce(broker: Broker, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for number, message in enumerate(MESSAGES):
+        producer.produce(topic, message.encode(), partition=number % 3)
+    assert producer.flush(30) == 0
+
+
+def _consume(broker: Broker, topic: str) -> Counter[str]:
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "test", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    try:
+        records = consumer.consume(len(MESSAGES), timeout=60)
+    finally:
+        consumer.close()
+    return Counter((record.value() or b"").decode() for record in records)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_records_come_back_even_after_a_restart_and_the_port_closes(tmp_path: Path) -> None:
+    folder = tmp_path / "kafka"
+    with Broker.start(folder) as broker:
+        _create_topic(broker, "tides", partitions=3)
+        _produce(broker, "tides")
+    assert not _listens(broker.port)
+    assert Broker.find(folder) is None
+    with Broker.start(folder, broker.port) as again:
+        assert again.port == broker.port
+        assert _consume(again, "tides") == Counter(MESSAGES)
+    assert not _listens(broker.port)
+
+
+def test_a_second_start_in_the_folder_finds_the_one_that_runs(broker: Broker, tmp_path: Path) -> None:
+    assert Broker.start(tmp_path / "kafka").pid == broker.pid
+
+
+def test_a_killed_broker_is_not_taken_for_a_running_one(broker: Broker, tmp_path: Path) -> None:
+    os.kill(broker.pid, signal.SIGKILL)
+    broker.stop()
+    assert Broker.find(tmp_path / "kafka") is None
+
+
+def test_a_taken_port_is_refused_by_name(broker: Broker, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentMissing) as caught:
+        Broker.start(tmp_path / "other", broker.port)
+    assert caught.value.code == "port-taken"
+    assert str(broker.port) in str(caught.value)
+
+
+def test_the_command_starts_tells_and_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ["--folder", str(tmp_path / "kafka")]
+    assert broker_command.main(["status", *folder]) == 4
+    assert broker_command.main(["up", *folder]) == 0
+    servers = capsys.readouterr().out
+    assert servers.startswith("127.0.0.1:")
+    assert broker_command.main(["status", *folder]) == 0
+    assert capsys.readouterr().out == servers
+    assert broker_command.main(["down", *folder]) == 0
+    assert broker_command.main(["status", *folder]) == 4

@@ -1,0 +1,115 @@
+"""What gets into the cache, and what does not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from slackwater.connectors.cache import JarCache
+from slackwater.connectors.download import Download
+from slackwater.connectors.locked import Jar
+from slackwater.errors import EnvironmentMissing
+
+CONTENT = b"not a real jar"
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+
+
+def _unreachable(jars: Sequence[Jar], folder: Path) -> str:
+    assert jars
+    assert folder.is_dir()
+    return "could not resolve the host"
+
+
+def test_what_has_the_locked_hash_gets_in(tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]) -> None:
+    cache = JarCache(tmp_path, ways=[serving(CONTENT)])
+    cache.complete("small", [small_jar])
+    assert cache.path(small_jar).read_bytes() == CONTENT
+    assert _files(tmp_path) == [".small-1.0.jar.verified", "small-1.0.jar"]
+
+
+def test_another_hash_is_refused_and_leaves_nothing(
+    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
+) -> None:
+    cache = JarCache(tmp_path, ways=[serving(b"something else")])
+    with pytest.raises(EnvironmentMissing) as caught:
+        cache.complete("small", [small_jar])
+    assert caught.value.code == "connector-hash-mismatch"
+    assert caught.value.exit_code == 9
+    assert caught.value.expected == f"sha256 {small_jar.sha256}"
+    assert _files(tmp_path) == []
+
+
+def test_a_second_way_makes_up_for_a_wrong_file_of_the_first(
+    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
+) -> None:
+    cache = JarCache(tmp_path, ways=[serving(b"half a downl"), serving(CONTENT)])
+    cache.complete("small", [small_jar])
+    assert cache.has(small_jar)
+
+
+def test_without_a_network_it_says_what_is_missing(tmp_path: Path, small_jar: Jar) -> None:
+    with pytest.raises(EnvironmentMissing) as caught:
+        JarCache(tmp_path, ways=[_unreachable]).complete("small", [small_jar])
+    assert caught.value.code == "connector-unavailable"
+    assert caught.value.where == "org.example:small:1.0"
+    assert caught.value.found == "could not resolve the host"
+
+
+def test_what_is_cached_is_not_fetched_again(
+    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
+) -> None:
+    JarCache(tmp_path, ways=[serving(CONTENT)]).complete("small", [small_jar])
+    JarCache(tmp_path, ways=[_unreachable]).complete("small", [small_jar])
+
+
+def test_a_jar_altered_in_the_cache_is_fetched_again(
+    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
+) -> None:
+    cache = JarCache(tmp_path, ways=[serving(CONTENT)])
+    cache.complete("small", [small_jar])
+    cache.path(small_jar).write_bytes(b"tampered with")
+    assert not cache.has(small_jar)
+    cache.complete("small", [small_jar])
+    assert cache.path(small_jar).read_bytes() == CONTENT
+
+
+def test_a_jar_copied_in_by_hand_counts_when_it_is_the_right_one(tmp_path: Path, small_jar: Jar) -> None:
+    cache = JarCache(tmp_path, ways=[_unreachable])
+    cache.path(small_jar).parent.mkdir(parents=True)
+    cache.path(small_jar).write_bytes(CONTENT)
+    cache.complete("small", [small_jar])
+
+
+def test_what_a_killed_fetch_left_is_cleared_away(
+    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
+) -> None:
+    abandoned = tmp_path / ".fetching-gone"
+    abandoned.mkdir()
+    (abandoned / "small-1.0.jar").write_bytes(b"not a re")
+    JarCache(tmp_path, ways=[serving(CONTENT)]).complete("small", [small_jar])
+    assert not abandoned.exists()
+
+
+def test_of_two_at_once_one_fetches(tmp_path: Path, small_jar: Jar) -> None:
+    inside, waiting = threading.Event(), threading.Event()
+    fetched: list[Jar] = []
+
+    def slowly(jars: Sequence[Jar], folder: Path) -> str:
+        inside.set()
+        assert waiting.wait(30)
+        fetched.extend(jars)
+        (folder / small_jar.file_name).write_bytes(CONTENT)
+        return ""
+
+    first = threading.Thread(target=JarCache(tmp_path, ways=[slowly]).complete, args=("small", [small_jar]))
+    first.start()
+    assert inside.wait(30)
+    JarCache(tmp_path, ways=[slowly], say=lambda _: waiting.set()).complete("small", [small_jar])
+    first.join(30)
+    assert fetched == [small_jar]

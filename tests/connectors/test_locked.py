@@ -1,0 +1,60 @@
+"""The list of jars: complete, well-formed, and for the Spark that the Python lock installs."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata, resources
+
+import pytest
+
+from slackwater import connectors
+from slackwater.connectors.locked import Jar, jars_of, parse
+from slackwater.errors import EnvironmentMissing, UsageError
+
+LOCKED = parse(resources.files("slackwater.connectors").joinpath("locked.toml").read_text())
+EVERY_JAR = [(minor, name, jar) for minor, table in LOCKED.items() for name, jars in table.items() for jar in jars]
+
+
+@pytest.mark.parametrize(("minor", "name", "jar"), EVERY_JAR, ids=lambda value: getattr(value, "coordinate", value))
+def test_every_jar_has_a_version_and_a_hash(minor: str, name: str, jar: Jar) -> None:
+    assert minor == "any" or re.fullmatch(r"\d\.\d", minor)
+    assert re.fullmatch(r"[a-z-]+", name)
+    assert re.fullmatch(r"[0-9][\w.-]*", jar.version)
+    assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256)
+
+
+def test_no_two_jars_of_a_connector_share_a_file() -> None:
+    for table in LOCKED.values():
+        for jars in table.values():
+            assert len({jar.file_name for jar in jars}) == len(jars)
+
+
+def test_the_installed_spark_has_every_connector() -> None:
+    assert set(connectors.known(metadata.version("pyspark"))) == {
+        "delta",
+        "iceberg",
+        "kafka",
+        "kafka-broker",
+        "postgresql",
+    }
+
+
+def test_jars_of_spark_bear_the_version_of_the_installed_spark() -> None:
+    version = metadata.version("pyspark")
+    [source] = [jar for jar in jars_of("kafka", version) if jar.artifact.startswith("spark-sql-kafka")]
+    assert source.version == version
+
+
+def test_an_unknown_connector_is_named_with_those_that_exist() -> None:
+    with pytest.raises(UsageError, match="kafkaa") as caught:
+        connectors.resolve(["kafkaa"], "4.1.3")
+    assert caught.value.code == "connector-unknown"
+    assert "kafka-broker" in str(caught.value)
+
+
+def test_a_connector_not_locked_for_a_spark_says_for_which_it_is() -> None:
+    with pytest.raises(EnvironmentMissing) as caught:
+        connectors.resolve(["kafka"], "9.9.0")
+    assert caught.value.code == "connector-not-locked"
+    assert "Spark" in (caught.value.expected or "")
+    assert "4.1" in (caught.value.expected or "")

@@ -1,0 +1,99 @@
+"""A project in a folder of its own: a pipeline file, input files, and the commands that are run on them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from slackwater.errors import NotFound
+from slackwater.ledger.home import Home
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.listing import LogFolders
+from slackwater.model.records import RunRecord
+from slackwater.storage.local import LocalStore
+from tests.support.processes import Command
+
+PIPELINE = "work"
+
+
+class Project:
+    """A folder with ``pipeline.py``, ``in/`` and what running it leaves behind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = Home(folder / ".slackwater")
+        self.input = folder / "in"
+        self.input.mkdir()
+        self.commands: list[Command] = []
+        self._files = 0
+        # Small batches on a machine that others use, too: no time for four partitions.
+        (folder / "slackwater.toml").write_text('restarts = 2\n[spark]\n"spark.sql.shuffle.partitions" = 1\n')
+
+    def write(self, text: str, name: str = "pipeline.py") -> None:
+        """Write the pipeline, or a module beside it."""
+        (self.folder / name).write_text(text)
+
+    def add_files(self, count: int) -> None:
+        """Add input files, one row each: id is the file's number, from 0."""
+        for number in range(self._files, self._files + count):
+            row = {"id": number, "at": f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z"}
+            part = self.folder / "part.json"
+            part.write_text(json.dumps(row) + "\n")
+            os.utime(part, (1_700_000_000 + number, 1_700_000_000 + number))
+            part.rename(self.input / f"{number:05}.json")
+        self._files += count
+
+    def start(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Command:
+        """Begin ``slackwater ...``."""
+        command = Command(arguments, self.folder, environment=environment)
+        self.commands.append(command)
+        return command
+
+    def run(self, *arguments: str, expected: int = 0) -> Command:
+        """``slackwater run pipeline.py ...`` to its end, with this exit code."""
+        command = self.start("run", "pipeline.py", *arguments)
+        code = command.end()
+        assert code == expected, f"exit code {code}:\n{command.log}"
+        return command
+
+    @contextmanager
+    def ledger(self) -> Iterator[Ledger]:
+        """The home's ledger."""
+        with Ledger.open(self.home.ledger_url, create=False) as ledger:
+            yield ledger
+
+    def runs(self, stream: str) -> list[RunRecord]:
+        """What the ledger says of a stream's runs; nothing as long as there is no ledger."""
+        try:
+            with self.ledger() as ledger:
+                return ledger.runs(f"{PIPELINE}/{stream}")
+        except NotFound:
+            return []
+
+    def checkpoint(self, stream: str) -> Path:
+        """The stream's first checkpoint."""
+        return self.home.checkpoint(PIPELINE, stream, 1)
+
+    def entries(self, stream: str, log: str) -> list[int]:
+        """The batches in ``offsets`` or ``commits``."""
+        return sorted(LogFolders(LocalStore(self.checkpoint(stream))).entries(log))
+
+    def planned(self, stream: str) -> int:
+        """The newest batch in ``offsets/``, -1 for none."""
+        return max(self.entries(stream, "offsets"), default=-1)
+
+    def committed(self, stream: str) -> int:
+        """The newest batch in ``commits/``, -1 for none."""
+        return max(self.entries(stream, "commits"), default=-1)
+
+    def ids(self, output: str) -> list[int]:
+        """The ids that an output of JSON lines holds by its manifest, sorted; a row written twice is there twice."""
+        folder = self.folder / output
+        counted: set[str] = set()
+        for entry in (folder / "_spark_metadata").glob("[0-9]*"):
+            counted |= {json.loads(line)["path"].rsplit("/", 1)[1] for line in entry.read_text().splitlines()[1:]}
+        lines = [line for name in counted for line in (folder / name).read_text().splitlines()]
+        return sorted(json.loads(line)["id"] for line in lines)

@@ -1,0 +1,36 @@
+"""A drain at any moment lets the running batch be committed. Spark breaks off a batch that is stopped while planned."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COUNT = 16
+
+
+@pytest.mark.spark
+def test_no_moment_breaks_a_batch_off(tmp_path: Path) -> None:
+    seed = os.environ.get("SLACKWATER_TEST_SEED", str(time.time_ns() % 1_000_000))
+    program = Path(__file__).with_name("programs") / "drained.py"
+    ended = subprocess.run(
+        [sys.executable, str(program), str(tmp_path), seed, str(COUNT)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    drained = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert len(drained) == COUNT, ended.stderr
+    for one in drained:
+        told = f"seed {seed}: {one}\n{ended.stderr}"
+        assert one["planned"] == one["committed"], told
+        # While it is asked the next batch may have begun; that one is then the running one.
+        assert one["planned"] <= one["asked"] + 1, told
+        assert (one["active"], one["error"]) == (False, None), told

@@ -1,0 +1,51 @@
+"""Without Java or without PySpark a run ends at once, with exit code 9 and what to do."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from pathlib import Path
+
+import slackwater
+from tests.runtime.project import Project
+
+PIPELINE = """
+import slackwater as sw
+
+pipeline = sw.Pipeline("work")
+
+@pipeline.stream(sink=sw.sinks.files("json", "out"))
+def rows(spark):
+    return spark.readStream.schema("id LONG").json("in")
+"""
+
+
+def test_no_java(project: Project) -> None:
+    project.write(PIPELINE)
+    (project.folder / "bin").mkdir()
+    command = project.start("run", "pipeline.py", environment={"PATH": str(project.folder / "bin"), "JAVA_HOME": ""})
+    assert command.end(30) == 9, command.log
+    assert "error java-missing: " in command.log
+    assert "hint: run scripts/setup, or install a Java 17 runtime and set JAVA_HOME" in command.log
+    assert not project.home.path.exists()
+
+
+def test_no_pyspark(project: Project) -> None:
+    project.write(PIPELINE)
+    command = project.start("run", "pipeline.py", environment=_without_pyspark(project.folder / "packages"))
+    assert command.end(30) == 9, command.log
+    assert "error pyspark-missing: " in command.log
+    assert "hint: pip install 'slackwater[spark]'" in command.log
+
+
+def _without_pyspark(folder: Path) -> dict[str, str]:
+    """An environment with all installed packages but PySpark: links to them, on a path that comes alone."""
+    folder.mkdir()
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if not package.name.lower().startswith(("pyspark", "__pycache__")) and package.suffix != ".pth":
+            (folder / package.name).symlink_to(package)
+    (folder / "sitecustomize.py").write_text(
+        "import sys, sysconfig\nsys.path[:] = [path for path in sys.path if path != sysconfig.get_path('purelib')]\n"
+    )
+    source = Path(slackwater.__file__).parents[1]
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(source)])}

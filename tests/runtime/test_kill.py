@@ -1,0 +1,66 @@
+"""After ``kill -9`` at any moment the ledger lacks at most the batch in flight, and the next run goes on exactly."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from functools import partial
+
+import pytest
+
+from tests.runtime.project import Project
+
+KILLS = 3
+FILES = 60
+
+PIPELINE = """
+import slackwater as sw
+
+pipeline = sw.Pipeline("work")
+
+@pipeline.stream(sink=sw.sinks.files("json", "out"))
+def rows(spark):
+    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
+"""
+
+
+@pytest.mark.spark
+def test_the_ledger_knows_all_but_the_batch_in_flight(project: Project) -> None:
+    seed = int(os.environ.get("SLACKWATER_TEST_SEED", time.time_ns() % 1_000_000))
+    chance = random.Random(seed)
+    project.write(PIPELINE)
+    project.add_files(FILES)
+    for number in range(KILLS):
+        # A point of the work, and from there a moment within the time of a batch or two.
+        target = project.committed("rows") + chance.randint(2, 12)
+        command = project.start("run", "pipeline.py", "--until-caught-up")
+        when = f"seed {seed}, kill {number} after batch {target}"
+        command.wait_for(partial(_has_committed, project, target), when)
+        moment = time.monotonic() + chance.uniform(0, 0.5)
+        while time.monotonic() < moment:
+            pass
+        command.kill()
+        _compare(project, when)
+    project.run("--until-caught-up")
+    _compare(project, f"seed {seed}, at the end")
+    assert project.ids("out") == list(range(FILES)), f"seed {seed}"
+
+
+def _has_committed(project: Project, batch: int) -> bool:
+    return project.committed("rows") >= batch
+
+
+def _compare(project: Project, when: str) -> None:
+    checkpoint = project.checkpoint("rows")
+    with project.ledger() as ledger:
+        recorded = {
+            log: {entry: line.text for entry, line in ledger.lines("work/rows", log).items()}
+            for log in ("offsets", "sources/0")
+        }
+    for log, known in recorded.items():
+        written = {int(file.name): file.read_text() for file in (checkpoint / log).iterdir() if file.name.isdigit()}
+        newest = max(written)
+        assert written.keys() - known.keys() <= {newest}, f"{when}: {log}"
+        different = [entry for entry in written.keys() & known.keys() if written[entry] != known[entry]]
+        assert not different, f"{when}: {log} {different}"
