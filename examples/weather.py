@@ -1,0 +1,80 @@
+"""Hourly readings of weather stations, in three stages: raw lines, readings, days.
+
+Reads lines of JSON below ``landing/`` and writes below ``out/``, both in the working directory:
+
+    slackwater run weather.py --until-caught-up
+
+Every function returns a plain streaming DataFrame. Nothing about where to begin stands in this file, so nothing in it
+has to change for a restart elsewhere.
+"""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("weather")
+
+RAW = "line STRING, came_from STRING"
+# Decimals, because sums of doubles depend on the order of the rows, and a replay must give the same days again.
+READING = """
+    station STRING, measured_at TIMESTAMP, temperature_f DECIMAL(5, 2), humidity_percent DECIMAL(5, 2),
+    wind_speed_mph DECIMAL(6, 2), rain_inches DECIMAL(5, 2), pressure_hpa DECIMAL(6, 1)
+"""
+
+
+@pipeline.stream(name="sensor-raw-ingest", sink=sw.sinks.files("parquet", "out/raw"))
+def raw(spark: SparkSession) -> DataFrame:
+    """Every line as it came, and where it came from."""
+    lines = spark.readStream.option("maxFilesPerTrigger", 1).text("landing")
+    came_from = F.col("_metadata.file_name")
+    # One file for each batch: the next stage takes one file at a time.
+    return lines.select(F.col("value").alias("line"), came_from.alias("came_from")).coalesce(1)
+
+
+def parsed(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
+    """Raw lines beside what they say, and the reason why a line says nothing usable (null: it is usable)."""
+    stored = spark.readStream.schema(RAW).option("maxFilesPerTrigger", 1)
+    lines = stored.parquet(context.output("sensor-raw-ingest"))
+    reading = F.from_json("line", f"{READING}, damaged STRING", {"columnNameOfCorruptRecord": "damaged"})
+    reason = (
+        F.when(F.get_json_object("line", "$").isNull(), "not JSON")
+        .when(F.col("reading.damaged").isNotNull(), "a value of the wrong type")
+        .when(F.col("reading.station").isNull() | F.col("reading.measured_at").isNull(), "no station or no time")
+        .when(F.col("reading.temperature_f").isNull(), "no temperature")
+    )
+    return lines.withColumn("reading", reading).withColumn("reason", reason)
+
+
+@pipeline.stream(name="sensor-deserialize", sink=sw.sinks.files("parquet", "out/readings"))
+def readings(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
+    """The usable readings."""
+    return parsed(spark, context).where("reason IS NULL").select("reading.*").drop("damaged")
+
+
+@pipeline.stream(name="sensor-deserialize-rejects", sink=sw.sinks.files("parquet", "out/rejects"))
+def rejects(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
+    """The other lines, each with its reason: nothing is dropped without a trace."""
+    return parsed(spark, context).where("reason IS NOT NULL").select("line", "came_from", "reason")
+
+
+def stored_readings(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
+    """What the second stage wrote, as a stream."""
+    stored = spark.readStream.schema(READING).option("maxFilesPerTrigger", 1)
+    return stored.parquet(context.output("sensor-deserialize"))
+
+
+def daily(measured: DataFrame) -> DataFrame:
+    """From hourly readings to one row for each station and day, once no reading can change it any more."""
+    days = measured.withWatermark("measured_at", "2 days").groupBy(F.window("measured_at", "1 day"), "station")
+    aggregated = days.agg(
+        F.count("*").alias("readings"),
+        F.round(F.avg("temperature_f"), 1).alias("mean_temperature_f"),
+    )
+    return aggregated.select(F.col("window.start").alias("day"), "station", "readings", "mean_temperature_f")
+
+
+@pipeline.stream(name="sensor-merge-gold", sink=sw.sinks.files("parquet", "out/gold"))
+def gold(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
+    """The days of all stations."""
+    return daily(stored_readings(spark, context))

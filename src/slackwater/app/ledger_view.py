@@ -1,0 +1,148 @@
+"""Use case: what the ledger remembers, of a home or of one stream. Nothing is read but the ledger, nothing written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slackwater.app.liveness import end_of, view_of
+from slackwater.app.workspace import Workspace
+from slackwater.errors import FormatError, UsageError
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.model.checkpoint_logs import OffsetEntry
+from slackwater.model.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
+
+NEWEST_BATCHES = 20
+"""How many batches are shown where no range was asked for."""
+
+_RANGE = re.compile(r"(?P<first>\d*)(?P<dots>\.\.)?(?P<last>\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run, and how it ended as far as can be seen now."""
+
+    record: RunRecord
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRange:
+    """One source's part in a batch. ``start`` and ``end`` are Spark's own texts, ``None`` where there is none."""
+
+    source: str
+    start: str | None
+    end: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchView:
+    """A batch whose range is recorded. ``progress`` is ``None`` where no progress event of it arrived."""
+
+    batch_id: int
+    progress: BatchRecord | None
+    watermark_ms: int
+    sources: tuple[SourceRange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """One stream. ``batches`` is ``None`` where they were not asked for; ``batches_recorded`` counts all of them."""
+
+    stream: StreamRecord
+    generations: tuple[GenerationRecord, ...]
+    runs: tuple[RunView, ...]
+    operations: tuple[OperationRecord, ...]
+    batches_recorded: int
+    batches: tuple[BatchView, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRange:
+    """Both ends included, ``None``: open."""
+
+    first: int | None = None
+    last: int | None = None
+
+
+def parse_range(text: str) -> BatchRange:
+    """``3..7``, ``3..``, ``..7``, ``..`` or ``5``. Raises UsageError for anything else."""
+    match = _RANGE.fullmatch(text.strip())
+    if match is None or not text.strip().isascii() or not text.strip():
+        raise UsageError(
+            "batch-range", "This is no range of batches", expected="such as 3..7, 3.., ..7 or 5", found=repr(text)
+        )
+    first = int(match["first"]) if match["first"] else None
+    last = int(match["last"]) if match["last"] else None
+    if not match["dots"]:
+        last = first
+    if first is not None and last is not None and first > last:
+        raise UsageError("batch-range", "A range of batches begins with the older one", found=repr(text))
+    return BatchRange(first, last)
+
+
+def ledger_view(
+    workspace: Workspace, name: str | None = None, wanted: BatchRange | None = None
+) -> tuple[StreamView, ...]:
+    """All streams without their batches, or one with those in ``wanted`` (``None``: the newest few)."""
+    if name is None:
+        return tuple(_stream(workspace, stream) for stream in workspace.ledger.streams())
+    stream = workspace.ledger.find_stream(name)
+    view = _stream(workspace, stream)
+    return (
+        StreamView(
+            view.stream,
+            view.generations,
+            view.runs,
+            view.operations,
+            view.batches_recorded,
+            _batches(workspace, stream, wanted),
+        ),
+    )
+
+
+def _stream(workspace: Workspace, stream: StreamRecord) -> StreamView:
+    ledger, name = workspace.ledger, stream.full_name
+    lease = view_of(ledger.lease(name), ledger.now_ms())
+    return StreamView(
+        stream=stream,
+        generations=tuple(ledger.generations(name)),
+        runs=tuple(RunView(run, end_of(run, lease)) for run in ledger.runs(name)),
+        operations=tuple(ledger.operations(name)),
+        batches_recorded=len(ledger.entries(name, "offsets")),
+    )
+
+
+def _batches(workspace: Workspace, stream: StreamRecord, wanted: BatchRange | None) -> tuple[BatchView, ...]:
+    ledger, name = workspace.ledger, stream.full_name
+    known = sorted(ledger.entries(name, "offsets"))
+    if wanted is None:
+        newest = known[-NEWEST_BATCHES:]
+        wanted = BatchRange(newest[0] if newest else None)
+    told = {batch.batch_id: batch for batch in ledger.batches(name, wanted.first, wanted.last)}
+    before = None if wanted.first is None else max(wanted.first - 1, 0)
+    lines = ledger.lines(name, "offsets", before, wanted.last)
+    entries = {batch: _entry(line.text) for batch, line in lines.items()}
+    shown = sorted({batch for batch in {*entries, *told} if wanted.first is None or batch >= wanted.first})
+    return tuple(_batch(batch, told.get(batch), entries) for batch in shown)
+
+
+def _entry(text: str) -> OffsetEntry | None:
+    try:
+        return parse_offset_entry(text.encode("utf-8", "surrogateescape"))
+    except FormatError:
+        # The ledger keeps lines as Spark wrote them, damaged ones too.
+        return None
+
+
+def _batch(batch: int, progress: BatchRecord | None, entries: Mapping[int, OffsetEntry | None]) -> BatchView:
+    entry, before = entries.get(batch), entries.get(batch - 1)
+    starts = {offset.source: offset.text for offset in before.offsets} if before else {}
+    if entry is not None:
+        sources = tuple(SourceRange(end.source, starts.get(end.source), end.text) for end in entry.offsets)
+    else:
+        told = progress.sources if progress else ()
+        sources = tuple(SourceRange(str(index), source.start, source.end) for index, source in enumerate(told))
+    watermark = entry.watermark_ms if entry else (progress.watermark_ms if progress else None)
+    return BatchView(batch, progress, watermark or 0, sources)

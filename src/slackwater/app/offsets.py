@@ -1,0 +1,163 @@
+"""Use case: the position of a stream for those who restart by hand, and what that would do to its sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.app.liveness import view_of
+from slackwater.app.stream_facts import StreamFacts, facts_of, history_of, profile_of, reconcile
+from slackwater.app.workspace import Workspace
+from slackwater.errors import Refused
+from slackwater.ledger.lease import wait_until_free
+from slackwater.model.history import History
+from slackwater.model.profile import QueryProfile
+from slackwater.plan.contributing import StatePast, first_contributing
+from slackwater.plan.past import Past
+from slackwater.plan.position import SourcePosition, position_after
+from slackwater.plan.rebuild import NOT_REPRODUCIBLE, Situation, target_batch
+from slackwater.plan.recipe import Effect, RecipeFacts, effects_of
+
+JVM_WAIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Which position: after the last written batch, before the first contributing one, or after a batch by its id."""
+
+    kind: Literal["last-written", "contributing", "batch"] = "last-written"
+    batch: int | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.batch is None else f"batch:{self.batch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """``after`` is the batch behind which a new query would begin, -1 for the beginning; ``effects`` of doing so.
+
+    ``descriptions`` names the sources as the query's own plan does, where a run recorded it.
+    """
+
+    stream: str
+    at: At
+    after: int
+    written: int
+    contributing: int | None
+    running: bool
+    sources: tuple[SourcePosition, ...]
+    descriptions: tuple[str, ...]
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the position is worked out from."""
+
+    past: Past
+    facts: StreamFacts
+    profile: QueryProfile | None
+
+    @property
+    def written(self) -> int:
+        return -1 if self.facts.marks.written is None else self.facts.marks.written
+
+    @property
+    def newest_written(self) -> int:
+        """The newest recorded batch that the sink holds: what is open then is what a restart must not lose."""
+        return max((batch for batch in self.past.batches if batch <= self.written), default=-1)
+
+    @property
+    def watermark_ms(self) -> int:
+        """The watermark of the batch after the newest written one, as far as it is recorded."""
+        newest = self.newest_written
+        if newest < 0:
+            return 0
+        commit = self.past.commit(newest)
+        return max(self.past.offset(newest).watermark_ms, commit.next_batch_watermark_ms if commit else 0)
+
+    @property
+    def not_reproducible(self) -> str | None:
+        """Why the state cannot be made anew by reading again."""
+        operators = self.profile.operators if self.profile else ()
+        return next((NOT_REPRODUCIBLE[operator] for operator in operators if operator in NOT_REPRODUCIBLE), None)
+
+    @property
+    def state(self) -> StatePast:
+        """What is known of the state. Where it cannot be made anew at all, everything counts."""
+        if self.profile is None:
+            return StatePast(self.facts.marks.state is not None, None, None)
+        delays = self.profile.watermark_delays_ms
+        retention = None if self.not_reproducible else self.profile.retention_ms
+        return StatePast(self.profile.stateful, retention, delays[0] if len(delays) == 1 else None)
+
+
+def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> Position:
+    """The position. Raises NotFound, SinkUnreadable, or Refused where the sink does not hold what was asked for."""
+    ledger = workspace.ledger
+    stream = ledger.find_stream(name)
+    running = view_of(ledger.lease(stream.full_name), ledger.now_ms()).state == "held"
+    if not running:
+        # The JVM of a killed driver may commit one more batch.
+        wait_until_free(ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
+    reconcile(workspace, stream)
+    facts, history = facts_of(workspace, stream), history_of(workspace, stream)
+    profile = profile_of(facts.generation)
+    known = _Known(Past(history), facts, profile)
+    target = target_batch(_situation(workspace, facts, history, at))
+    contributing = _contributing(known, at)
+    after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
+    sources = position_after(known.past, after)
+    return Position(
+        stream=stream.full_name,
+        at=at,
+        after=after,
+        written=known.written,
+        contributing=contributing,
+        running=running,
+        sources=sources,
+        descriptions=profile.sources if profile else (),
+        effects=effects_of(_recipe_facts(known, after, contributing, sources)),
+    )
+
+
+def _situation(workspace: Workspace, facts: StreamFacts, history: History, at: At) -> Situation:
+    return Situation(
+        stream=facts.stream,
+        generation=facts.generation,
+        next_generation=facts.generation,
+        marks=facts.marks,
+        history=history,
+        profile=profile_of(facts.generation),
+        pipeline_digest="",
+        checkpoint_present=facts.checkpoint_present,
+        shown_before=max((mark.written for mark in workspace.ledger.sink_marks(facts.stream.full_name)), default=-1),
+        target=at.batch,
+    )
+
+
+def _contributing(known: _Known, at: At) -> int | None:
+    if known.newest_written < 0:
+        return 0
+    try:
+        return first_contributing(known.past, known.newest_written, known.state)
+    except Refused:
+        if at.kind == "contributing":
+            raise
+        return None
+
+
+def _recipe_facts(
+    known: _Known, after: int, contributing: int | None, sources: tuple[SourcePosition, ...]
+) -> RecipeFacts:
+    return RecipeFacts(
+        written=known.written,
+        after=after,
+        contributing=contributing,
+        stateful=known.state.stateful,
+        source_kinds=tuple(source.kind for source in sources),
+        input_rows=known.past.history.input_rows,
+        watermark_ms=known.watermark_ms,
+        not_reproducible=known.not_reproducible,
+    )

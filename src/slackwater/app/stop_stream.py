@@ -1,0 +1,89 @@
+"""Use case: ask a running stream, wherever it runs, to stop between two batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slackwater.app.liveness import KILLED, RUN, LeaseView, is_running, view_of
+from slackwater.app.workspace import Workspace
+from slackwater.errors import NotFound
+from slackwater.model.records import RunRecord, StreamRecord
+
+LOOK_AGAIN_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """How the asking went. ``ended`` is the run's end, ``None`` where it had not ended when the waiting did."""
+
+    stream: str
+    run: int | None
+    ended: str | None
+
+
+def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[str], None]) -> Stopped:
+    """Ask, then wait up to ``wait_s`` seconds for the run's end. Raises NotFound where the stream does not run."""
+    stream = workspace.ledger.find_stream(name)
+    deadline = time.monotonic() + wait_s
+    _refuse_unless_held_by_run(stream, _lease(workspace, stream))
+    run = _ask(workspace, stream, deadline, say)
+    if run is None:
+        return Stopped(stream.full_name, None, None)
+    return _wait(workspace, stream, run, deadline)
+
+
+def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Callable[[str], None]) -> RunRecord | None:
+    """Ask the run that goes on; one that starts, or waits after a failure to try again, is asked when it can be."""
+    said = False
+    while True:
+        lease = _lease(workspace, stream)
+        if is_running(workspace.ledger.last_run(stream.full_name), lease):
+            run = workspace.ledger.request_stop(stream.full_name)
+            if run is not None:
+                return run
+        _refuse_unless_held_by_run(stream, lease)
+        if time.monotonic() >= deadline:
+            return None
+        if not said:
+            say(f"{stream.full_name} is between two starts; it is asked as soon as its query runs")
+            said = True
+        time.sleep(LOOK_AGAIN_S)
+
+
+def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: float) -> Stopped:
+    while True:
+        lease = _lease(workspace, stream)
+        last = workspace.ledger.last_run(stream.full_name)
+        if last is None or last.id != run.id:
+            return Stopped(stream.full_name, run.id, "ended")
+        if last.end is not None:
+            return Stopped(stream.full_name, run.id, last.end)
+        if lease.state in {"abandoned", "expired"}:
+            return Stopped(stream.full_name, run.id, KILLED)
+        if time.monotonic() >= deadline:
+            return Stopped(stream.full_name, run.id, None)
+        time.sleep(LOOK_AGAIN_S)
+
+
+def _lease(workspace: Workspace, stream: StreamRecord) -> LeaseView:
+    return view_of(workspace.ledger.lease(stream.full_name), workspace.ledger.now_ms())
+
+
+def _refuse_unless_held_by_run(stream: StreamRecord, lease: LeaseView) -> None:
+    purpose = lease.record.purpose if lease.record else ""
+    if lease.state == "held" and purpose == RUN:
+        return
+    reasons = {
+        "free": "nobody holds it",
+        "held": f"it is held for {purpose}, which ends by itself",
+        "only-jvm": "its driver was killed, and its JVM is about to end",
+        "abandoned": "its driver was killed",
+        "expired": "its driver has not been heard of for too long",
+    }
+    raise NotFound(
+        "not-running",
+        f"Stream {stream.full_name} does not run: {reasons[lease.state]}",
+        hint=f"slackwater status {stream.full_name}",
+    )

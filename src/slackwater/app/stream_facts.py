@@ -1,0 +1,128 @@
+"""Gathers what can be known of a stream without a JVM: its marks, its recorded past, who has read its output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from slackwater.app.workspace import Workspace
+from slackwater.checkpoint.logs import marks as read_marks
+from slackwater.errors import SinkUnreadable
+from slackwater.formats.file_source_log import parse_file_source_log
+from slackwater.ledger.ancestry import METADATA, SINK, SOURCES
+from slackwater.ledger.reconcile import copy_new
+from slackwater.model.checkpoint_logs import SourceFile
+from slackwater.model.history import History
+from slackwater.model.marks import Marks
+from slackwater.model.profile import QueryProfile
+from slackwater.model.records import GenerationRecord, StreamRecord
+from slackwater.sinks.written import written_output
+from slackwater.storage.open import local_path_of, open_read_store
+from slackwater.storage.protocols import ReadStore
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """A stream, its generation in use, and where it stands."""
+
+    stream: StreamRecord
+    generation: GenerationRecord
+    marks: Marks
+    checkpoint_present: bool
+
+
+def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
+    """Copy into the ledger what the checkpoint and the sink have and it lacks."""
+    generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
+    output = open_read_store(stream.sink["path"]) if "path" in stream.sink else None
+    copy_new(workspace.ledger, stream.full_name, generation.number, open_read_store(generation.location), output)
+
+
+def facts_of(workspace: Workspace, stream: StreamRecord) -> StreamFacts:
+    """Where a stream stands. Raises SinkUnreadable where its sink cannot say what was written."""
+    generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
+    checkpoint = open_read_store(generation.location)
+    written = written_output(stream).last_written()
+    workspace.ledger.record_sink_mark(stream.full_name, written)
+    marks = replace(read_marks(checkpoint), written=written)
+    return StreamFacts(stream, generation, marks, _is_present(checkpoint))
+
+
+def marks_or_none(workspace: Workspace, stream: StreamRecord) -> tuple[Marks, SinkUnreadable | None]:
+    """The marks for a report: a sink that cannot be read leaves ``written`` open, and the reason beside it."""
+    generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
+    marks = read_marks(open_read_store(generation.location))
+    try:
+        return replace(marks, written=written_output(stream).last_written()), None
+    except SinkUnreadable as error:
+        return marks, error
+
+
+def profile_of(generation: GenerationRecord) -> QueryProfile | None:
+    """What the ledger kept of the query's plan, ``None`` where no run recorded it."""
+    return QueryProfile.from_json(generation.layout) if generation.layout else None
+
+
+def history_of(workspace: Workspace, stream: StreamRecord) -> History:
+    """The stream's recorded past, from the ledger; ``reconcile`` has put the checkpoint's own logs there first."""
+    ledger, name = workspace.ledger, stream.full_name
+    batches = ledger.batches(name)
+    sources = [log for log in ledger.logs(name) if log.startswith(SOURCES)]
+
+    def texts(log: str) -> dict[int, str]:
+        return {entry: line.text for entry, line in ledger.lines(name, log).items()}
+
+    return History(
+        metadata=texts(METADATA).get(0),
+        offsets=texts("offsets"),
+        commits=texts("commits"),
+        written=texts(SINK),
+        sources={log.removeprefix(SOURCES): texts(log) for log in sources},
+        event_time_max_ms={b.batch_id: b.event_time_max_ms for b in batches if b.event_time_max_ms is not None},
+        input_rows={batch.batch_id: batch.input_rows for batch in batches},
+    )
+
+
+def readers_of(workspace: Workspace, stream: StreamRecord, files: Sequence[str]) -> list[str]:
+    """Other streams of the home that have taken one of these files into their logs."""
+    wanted = {_comparable(file) for file in files}
+    if not wanted:
+        return []
+    others = [other for other in workspace.ledger.streams() if other.full_name != stream.full_name]
+    return [other.full_name for other in others if _has_read(workspace, other, wanted)]
+
+
+def missing_files(paths: Sequence[str]) -> list[str]:
+    """Those of a file source's files that are no longer there."""
+    return [path for path in paths if not _file_exists(path)]
+
+
+def _has_read(workspace: Workspace, stream: StreamRecord, wanted: set[str]) -> bool:
+    reconcile(workspace, stream)
+    logs = [log for log in workspace.ledger.logs(stream.full_name) if log.startswith(SOURCES)]
+    lines = (line for log in logs for line in workspace.ledger.lines(stream.full_name, log).values())
+    return any(
+        _comparable(file.path) in wanted
+        for line in lines
+        if not line.text.startswith("\0")
+        for file in _files(line.text)
+    )
+
+
+def _files(text: str) -> Sequence[SourceFile]:
+    return parse_file_source_log(text.encode()) if '"path"' in text else ()
+
+
+def _comparable(uri: str) -> str:
+    """``file:/a``, ``file:///a`` and their encoded spellings are one file."""
+    return local_path_of(uri) or uri
+
+
+def _file_exists(uri: str) -> bool:
+    path = local_path_of(uri) or uri
+    folder, _, name = path.rpartition("/")
+    return open_read_store(folder).exists(name)
+
+
+def _is_present(checkpoint: ReadStore) -> bool:
+    return bool(checkpoint.list("offsets"))

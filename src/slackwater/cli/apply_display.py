@@ -1,0 +1,50 @@
+"""How an apply is shown while it works."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from slackwater.cli.render_plan import step_text
+from slackwater.model.plan import Action, Plan
+
+
+class ApplyDisplay:
+    """A line for each action and a bar over the replayed batches, on stderr."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._progress.add_task("replay", total=plan.cost.batches_replayed)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def say(self, text: str) -> None:
+        """A line of talk."""
+        self._console.print(text, markup=False)
+
+    def action(self, action: Action) -> None:
+        """An action begins."""
+        self._console.print(f"- {step_text(action)}", markup=False)
+
+    def batch(self, batch: int) -> None:
+        """A batch was replayed."""
+        self._progress.update(self._task, advance=1, description=f"replayed batch {batch}")

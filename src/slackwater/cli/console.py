@@ -1,0 +1,116 @@
+"""What every verb shares: consoles, common options, settings, and how an error is shown."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from slackwater.errors import SlackwaterError, UsageError
+from slackwater.settings import Settings, load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Format(StrEnum):
+    """How a result is shown on stdout."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+HomeOption = Annotated[
+    str | None,
+    typer.Option("--home", help="Where ledger and checkpoints lie (default: .slackwater).", show_default=False),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")]
+ConfOption = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; may be given again.")
+]
+MasterOption = Annotated[str | None, typer.Option("--master", help="Spark's master URL (default: local[*]).")]
+
+_shown_as = Format.TEXT
+
+
+WIDTH_OF_FILES = 200
+"""Lines that go to a file or a pipe are not folded at a terminal's 80 columns."""
+
+
+def out(*, width_of_files: int = WIDTH_OF_FILES) -> Console:
+    """stdout: data."""
+    return _console(sys.stdout, width_of_files)
+
+
+def err() -> Console:
+    """stderr: talk."""
+    return _console(sys.stderr, WIDTH_OF_FILES)
+
+
+def _console(file: TextIO, width_of_files: int) -> Console:
+    from rich.console import Console  # noqa: PLC0415 - pages of plain text and documents need none
+
+    return Console(file=file, highlight=False, width=None if file.isatty() else width_of_files)
+
+
+def prepare(home: str | None, shown_as: Format = Format.TEXT, *, logging: bool = False) -> Settings:
+    """Settings for a verb, with errors shown in its format; ``logging`` for verbs that run something which logs."""
+    global _shown_as  # noqa: PLW0603 - one command a process; the error handler must know how to speak
+    _shown_as = shown_as
+    settings = load(home=home)
+    if logging:
+        from slackwater import logs  # noqa: PLC0415 - light start
+
+        logs.configure(level=settings.log_level, json=settings.log_format == "json")
+    return settings
+
+
+def parse_conf(pairs: list[str] | None) -> dict[str, str]:
+    """``--conf key=value`` as a mapping. Raises UsageError for one without ``=``."""
+    settings: dict[str, str] = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError("conf-format", "A --conf must be KEY=VALUE", found=pair)
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def parse_seconds(text: str) -> float:
+    """``90``, ``90s``, ``5m``, ``2h`` or ``3d`` in seconds. Raises UsageError for anything else."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    number, unit = (text[:-1], text[-1]) if text and text[-1] in units else (text, "s")
+    try:
+        seconds = float(number) * units[unit]
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise UsageError("duration", "This is no duration", expected="such as 60s, 5m, 2h or 1d", found=repr(text))
+    return seconds
+
+
+def print_json(value: object) -> None:
+    """A JSON document on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+
+
+def report_error(error: SlackwaterError) -> None:
+    """Show an error on stderr: code and sentence, then the hint; in JSON where the verb was asked for JSON."""
+    if _shown_as is Format.JSON:
+        sys.stderr.write(json.dumps({"error": error.as_dict()}) + "\n")
+        return
+    console = err()
+    console.print(f"[bold red]error[/] [bold]{error.code}[/]: ", end="")
+    # Not folded: one line for each, to be found again by grep.
+    console.print(str(error), markup=False, soft_wrap=True)
+    if error.hint:
+        console.print("[bold]hint[/]: ", end="")
+        console.print(error.hint, markup=False, soft_wrap=True)
+
+
+def report_interrupt() -> None:
+    """Say that the user ended the command."""
+    err().print("interrupted")

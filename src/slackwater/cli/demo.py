@@ -1,0 +1,118 @@
+"""``slackwater demo``: parse, tell the story, render. stdout has the page or the document, stderr the steps."""
+
+from __future__ import annotations
+
+import signal
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slackwater.cli.console import Format, FormatOption, err, out, prepare, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+    from slackwater.demo.result import DemoResult
+
+NOT_EQUAL = 8
+INTERRUPTED = 130
+
+
+class Source(StrEnum):
+    """What the first stage of the demo reads."""
+
+    FILES = "files"
+    KAFKA = "kafka"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo")(demo)
+
+
+def demo(
+    source: Annotated[Source, typer.Option(help="What the first stage reads; kafka starts a broker.")] = Source.FILES,
+    folder: Annotated[Path | None, typer.Option(help="Work in this new or empty folder, and keep it.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary folder.")] = False,
+    svg: Annotated[Path | None, typer.Option(help="Write the page as a picture, too.")] = None,
+    shown_as: FormatOption = Format.TEXT,
+) -> None:
+    """Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. About two minutes.
+
+    Exit code 0: the output equals that of an uninterrupted run. 8: it does not.
+    """
+    from slackwater.app import demo as use_case  # noqa: PLC0415 - light start
+
+    prepare(None, shown_as, logging=True)
+    steps = Steps(err())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        result = use_case.demo(use_case.DemoOptions(source.value, folder, keep), steps)
+    except KeyboardInterrupt:
+        steps.interrupted()
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        steps.close()
+    _show(result, shown_as, svg)
+    raise typer.Exit(exit_code(result))
+
+
+def exit_code(result: DemoResult) -> int:
+    """What the shell is told: whether equality held."""
+    return 0 if result.equal else NOT_EQUAL
+
+
+class Steps:
+    """One line for each step with its time, and while a step runs on a terminal, a sign of life."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._folder: Path | None = None
+        self._what = ""
+        self._began = self._step_began = time.monotonic()
+        self._status: Status | None = None
+
+    def works_in(self, folder: Path) -> None:
+        """Say where."""
+        self._folder = folder
+        self._console.print(f"Working in {folder}", style="dim")
+
+    def begin(self, what: str) -> None:
+        """Show what begins."""
+        self._what, self._step_began = what, time.monotonic()
+        if self._console.is_terminal:
+            self._status = self._console.status(f"{what} ...")
+            self._status.start()
+
+    def end(self, outcome: str) -> None:
+        """Write the step's line."""
+        self.close()
+        now = time.monotonic()
+        self._console.print(f"{now - self._began:6.1f} s  {self._what}: {outcome} ({now - self._step_began:.1f} s)")
+
+    def interrupted(self) -> None:
+        """Say what is left."""
+        self.close()
+        self._console.print(f"Interrupted while: {self._what}.")
+        self._console.print(f"Nothing that was started runs any more. What there is lies in {self._folder}")
+
+    def close(self) -> None:
+        """Take the sign of life away."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def _show(result: DemoResult, shown_as: Format, svg: Path | None) -> None:
+    from slackwater.cli import demo_page  # noqa: PLC0415
+
+    if svg is not None:
+        svg.write_text(demo_page.as_svg(result), encoding="utf-8")
+    if shown_as is Format.JSON:
+        print_json(result.as_json())
+    else:
+        demo_page.show(result, out())

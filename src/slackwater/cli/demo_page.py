@@ -1,0 +1,145 @@
+"""The demo's final page: the verdict first, then the number line, the plan, the rows and the usual recipe."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from rich.console import Console
+from rich.table import Table
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
+
+from slackwater.demo.places import GOLD
+from slackwater.demo.result import DemoResult
+from slackwater.model.marks import Marks
+
+SHOWN_BATCHES = 6
+CELL = 6
+PICTURE_WIDTH = 100
+
+
+def show(result: DemoResult, console: Console) -> None:
+    """Print the page."""
+    _verdict(result, console)
+    _number_lines(result, console)
+    _plan(result, console)
+    _streams(result, console)
+    _rows(result, console)
+    _recipe(result, console)
+    _end(result, console)
+
+
+def as_svg(result: DemoResult) -> str:
+    """The page as a picture that asks no server for anything."""
+    from rich._export_format import CONSOLE_SVG_FORMAT  # noqa: PLC0415 - rich has no public name for it
+
+    console = Console(record=True, width=PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, highlight=False)
+    show(result, console)
+    without_fonts = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    return console.export_svg(title="slackwater demo", theme=MONOKAI, code_format=without_fonts)
+
+
+def number_line(marks: Marks, last: int) -> tuple[str, str]:
+    """Two lines of text: the batches up to ``last``, and below each the marks that stand on it."""
+    ids = range(max(0, last - SHOWN_BATCHES + 1), last + 1)
+    standing = {"o": marks.planned, "c": marks.committed, "v": marks.state, "w": marks.written}
+    letters = ("".join(letter for letter, batch in standing.items() if batch == number) for number in ids)
+    lead = "..." if ids.start > 0 else "   "
+    batches = "".join(f"{number}".rjust(CELL, "-") for number in ids)
+    return lead + batches, " " * len(lead) + "".join(text.rjust(CELL) for text in letters)
+
+
+def _verdict(result: DemoResult, console: Console) -> None:
+    console.print()
+    if result.equal:
+        word, meaning = ("EQUAL", "bold green"), "it wrote every row of an uninterrupted run, and each once."
+    else:
+        word, meaning = ("NOT EQUAL", "bold red"), "its output is not that of an uninterrupted run."
+    console.print(Text.assemble(word, f"  Killed, upgraded and restarted, {meaning}"))
+
+
+def _number_lines(result: DemoResult, console: Console) -> None:
+    console.print()
+    console.print(Text(f"The number line of {GOLD}", style="bold"))
+    killed, end = result.marks_of(GOLD, result.before), result.marks_of(GOLD, result.after)
+    lines = [
+        (f"killed in batch {result.killed_batch}", killed, killed.planned),
+        ("restarted", result.restarted.marks, killed.planned),
+        ("run to the end", end, end.planned),
+    ]
+    width = max(len(name) for name, _, _ in lines)
+    for name, marks, last in lines:
+        batches, letters = number_line(marks, last)
+        console.print(f"  {name.ljust(width)}  {batches}   next: {marks.next_batch}")
+        console.print(Text(f"  {' ' * width}  ").append(letters, "bold cyan"))
+    console.print("  o planned   c committed   v state   w written by the sink", style="dim")
+
+
+def _plan(result: DemoResult, console: Console) -> None:
+    console.print()
+    console.print(Text("The plan", style="bold"))
+    for line in result.plan_text.splitlines():
+        console.print(Text(f"  {line}".rstrip()), soft_wrap=True)
+
+
+def _streams(result: DemoResult, console: Console) -> None:
+    console.print()
+    table = _table("Marks of all streams", ["", "killed", "", "", "", "end", "", "", ""])
+    table.add_row("", *"ocvw", *"ocvw", style="dim")
+    for before, after in zip(result.before, result.after, strict=True):
+        table.add_row(before.stream, *_cells(before.marks), *_cells(after.marks))
+    console.print(table)
+
+
+def _rows(result: DemoResult, console: Console) -> None:
+    console.print()
+    share = result.rows_read_again / result.rows_read if result.rows_read else 0
+    console.print(f"Rows read again: {result.rows_read_again:,} of {result.rows_read:,} ({share:.0%})")
+    console.print()
+    table = _table("Rows against an uninterrupted run", ["", "expected", "written", "missing", "extra", ""])
+    for line in result.comparisons:
+        table.add_row(
+            line.stream,
+            f"{line.expected_rows:,}",
+            f"{line.rows:,}",
+            f"{line.missing:,}",
+            f"{line.extra:,}",
+            "equal" if line.equal else Text("NOT EQUAL", style="bold red"),
+        )
+    console.print(table)
+
+
+def _recipe(result: DemoResult, console: Console) -> None:
+    recipe = result.recipe
+    console.print()
+    console.print(Text("The usual recipe, on a copy", style="bold"))
+    console.print(f"  Upgraded code, old checkpoint: {recipe.refused}")
+    console.print("  New checkpoint at the saved offsets, old output: ", end="")
+    console.print(f"{recipe.lost:,} of {recipe.expected_rows:,} rows lost", style="bold red", end="")
+    console.print(f", {recipe.wrong:,} wrong." if recipe.wrong else ".")
+    console.print(f"  Its batches began at 0 again. The sink had seen {recipe.skipped} of their {recipe.batches} ids")
+    console.print("  and dropped those batches without a word.")
+
+
+def _end(result: DemoResult, console: Console) -> None:
+    console.print()
+    counted = result.input
+    where = f"{counted.files} files" if counted.files else "a Kafka topic"
+    console.print(
+        f"{counted.rows:,} hourly readings of three weather stations from {where}; {counted.late} late, "
+        f"{counted.malformed} malformed. {result.seconds:.0f} s."
+    )
+    if result.folder:
+        console.print(f"Everything lies in {result.folder}", soft_wrap=True)
+
+
+def _table(title: str, headings: list[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2))
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if index == 0 else "right", no_wrap=True)
+    return table
+
+
+def _cells(marks: Marks) -> list[str]:
+    return ["-" if mark is None else str(mark) for mark in (marks.planned, marks.committed, marks.state, marks.written)]

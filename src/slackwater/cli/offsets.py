@@ -1,0 +1,60 @@
+"""``slackwater offsets``: a stream's position for those who restart by hand, and what that would do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slackwater.cli.console import Format, FormatOption, HomeOption, err, prepare, print_json
+from slackwater.errors import UsageError
+
+if TYPE_CHECKING:
+    from slackwater.app.offsets import At
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("offsets", help="Print where a new query would begin reading, as Kafka's startingOffsets.")(offsets)
+
+
+def offsets(
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="stream, or pipeline/stream.")],
+    at: Annotated[
+        str, typer.Option("--at", help="last-written, contributing (the first batch that still matters), or batch:N.")
+    ] = "last-written",
+    home: HomeOption = None,
+    shown_as: FormatOption = Format.TEXT,
+) -> None:
+    """stdout has one JSON document for each source; stderr says what would be lost or doubled."""
+    from slackwater.app.offsets import offsets as look  # noqa: PLC0415 - light start
+    from slackwater.app.workspace import open_workspace  # noqa: PLC0415
+    from slackwater.cli.render_offsets import offset_lines, offsets_document, talk  # noqa: PLC0415
+
+    settings = prepare(home, shown_as)
+    wanted = parse_at(at)
+    with open_workspace(settings) as workspace:
+        position = look(workspace, stream, wanted, lambda text: err().print(text, markup=False))
+    if shown_as is Format.JSON:
+        print_json(offsets_document(position))
+        return
+    for line in talk(position):
+        err().print(line, markup=False, soft_wrap=True)
+    for line in offset_lines(position):
+        typer.echo(line)
+
+
+def parse_at(text: str) -> At:
+    """``last-written``, ``contributing`` or ``batch:N``. Raises UsageError for anything else."""
+    from slackwater.app.offsets import At  # noqa: PLC0415 - light start
+
+    if text == "last-written":
+        return At("last-written")
+    if text == "contributing":
+        return At("contributing")
+    number = text.removeprefix("batch:")
+    if number != text and number.isascii() and number.isdigit():
+        return At("batch", int(number))
+    raise UsageError(
+        "target", "This is no position of a stream", expected="last-written, contributing or batch:N", found=repr(text)
+    )

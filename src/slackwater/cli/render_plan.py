@@ -1,0 +1,90 @@
+"""A plan as a page: where the stream stands, what will be done, what it costs, how it is undone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import assert_never
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from slackwater.model.plan import (
+    Action,
+    BuildGeneration,
+    CutSink,
+    Facts,
+    Plan,
+    ReplayBatches,
+    SwitchGeneration,
+    VerifyGeneration,
+)
+from slackwater.plan.rebuild import batch_range
+
+
+def plan_page(plan: Plan) -> Group:
+    """The whole page."""
+    parts: list[Text | Table] = [Text(f"plan {plan.id}: {plan.goal} {plan.stream} at {plan.target}", style="bold")]
+    parts += [Text(), number_line(plan.facts)]
+    parts += [Text(f"note: {note}") for note in plan.facts.notes]
+    parts += [Text(), Text("what will be done", style="bold"), _steps(plan)]
+    parts += [Text(), Text("what it costs", style="bold"), *_cost(plan)]
+    parts += [Text(), Text("undo", style="bold"), *[Text(f"  {step}") for step in plan.undo]]
+    return Group(*parts)
+
+
+def number_line(facts: Facts) -> Table:
+    """The marks, each with what it means for this plan."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    rows = [
+        ("planned", facts.planned, "newest batch in offsets/"),
+        ("committed", facts.committed, "newest batch in commits/"),
+        ("state", facts.state, "newest batch whose state can be loaded"),
+        ("written", facts.written, "newest batch the sink itself shows"),
+        ("go on from", facts.target, f"watermark {_moment(facts.watermark_ms)}"),
+        (
+            "contributing",
+            facts.contributing if facts.contributing <= facts.target else None,
+            "first batch to read again",
+        ),
+    ]
+    for name, batch, meaning in rows:
+        table.add_row(f"  {name}", "-" if batch is None or batch < 0 else str(batch), meaning)
+    return table
+
+
+def step_text(action: Action) -> str:
+    """One action in a sentence."""
+    if isinstance(action, BuildGeneration):
+        return f"build generation {action.number} aside, with the query's id {action.query_id}"
+    if isinstance(action, ReplayBatches):
+        return f"replay {batch_range(action.first, action.last)} under their own ids, without output"
+    if isinstance(action, VerifyGeneration):
+        return f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
+    if isinstance(action, CutSink):
+        taken = f"{len(action.files)} files, {action.bytes:,} bytes"
+        return f"cut the sink back to batch {action.after}: {taken}, into the backup"
+    if isinstance(action, SwitchGeneration):
+        return f"switch from generation {action.old} to {action.new}; {action.old} stays"
+    assert_never(action)
+
+
+def _steps(plan: Plan) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for number, action in enumerate(plan.actions, start=1):
+        table.add_row(f"  {number}.", step_text(action))
+    return table
+
+
+def _cost(plan: Plan) -> list[Text]:
+    cost = plan.cost
+    more = f" and those of {cost.batches_uncounted} uncounted" if cost.batches_uncounted else ""
+    read = f"{cost.rows_read_again:,} of {cost.rows_recorded:,} recorded rows{more}"
+    lines = [Text(f"  {cost.batches_replayed} batches are run again, reading {read}")]
+    if cost.batches_cut:
+        lines.append(Text(f"  {cost.batches_cut} batches are cut from the sink and made again"))
+    return lines
+
+
+def _moment(epoch_ms: int) -> str:
+    return f"{datetime.fromtimestamp(epoch_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if epoch_ms > 0 else "none yet"

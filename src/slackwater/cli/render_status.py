@@ -1,0 +1,163 @@
+"""The status of a home, as a page and as a document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from slackwater.app.liveness import LeaseView, expires_ms
+from slackwater.app.status import HomeStatus, StreamStatus
+from slackwater.cli.render_words import iso, mark, moment, number, span
+
+SCHEMA = "slackwater.status/1"
+LABEL_WIDTH = 11
+STYLES = {"clean": "green", "running": "green", "new": "green", "operation-running": "green"}
+
+
+def status_page(home: HomeStatus) -> Group:
+    """A block for each stream."""
+    if not home.streams:
+        return Group(Text(f"no stream has run in this home yet: {home.home}"))
+    parts: list[Text] = []
+    for stream in home.streams:
+        parts += [Text()] if parts else []
+        parts += _block(stream)
+    return Group(*parts)
+
+
+def status_document(home: HomeStatus) -> dict[str, Any]:
+    """The document ``slackwater.status/1``; docs/json.md tells every field."""
+    return {"schema": SCHEMA, "home": home.home, "streams": [_fields(stream) for stream in home.streams]}
+
+
+def _block(status: StreamStatus) -> list[Text]:
+    marks, verdict = status.marks, status.verdict
+    heading = Text(status.stream.full_name, style="bold")
+    heading.append(f"  generation {status.stream.current_generation}", style="not bold dim")
+    heading.append(f"  {verdict.text}", style=f"not bold {STYLES.get(verdict.code, 'yellow')}")
+    lines = [
+        heading,
+        _line(
+            "marks",
+            f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
+            f"written {mark(marks.written)}",
+        ),
+        _line("next", f"batch {marks.next_batch}, {_next_text(status)}"),
+        _line("lag", f"{number(status.lag)} rows" if status.lag is not None else "-"),
+        _line("watermark", moment(status.batch.watermark_ms if status.batch else None)),
+        _line("lease", lease_text(status.lease)),
+        _line("last run", _run_text(status)),
+    ]
+    if status.sink_error is not None:
+        lines.append(_line("sink", str(status.sink_error)))
+    if status.operation is not None:
+        began = moment(status.operation.started_ms)
+        lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, begun {began}, not ended"))
+    if verdict.next is not None:
+        lines.append(_line("go on", verdict.next))
+    return lines
+
+
+def _next_text(status: StreamStatus) -> str:
+    if not status.rerun:
+        return "to be planned"
+    return "under way" if status.run_end in {"running", "stopping"} else "planned already, to be run again"
+
+
+def _line(label: str, text: str) -> Text:
+    return Text(f"  {label:<{LABEL_WIDTH}}{text}")
+
+
+def lease_text(view: LeaseView) -> str:
+    """Who holds a lease, in one line."""
+    lease = view.record
+    if lease is None or lease.holder is None:
+        return "free"
+    holder = f"process {lease.holder.pid} on {lease.holder.host}"
+    since = f"since {moment(lease.acquired_ms)} for {lease.purpose}"
+    if view.state == "held":
+        return f"held by {holder} {since}"
+    if view.state == "only-jvm":
+        return f"{holder} was killed; its JVM (process {lease.holder.jvm_pid}) still lives and may write"
+    if view.state == "abandoned":
+        return f"free: {holder} held it {since} and is gone"
+    return f"free: it expired at {moment(expires_ms(lease))}; {holder} held it {since}"
+
+
+def _run_text(status: StreamStatus) -> str:
+    run = status.run
+    if run is None:
+        return "none"
+    text = f"{status.run_end}, begun {moment(run.started_ms)}"
+    if run.ended_ms is not None:
+        text += f", ended {moment(run.ended_ms)} (after {span(run.ended_ms - run.started_ms)})"
+    return text + (f": {run.reason}" if run.reason else "")
+
+
+def _fields(status: StreamStatus) -> dict[str, Any]:
+    stream, marks = status.stream, status.marks
+    return {
+        "stream": stream.full_name,
+        "pipeline": stream.pipeline,
+        "name": stream.name,
+        "pipeline_file": stream.pipeline_file or None,
+        "sink": dict(stream.sink),
+        "generation": stream.current_generation,
+        "checkpoint": status.location,
+        "marks": {
+            "planned": marks.planned,
+            "committed": marks.committed,
+            "state": marks.state,
+            "written": marks.written,
+        },
+        "sink_error": status.sink_error.as_dict() if status.sink_error else None,
+        "next_batch": marks.next_batch,
+        "next_batch_planned": status.rerun,
+        "lag_rows": status.lag,
+        "watermark": iso(status.batch.watermark_ms if status.batch else None),
+        "newest_batch": status.batch.batch_id if status.batch else None,
+        "lease": _lease_fields(status.lease),
+        "last_run": _run_fields(status),
+        "operation": _operation_fields(status),
+        "verdict": {"code": status.verdict.code, "text": status.verdict.text},
+        "next": status.verdict.next,
+    }
+
+
+def _lease_fields(view: LeaseView) -> dict[str, Any]:
+    lease = view.record
+    if lease is None or lease.holder is None:
+        return {"state": view.state}
+    return {
+        "state": view.state,
+        "host": lease.holder.host,
+        "pid": lease.holder.pid,
+        "jvm_pid": lease.holder.jvm_pid,
+        "purpose": lease.purpose,
+        "since": iso(lease.acquired_ms),
+        "heartbeat": iso(lease.heartbeat_ms),
+    }
+
+
+def _run_fields(status: StreamStatus) -> dict[str, Any] | None:
+    run = status.run
+    if run is None:
+        return None
+    return {
+        "id": run.id,
+        "generation": run.generation,
+        "spark_version": run.spark_version,
+        "started": iso(run.started_ms),
+        "ended": iso(run.ended_ms),
+        "end": status.run_end,
+        "reason": run.reason,
+    }
+
+
+def _operation_fields(status: StreamStatus) -> dict[str, Any] | None:
+    left = status.operation
+    if left is None:
+        return None
+    return {"id": left.id, "goal": left.goal, "status": left.status, "started": iso(left.started_ms)}

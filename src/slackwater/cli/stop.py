@@ -1,0 +1,42 @@
+"""``slackwater stop``: asks a run elsewhere to end between two batches."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from slackwater.cli.console import Format, FormatOption, HomeOption, err, out, parse_seconds, prepare, print_json
+from slackwater.errors import OutcomeUnknown
+
+SCHEMA = "slackwater.stop/1"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("stop", help="Let a running stream finish its batch and end.")(stop)
+
+
+def stop(
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="stream, or pipeline/stream.")],
+    wait: Annotated[str, typer.Option("--wait", metavar="60s", help="How long to wait for the end.")] = "60s",
+    home: HomeOption = None,
+    shown_as: FormatOption = Format.TEXT,
+) -> None:
+    """Exit code 0: the run has ended. 6: it was asked, and had not ended when the waiting did."""
+    from slackwater.app.stop_stream import stop_stream  # noqa: PLC0415 - light start
+    from slackwater.app.workspace import open_workspace  # noqa: PLC0415
+
+    settings, wait_s = prepare(home, shown_as), parse_seconds(wait)
+    with open_workspace(settings) as workspace:
+        stopped = stop_stream(workspace, stream, wait_s, lambda text: err().print(text, markup=False))
+    if stopped.ended is None:
+        raise OutcomeUnknown(
+            "stop-pending",
+            f"Stream {stopped.stream} was asked to stop and had not ended after {wait_s:g} s; it ends after its batch",
+            hint=f"slackwater status {stopped.stream}; or wait again: slackwater stop {stopped.stream} --wait 10m",
+        )
+    if shown_as is Format.JSON:
+        print_json({"schema": SCHEMA, "stream": stopped.stream, "run": stopped.run, "end": stopped.ended})
+    else:
+        out().print(f"{stopped.stream}: {stopped.ended}", markup=False)

@@ -1,0 +1,90 @@
+"""Compares outputs as multisets of rows: the same rows, each as often, in any order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from slackwater.formats.compactible import parse_entry_name
+from slackwater.formats.file_sink_log import parse_file_sink_log
+
+Row = tuple[tuple[str, object], ...]
+"""A row by its column names, in their alphabetical order: rows with other columns are other rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What one stream wrote against what it should have written; ``missing`` and ``extra`` count rows."""
+
+    stream: str
+    expected_rows: int
+    rows: int
+    missing: int
+    extra: int
+
+    @property
+    def equal(self) -> bool:
+        """Whether both are the same multiset of rows."""
+        return self.missing == 0 and self.extra == 0
+
+
+def compare(stream: str, expected: Counter[Row], found: Counter[Row]) -> Comparison:
+    """The two multisets, compared."""
+    return Comparison(
+        stream=stream,
+        expected_rows=expected.total(),
+        rows=found.total(),
+        missing=(expected - found).total(),
+        extra=(found - expected).total(),
+    )
+
+
+def rows_of(output: Path) -> Counter[Row]:
+    """All rows of a Parquet output of Spark's file sink: those in files that its manifest names, and no others."""
+    rows: Counter[Row] = Counter()
+    for file in committed_files(output):
+        rows.update(_rows(output / file))
+    return rows
+
+
+def committed_files(output: Path) -> tuple[str, ...]:
+    """The names of the data files that ``_spark_metadata`` names, in the order they were written.
+
+    Names, not the URIs in it: a copied output has its files beside it, too.
+    """
+    manifest = output / "_spark_metadata"
+    entries = {path: found for path in manifest.iterdir() if (found := parse_entry_name(path.name))}
+    compacted = max((number for number, is_compact in entries.values() if is_compact), default=-1)
+    # A compacted entry holds all before it, and stands in the place of its own.
+    counting = sorted((number, path) for path, (number, _) in entries.items() if number >= compacted)
+    files = (file for _, path in counting for file in parse_file_sink_log(path.read_bytes()))
+    return tuple(unquote(Path(urlsplit(file.path).path).name) for file in files)
+
+
+def up_to_then(old: Counter[Row], new: Counter[Row], is_old: Callable[[Row], bool]) -> Counter[Row]:
+    """The rows of ``old`` for which ``is_old`` holds, and those of ``new`` for which it does not."""
+    chosen = {row: times for row, times in old.items() if is_old(row)}
+    return Counter(chosen) + Counter({row: times for row, times in new.items() if not is_old(row)})
+
+
+def moment(row: Row, column: str) -> datetime:
+    """A timestamp of a row, in UTC."""
+    value = dict(row)[column]
+    if not isinstance(value, datetime):
+        raise TypeError(f"{column} holds no timestamp but {value!r}")
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    from pyarrow import parquet  # noqa: PLC0415 - costs more than the whole start of a command
+
+    # Spark writes timestamps as INT96, which pyarrow reads as nanoseconds that need pandas.
+    with parquet.ParquetFile(file, coerce_int96_timestamp_unit="us") as content:
+        # A file without rows has no row groups, and pyarrow cannot read all of none.
+        for group in range(content.num_row_groups):
+            for row in content.read_row_group(group).to_pylist():
+                yield tuple(sorted(row.items()))

@@ -1,0 +1,49 @@
+"""Where the demo's things lie: one folder with a working directory for each life of the pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+GOLD = "sensor-merge-gold"
+STREAMS = {
+    "sensor-raw-ingest": "out/raw",
+    "sensor-deserialize": "out/readings",
+    "sensor-deserialize-rejects": "out/rejects",
+    GOLD: "out/gold",
+}
+"""The streams of examples/weather.py and their outputs."""
+
+SETTINGS = """home = ".slackwater"
+
+[spark]
+"spark.sql.shuffle.partitions" = 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """A working directory as a user has it: ``weather.py``, ``slackwater.toml``, ``landing/`` and what a run makes."""
+
+    folder: Path
+
+    @property
+    def pipeline_file(self) -> Path:
+        """The pipeline that is run here."""
+        return self.folder / "weather.py"
+
+    def output(self, stream: str) -> Path:
+        """The output of one of the streams of weather.py."""
+        return self.folder / STREAMS[stream]
+
+    def checkpoint(self, stream: str, generation: int) -> Path:
+        """A stream's checkpoint."""
+        return self.folder / ".slackwater" / "streams" / "weather" / stream / "checkpoints" / f"{generation:04d}"
+
+    def furnish(self, pipeline: str, landing: Path) -> None:
+        """Put a pipeline file, settings of its own and the input in place."""
+        self.folder.mkdir(parents=True)
+        self.pipeline_file.write_text(pipeline, encoding="utf-8")
+        # Settings are looked for upward: without a file here those of a project around the folder would count.
+        (self.folder / "slackwater.toml").write_text(SETTINGS, encoding="utf-8")
+        (self.folder / "landing").symlink_to(landing, target_is_directory=True)

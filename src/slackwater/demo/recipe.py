@@ -1,0 +1,85 @@
+"""The usual recipe after an upgrade, on a copy: delete the checkpoint, go on at the saved offsets, same output."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from slackwater.demo.commands import Commands
+from slackwater.demo.compare import Row, committed_files, compare, rows_of
+from slackwater.demo.examples import read_example
+from slackwater.demo.places import GOLD, Workplace
+from slackwater.demo.result import Recipe
+from slackwater.demo.source_files import files_taken
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The gold stage as it was when the pipeline had been killed, in copies."""
+
+    folder: Path
+
+    @property
+    def old_checkpoint(self) -> Path:
+        """The checkpoint, to be read."""
+        return self.folder / "checkpoint"
+
+    @property
+    def output(self) -> Path:
+        """The output, to be written on."""
+        return self.folder / "gold"
+
+
+def keep(workplace: Workplace, folder: Path) -> Situation:
+    """Copy the gold stage as it stands."""
+    situation = Situation(folder)
+    shutil.copytree(workplace.checkpoint(GOLD, 1), situation.old_checkpoint)
+    shutil.copytree(workplace.output(GOLD), situation.output)
+    return situation
+
+
+def try_recipe(
+    commands: Commands, situation: Situation, workplace: Workplace, expected: Counter[Row], *, committed: int
+) -> Recipe:
+    """Run the upgraded code on the old checkpoint, then by the recipe; count what the recipe lost.
+
+    ``workplace`` is the one that was killed and has been finished since: its readings are all there, and those that
+    batch ``committed`` had not read are what is left to read at the saved offsets.
+    """
+    folder, written = situation.folder, _batches(situation.output / "_spark_metadata")
+    readings = workplace.output("sensor-deserialize")
+    _copy_unread(readings, files_taken(situation.old_checkpoint, -1, committed), folder / "unread")
+    shutil.copy2(workplace.pipeline_file, folder / "weather.py")
+    (folder / "usual_recipe.py").write_text(read_example("usual_recipe.py"), encoding="utf-8")
+    for copied, copy in ((situation.old_checkpoint, "checkpoint-tried"), (situation.output, "gold-tried")):
+        shutil.copytree(copied, folder / copy)
+    upgrade = ["checkpoint-tried", "gold-tried", str(readings)]
+    recipe = ["checkpoint-new", "gold", "unread"]
+    refused, _ = commands.run("usual-recipe", ["usual_recipe.py", *upgrade, *recipe], folder).split()
+    ran = _batches(folder / "checkpoint-new" / "commits")
+    outcome = compare(GOLD, expected, rows_of(situation.output))
+    return Recipe(
+        refused=refused,
+        rows=outcome.rows,
+        expected_rows=outcome.expected_rows,
+        lost=outcome.missing,
+        wrong=outcome.extra,
+        batches=len(ran),
+        skipped=len([batch for batch in ran if batch <= max(written)]),
+    )
+
+
+def _copy_unread(readings: Path, read: list[Path], unread: Path) -> None:
+    """The files that are left, with their times of modification: a file source takes them in that order."""
+    unread.mkdir()
+    done = {path.name for path in read}
+    for name in committed_files(readings):
+        if name not in done:
+            shutil.copy2(readings / name, unread / name)
+
+
+def _batches(log: Path) -> set[int]:
+    stems = (path.name.removesuffix(".compact") for path in log.iterdir())
+    return {int(stem) for stem in stems if stem.isdigit()}

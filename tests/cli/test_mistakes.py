@@ -1,0 +1,199 @@
+"""Mistakes of a user: each gives a code, a place or a comparison, and its exit code; never a traceback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Slackwater
+from tests.support.homes import make_home
+
+HEAD = "import slackwater as sw\np = sw.Pipeline('x')\n"
+STREAM = "@p.stream(sink=sw.sinks.files('parquet', 'out'))\ndef a(spark): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ("x = (\n", "pipeline-fails", "pipeline.py:1"),
+        ("import no_such_module_here\n", "pipeline-import", "pipeline.py:1"),
+        ("\nraise ValueError('one\\ntwo')\n", "pipeline-fails", "pipeline.py:2"),
+        ("raise SystemExit(3)\n", "pipeline-fails", "pipeline.py:1"),
+        ("x = 1\n", "pipeline-count", "pipeline.py"),
+        (HEAD + "q = sw.Pipeline('y')\n" + STREAM, "pipeline-count", "pipeline.py"),
+        (HEAD, "pipeline-empty", "pipeline.py"),
+        ("import slackwater as sw\np = sw.Pipeline('a/b')\n", "pipeline-name", "pipeline.py:2"),
+        (HEAD + STREAM.replace("sink=", "name='../a', sink="), "stream-name", "pipeline.py:3"),
+        (HEAD + STREAM + STREAM.replace("'out'", "'other'"), "stream-duplicate", "pipeline.py:5"),
+        (HEAD + STREAM + STREAM.replace("'out'", "'x/../out/'").replace("def a", "def b"), "sink-shared", "out"),
+        (HEAD + STREAM.replace("sw.sinks.files('parquet', 'out')", "'out'"), "sink-kind", "x/a"),
+        (HEAD + STREAM.replace("parquet", "parquett"), "sink-format", "pipeline.py:3"),
+        (HEAD + STREAM.replace("'out')", "'out'), output_mode='update'"), "output-mode", "x/a"),
+        (HEAD + STREAM.replace("'out')", "'out'), trigger=5"), "trigger-interval", "pipeline.py:3"),
+        (HEAD + "@p.stream\ndef a(spark): ...\n", "pipeline-fails", "pipeline.py:3"),
+    ],
+)
+def test_pipeline_files(slackwater: Slackwater, tmp_path: Path, text: str, code: str, place: str) -> None:
+    (tmp_path / "pipeline.py").write_text(text)
+
+    done = slackwater("run", "pipeline.py")
+
+    assert done.code == 2
+    assert done.err.startswith(f"error {code}: ")
+    assert f"{place}" in done.err.splitlines()[0]
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("reference", ["absent.py", "absent_module", "absent.module", "folder"])
+def test_a_pipeline_that_is_not_there(slackwater: Slackwater, tmp_path: Path, reference: str) -> None:
+    (tmp_path / "folder").mkdir()
+
+    done = slackwater("run", reference)
+
+    assert (done.code, done.err.split(":")[0]) == (2, "error pipeline-absent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "exit_code"),
+    [
+        (("--at", "yesterday"), "target", 2),
+        (("--at", "batch:99"), "target-unwritten", 5),
+        (("--retention", "long"), "duration", 2),
+        (("--out", "no/such/folder/plan.json"), "out-unwritable", 2),
+        (("--pipeline", "absent.py"), "pipeline-absent", 2),
+    ],
+)
+def test_plans_that_cannot_be_made(
+    slackwater: Slackwater, tmp_path: Path, arguments: tuple[str, ...], code: str, exit_code: int
+) -> None:
+    make_home(tmp_path)
+    _lay_input(tmp_path)
+
+    done = slackwater("plan", "rebuild", "per_page", *arguments, "--format", "json")
+
+    assert (done.code, done.error["code"]) == (exit_code, code)
+
+
+def test_a_plan_whose_source_files_are_gone(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+
+    done = slackwater("plan", "rebuild", "per_page", "--format", "json")
+
+    assert (done.code, done.error["code"]) == (5, "source-files-gone")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("slackwater.plan/1", "slackwater.plan/9", "plan-schema"),
+        ('"planned": 5', '"planned": "five"', "plan-damaged"),
+        ('"kind": "verify-generation"', '"kind": "destroy-everything"', "plan-damaged"),
+        ("{", "", "plan-unreadable"),
+    ],
+)
+def test_damaged_plans(slackwater: Slackwater, tmp_path: Path, old: str, new: str, code: str) -> None:
+    plan = _plan(slackwater, tmp_path)
+    plan.write_text(plan.read_text().replace(old, new, 1))
+
+    done = slackwater("apply", "plan.json", "--yes", "--format", "json")
+
+    assert (done.code, done.error["code"]) == (2, code)
+    assert done.error["where"] == "plan.json"
+
+
+def test_a_plan_of_another_home(slackwater: Slackwater, tmp_path: Path) -> None:
+    plan = _plan(slackwater, tmp_path)
+    plan.write_text(plan.read_text().replace("clicks/per_page", "clicks/other", 1))
+
+    done = slackwater("apply", "plan.json", "--yes", "--format", "json")
+
+    assert (done.code, done.error["code"]) == (4, "stream-unknown")
+
+
+@pytest.mark.parametrize("name", ["absent.json", "folder"])
+def test_a_plan_that_does_not_read(slackwater: Slackwater, tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+
+    done = slackwater("apply", name, "--yes", "--format", "json")
+
+    assert (done.code, done.error["code"]) == (2, "plan-absent")
+
+
+def test_a_plan_is_not_applied_unconfirmed(slackwater: Slackwater, tmp_path: Path) -> None:
+    _plan(slackwater, tmp_path)
+
+    done = slackwater("apply", "plan.json")
+
+    assert done.code == 2
+    assert "error unconfirmed" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("nope",), "slackwater --help"),
+        (("run",), "slackwater run --help"),
+        (("status", "--nope"), "slackwater status --help"),
+        (("status", "--format", "yaml"), "slackwater status --help"),
+        (("plan",), "slackwater plan --help"),
+    ],
+)
+def test_command_lines(slackwater: Slackwater, arguments: tuple[str, ...], hint: str) -> None:
+    done = slackwater(*arguments)
+
+    assert done.code == 2
+    assert done.err.startswith("error usage: ")
+    assert done.err.splitlines()[-1].endswith(hint)
+
+
+def test_help_is_no_error(slackwater: Slackwater) -> None:
+    for arguments in ((), ("--help",), ("status", "--help")):
+        assert slackwater(*arguments).code == 0
+
+
+@pytest.mark.parametrize("verb", [("stop", "per_page"), ("stop", "per_page", "--wait", "1s")])
+def test_stopping_what_does_not_run(slackwater: Slackwater, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    make_home(tmp_path)
+
+    done = slackwater(*verb, "--format", "json")
+
+    assert (done.code, done.error["code"]) == (4, "not-running")
+    assert done.error["hint"] == "slackwater status clicks/per_page"
+
+
+def test_a_ledger_that_is_none(slackwater: Slackwater, tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    for file in home.glob("ledger.db*"):
+        file.unlink()
+    (home / "ledger.db").write_text("this is no database, whatever its name says")
+
+    done = slackwater("status", "--format", "json")
+
+    assert (done.code, done.error["code"]) == (3, "ledger-unreadable")
+
+
+@pytest.mark.parametrize("verb", [("status",), ("ledger",), ("offsets", "per_page"), ("plan", "rebuild", "per_page")])
+def test_every_verb_takes_a_home(slackwater: Slackwater, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    make_home(tmp_path)
+    _lay_input(tmp_path)
+    shutil.move(tmp_path / ".slackwater", tmp_path / "elsewhere")
+
+    assert slackwater(*verb, "--home", "elsewhere").code in {0, 5}
+    assert slackwater(*verb, "--format", "json", "--home", "elsewhere").code in {0, 5}
+
+
+def _plan(slackwater: Slackwater, folder: Path) -> Path:
+    make_home(folder)
+    _lay_input(folder)
+    assert slackwater("plan", "rebuild", "per_page", "--out", "plan.json").code == 0
+    assert json.loads((folder / "plan.json").read_text())["stream"] == "clicks/per_page"
+    return folder / "plan.json"
+
+
+def _lay_input(folder: Path) -> None:
+    (folder / "clicks").mkdir()
+    for number in range(6):
+        (folder / "clicks" / f"{number:03d}.json").touch()

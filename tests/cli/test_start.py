@@ -1,0 +1,34 @@
+"""What the quick commands load: nothing that is heavy and not needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.homes import make_home
+
+HEAVY = {"pyspark", "py4j", "pandas", "alembic", "numpy", "pyarrow", "structlog", "fsspec"}
+
+
+@pytest.mark.parametrize(
+    "command", [["--help"], ["status"], ["ledger", "per_page"], ["offsets", "per_page"]], ids=" ".join
+)
+def test_no_heavy_module_is_imported(command: list[str], tmp_path: Path) -> None:
+    make_home(tmp_path)
+
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "slackwater", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    imported = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
+    assert done.returncode == 0, done.stderr
+    assert "typer" in imported
+    assert imported & HEAVY == set()

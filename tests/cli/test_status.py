@@ -1,0 +1,174 @@
+"""``slackwater status`` on homes that stand at every place of the number line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from slackwater.ledger.lease import Lease
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.processes import this_process
+from slackwater.model.records import LeaseRecord, OperationRecord
+from tests.cli.conftest import Slackwater
+from tests.support.homes import RAN_MS, STREAM, HomeSpec, make_home
+
+NO_SUCH_PROCESS = 4_194_400
+"""Above the highest process id that Linux gives out."""
+
+
+def test_a_clean_stream_as_text(slackwater: Slackwater, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    make_home(tmp_path)
+
+    done = slackwater("status")
+
+    assert done.code == 0
+    assert done.out == snapshot
+
+
+def test_a_clean_stream_as_json(slackwater: Slackwater, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    make_home(tmp_path)
+
+    assert slackwater("status", "per_page", "--format", "json").document == snapshot
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "next_batch"),
+    [
+        (HomeSpec(), "clean", 6),
+        (HomeSpec(planned=6, state=6), "clean", 6),
+        (HomeSpec(planned=6, state=6, written=6), "commit-missing", 6),
+        (HomeSpec(written=8), "sink-ahead", 6),
+        (HomeSpec(written=3), "sink-behind", 6),
+        (HomeSpec(state=3), "state-lost", 6),
+        (HomeSpec(state=None), "state-lost", 6),
+        (HomeSpec(planned=-1, committed=-1, state=None, written=-1, run="none"), "new", 0),
+        (HomeSpec(planned=-1, committed=-1, state=None, written=4, run="none"), "sink-ahead", 0),
+        (HomeSpec(planned=0, committed=-1, state=None, written=-1), "clean", 0),
+    ],
+)
+def test_what_the_number_line_means(
+    slackwater: Slackwater, tmp_path: Path, spec: HomeSpec, code: str, next_batch: int
+) -> None:
+    make_home(tmp_path, spec)
+
+    stream = slackwater("status", "--format", "json").document["streams"][0]
+
+    assert (stream["verdict"]["code"], stream["next_batch"]) == (code, next_batch)
+    assert stream["next_batch_planned"] == (spec.planned > spec.committed)
+
+
+def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
+    shutil.rmtree(make_home(tmp_path) / "streams" / "clicks" / "per_page" / "checkpoints")
+
+    stream = slackwater("status", "--format", "json").document["streams"][0]
+
+    assert stream["verdict"]["code"] == "checkpoint-lost"
+    assert stream["next"] == f"slackwater plan rebuild {STREAM}"
+
+
+def test_an_unreadable_sink_is_shown_and_not_fatal(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+    (tmp_path / "out" / "_spark_metadata" / "5").write_text("torn")
+
+    done = slackwater("status", "--format", "json")
+    stream = done.document["streams"][0]
+
+    assert done.code == 0
+    assert stream["verdict"]["code"] == "sink-unreadable"
+    assert stream["sink_error"]["code"] == "sink-unreadable"
+    assert stream["marks"] == {"planned": 5, "committed": 5, "state": 5, "written": None}
+
+
+def test_an_empty_home(slackwater: Slackwater) -> None:
+    text, document = slackwater("status"), slackwater("status", "--format", "json")
+
+    assert (text.code, text.out) == (0, "no stream has run in this home yet: <folder>/.slackwater")
+    assert (document.code, document.document["streams"]) == (0, [])
+
+
+def test_an_unknown_stream(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+
+    done = slackwater("status", "per_pgae", "--format", "json")
+
+    assert done.code == 4
+    assert done.error["code"] == "stream-unknown"
+    assert "did you mean per_page?" in done.error["hint"]
+
+
+def test_nothing_is_written(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+    before = _contents(tmp_path)
+
+    slackwater("status")
+
+    assert _contents(tmp_path) == before
+
+
+def test_a_lease_that_is_held(slackwater: Slackwater, tmp_path: Path) -> None:
+    home = make_home(tmp_path, HomeSpec(run="none"))
+
+    with Ledger.open(home / "ledger.db", create=False) as ledger, Lease.acquire(ledger, STREAM, tmp_path, "run"):
+        ledger.begin_run(STREAM, 1, "4.1.3")
+        stream = slackwater("status", "--format", "json").document["streams"][0]
+
+    assert (stream["lease"]["state"], stream["lease"]["pid"]) == ("held", os.getpid())
+    assert stream["last_run"]["end"] == "running"
+    assert stream["verdict"]["code"] == "running"
+
+
+@pytest.mark.parametrize("only_jvm", [False, True])
+def test_a_killed_run(slackwater: Slackwater, tmp_path: Path, only_jvm: bool) -> None:
+    home = make_home(tmp_path, HomeSpec(planned=6, run="open"))
+    dead = replace(this_process(), pid=NO_SUCH_PROCESS)
+    jvm = replace(dead, jvm_pid=os.getpid(), jvm_started=this_process().pid_started)
+    _hold(home, LeaseRecord(STREAM, 1, jvm if only_jvm else dead, "run", RAN_MS, RAN_MS))
+
+    stream = slackwater("status", "--format", "json").document["streams"][0]
+
+    assert stream["lease"]["state"] == ("only-jvm" if only_jvm else "abandoned")
+    assert stream["last_run"]["end"] == "killed"
+
+
+def test_a_holder_on_another_host_that_fell_silent(slackwater: Slackwater, tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    away = replace(this_process(), host=f"not-{socket.gethostname()}")
+    _hold(home, LeaseRecord(STREAM, 1, away, "run", RAN_MS, RAN_MS))
+
+    assert slackwater("status", "--format", "json").document["streams"][0]["lease"]["state"] == "expired"
+    assert "free: it expired at 2026-01-01 20:40:30 UTC" in slackwater("status").out
+
+
+def test_an_unfinished_operation(slackwater: Slackwater, tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        ledger.begin_operation(OperationRecord("op-1", STREAM, "rebuild", "applying", RAN_MS, summary="plan.json"))
+
+    stream = slackwater("status", "--format", "json").document["streams"][0]
+
+    assert stream["verdict"]["code"] == "operation-unfinished"
+    assert stream["next"] == "slackwater apply plan.json --yes"
+    assert "operation  rebuild op-1" in slackwater("status").out
+
+
+def test_lag_is_what_kafka_holds_beyond_the_newest_batch(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path, HomeSpec(source="kafka"))
+
+    assert slackwater("status", "--format", "json").document["streams"][0]["lag_rows"] == 200
+
+
+def _hold(home: Path, lease: LeaseRecord) -> None:
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        assert ledger.take_lease(None, lease)
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    # SQLite's side files come and go with whoever reads.
+    files = (path for path in folder.rglob("*") if path.is_file() and "ledger.db-" not in path.name)
+    return {path: path.read_bytes() for path in files}

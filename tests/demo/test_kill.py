@@ -1,0 +1,97 @@
+"""The moment for kill -9 is the right one, and processes are ended by their own ids."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from slackwater.demo import processes
+from slackwater.demo.commands import Commands
+from slackwater.demo.kill import Moment, batch_in_the_middle
+from slackwater.errors import StreamFailed
+
+
+@pytest.fixture
+def moment(tmp_path: Path) -> Moment:
+    (tmp_path / "checkpoint/offsets").mkdir(parents=True)
+    (tmp_path / "out/_spark_metadata").mkdir(parents=True)
+    return Moment(tmp_path / "checkpoint", tmp_path / "out", least_position=3)
+
+
+def plan(moment: Moment, batch: int, position: int) -> None:
+    text = f'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"logOffset":{position}}}'
+    (moment.checkpoint / "offsets" / str(batch)).write_text(text)
+
+
+def write(moment: Moment, name: str) -> None:
+    (moment.output / "_spark_metadata" / name).touch()
+
+
+def test_a_batch_that_is_planned_and_not_written_is_in_the_middle(moment: Moment) -> None:
+    assert batch_in_the_middle(moment) is None
+    plan(moment, 2, 2)
+    plan(moment, 3, 3)
+    assert batch_in_the_middle(moment) == 3
+
+
+@pytest.mark.parametrize("name", ["3", "3.compact"])
+def test_a_written_batch_is_not(moment: Moment, name: str) -> None:
+    plan(moment, 2, 2)
+    plan(moment, 3, 3)
+    write(moment, name)
+    assert batch_in_the_middle(moment) is None
+
+
+def test_neither_is_one_without_data_nor_one_too_early(moment: Moment) -> None:
+    plan(moment, 2, 4)
+    plan(moment, 3, 4)
+    assert batch_in_the_middle(moment) is None
+    plan(moment, 0, 0)
+    plan(moment, 1, 2)
+    (moment.checkpoint / "offsets/2").unlink()
+    (moment.checkpoint / "offsets/3").unlink()
+    assert batch_in_the_middle(moment) is None
+
+
+WITH_A_CHILD = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_leaving_the_commands_ends_what_was_started_and_what_that_started(tmp_path: Path) -> None:
+    with Commands(tmp_path / "logs", {}, stop_wait_s_max=0.5) as commands:
+        command = commands.start("sleeping", ["-c", WITH_A_CHILD], tmp_path)
+        deadline = time.monotonic() + 30
+        while not command.stdout.read_text().endswith("\n"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        running = command.processes()
+        assert [member.pid for member in running] == [command.running.pid, int(command.stdout.read_text())]
+    assert processes.wait_until_gone(running, 5.0)
+
+
+def test_a_step_that_fails_says_what_it_said(tmp_path: Path) -> None:
+    with Commands(tmp_path / "logs", {}) as commands, pytest.raises(StreamFailed) as failed:
+        commands.run("failing", ["-c", "import sys; sys.exit('no such thing')"], tmp_path)
+    assert failed.value.code == "demo-step"
+    assert "no such thing" in str(failed.value)
+
+
+def test_a_signal_never_reaches_a_process_that_was_given_the_same_id() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        alive = processes.process(child.pid)
+        assert alive is not None
+        stranger = processes.Process(child.pid, alive.started - 1)
+        assert not stranger.alive
+        stranger.send(signal.SIGKILL)
+        assert alive.alive
+    finally:
+        child.kill()
+        child.wait()

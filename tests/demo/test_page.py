@@ -1,0 +1,119 @@
+"""The page and the document tell the same story, and an inequality cannot be overlooked."""
+
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from slackwater.cli import demo_page
+from slackwater.cli.demo import exit_code
+from slackwater.demo.compare import Comparison
+from slackwater.demo.data import Input
+from slackwater.demo.places import GOLD, STREAMS
+from slackwater.demo.result import DemoResult, Recipe, StreamMarks
+from slackwater.model.marks import Marks
+from slackwater.model.plan import BuildGeneration, Cost, Facts, Plan
+
+
+@pytest.fixture
+def told() -> DemoResult:
+    facts = Facts(
+        planned=12,
+        committed=11,
+        state=11,
+        written=11,
+        target=11,
+        contributing=10,
+        watermark_ms=1,
+        retention_ms=86_400_000,
+        delay_ms=172_800_000,
+        checkpoint_present=True,
+        ranges_from="checkpoint",
+        notes=(),
+    )
+    plan = Plan(
+        id="20260131T000000-abcdef",
+        goal="rebuild",
+        stream=f"weather/{GOLD}",
+        pipeline_file="weather.py",
+        made_at="2026-01-31T00:00:00Z",
+        target="last-written",
+        facts=facts,
+        preconditions=(),
+        actions=(BuildGeneration(2, "checkpoints/0002", "id", 10, 11),),
+        cost=Cost(2, 2000, 0, 12000, 0, 0, 0),
+        irreversible=(),
+        undo=(),
+    )
+    end = tuple(StreamMarks(name, Marks(24, 24, None, 24)) for name in STREAMS)
+    return DemoResult(
+        source="files",
+        input=Input(rows=26115, late=276, malformed=39, files=18),
+        killed_batch=12,
+        before=tuple(StreamMarks(name, Marks(12, 11, 11, 11)) for name in STREAMS),
+        plan=plan,
+        plan_text="plan: go on from 11",
+        restarted=StreamMarks(GOLD, Marks(11, 11, 11, 11)),
+        after=end,
+        rows_read_again=2172,
+        rows_read=26075,
+        comparisons=tuple(Comparison(name, 1083, 1083, 0, 0) for name in STREAMS),
+        recipe=Recipe("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE", 492, 1083, 591, 0, 12, 12),
+        seconds=118.4,
+        folder=None,
+    )
+
+
+@pytest.fixture
+def unequal(told: DemoResult) -> DemoResult:
+    return replace(told, comparisons=(*told.comparisons[:-1], Comparison(GOLD, 1083, 1082, 1, 0)))
+
+
+def page(result: DemoResult) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    demo_page.show(result, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_number_line_shows_each_mark_below_its_batch() -> None:
+    assert demo_page.number_line(Marks(12, 11, 11, 11), 12) == (
+        "...-----7-----8-----9----10----11----12",
+        "                              cvw     o",
+    )
+    assert demo_page.number_line(Marks(1, 0, None, 1), 1) == ("   -----0-----1", "        c    ow")
+
+
+def test_the_page_of_an_equal_outcome(told: DemoResult) -> None:
+    text = page(told)
+    assert text.lstrip().startswith("EQUAL ")
+    assert "NOT EQUAL" not in text
+    assert "Rows read again: 2,172 of 26,075 (8%)" in text
+    assert "591 of 1,083 rows lost" in text
+    assert exit_code(told) == 0
+
+
+def test_a_missing_row_is_said_first_and_told_to_the_shell(unequal: DemoResult) -> None:
+    text = page(unequal)
+    assert text.lstrip().startswith("NOT EQUAL ")
+    assert re.search(rf"{GOLD} +1,083 +1,082 +1 +0 +NOT EQUAL", text)
+    assert exit_code(unequal) == 8
+
+
+def test_the_document_says_what_the_page_says(told: DemoResult, unequal: DemoResult) -> None:
+    document = json.loads(json.dumps(told.as_json()))
+    assert document["schema"] == "slackwater.demo/1"
+    assert document["equal"] is True
+    assert document["before"][GOLD] == {"planned": 12, "committed": 11, "state": 11, "written": 11, "next_batch": 12}
+    assert document["usual_recipe"]["lost"] == 591
+    assert unequal.as_json()["equal"] is False
+    assert [line["equal"] for line in unequal.as_json()["comparisons"]] == [True, True, True, False]
+
+
+def test_the_picture_asks_no_server_for_anything(told: DemoResult) -> None:
+    picture = demo_page.as_svg(told)
+    assert picture.startswith("<svg ")
+    assert not re.search(r"@font-face|@import|url\(.?http|href=.?http", picture)

@@ -1,0 +1,69 @@
+"""What the README tells a reader to type works as it stands there, on the example it shows."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from slackwater.demo.commands import Commands
+from slackwater.demo.compare import moment, rows_of
+from slackwater.demo.examples import examples_folder, read_example
+from slackwater.demo.kill import Moment, kill_in_the_middle
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def block_with(text: str, language: str) -> str:
+    """The README's code block of a language that holds this text."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+    found = [block for block in blocks if text in block]
+    assert len(found) == 1, f"{len(found)} blocks with {text!r}"
+    return str(found[0])
+
+
+def test_the_pipeline_in_the_readme_is_the_example() -> None:
+    assert block_with('sw.Pipeline("clicks")', "python") == read_example("clicks.py")
+
+
+def expected_clicks(folder: Path) -> Counter[tuple[datetime, str, int]]:
+    """Counted here, without Spark: all minutes that ended ten minutes before the newest click."""
+    lines = [json.loads(line) for file in folder.iterdir() for line in file.read_text().splitlines()]
+    clicks = [(datetime.fromisoformat(line["clicked_at"]), line["page"]) for line in lines]
+    minutes = Counter((time.replace(second=0), page) for time, page in clicks)
+    closed = max(time for time, _ in clicks) - timedelta(minutes=10)
+    return Counter(
+        (start, page, count) for (start, page), count in minutes.items() if start + timedelta(minutes=1) <= closed
+    )
+
+
+def written_clicks(output: Path) -> Counter[tuple[datetime, object, object]]:
+    rows = rows_of(output).items()
+    return Counter({(moment(row, "start"), dict(row)["page"], dict(row)["clicks"]): times for row, times in rows})
+
+
+@pytest.mark.spark
+def test_a_deleted_checkpoint_is_made_anew_as_the_readme_says(tmp_path: Path) -> None:
+    shutil.copy2(examples_folder() / "clicks.py", tmp_path)
+    subprocess.run([sys.executable, examples_folder() / "make_clicks.py"], cwd=tmp_path, check=True)
+    lines = block_with("slackwater plan rebuild per_page", "sh").splitlines()
+    steps = [shlex.split(line, comments=True) for line in lines if line.strip()]
+    checkpoint = tmp_path / ".slackwater/streams/clicks/per_page/checkpoints/0001"
+    with Commands(tmp_path / "logs", {}) as commands:
+        assert steps[0] == ["slackwater", "run", "clicks.py", "--until-caught-up"]
+        running = commands.start("run-killed", ["-m", *steps[0]], tmp_path)
+        kill_in_the_middle(running, Moment(checkpoint, tmp_path / "out/per_page", least_position=8))
+        assert steps[1] == ["rm", "-r", str(checkpoint.relative_to(tmp_path))]
+        shutil.rmtree(checkpoint)
+        for step in steps[2:]:
+            commands.run(step[1], ["-m", *step], tmp_path)
+    assert [step[1] for step in steps[2:]] == ["plan", "apply", "run"]
+    assert written_clicks(tmp_path / "out/per_page") == expected_clicks(tmp_path / "clicks")
+    assert datetime(2026, 1, 5, 8, tzinfo=UTC) in {start for start, _, _ in written_clicks(tmp_path / "out/per_page")}

@@ -1,0 +1,111 @@
+"""Settings: where they come from, which wins, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slackwater.errors import SettingsError
+from slackwater.settings import FILE_NAME, load
+
+
+def _settings_file(folder: Path, text: str) -> Path:
+    file = folder / FILE_NAME
+    file.write_text(text)
+    return file
+
+
+def test_without_anything_the_home_is_beside_where_one_stands(tmp_path: Path) -> None:
+    settings = load(start=tmp_path, environment={})
+
+    assert settings.home == tmp_path / ".slackwater"
+    assert (settings.ledger, settings.master, settings.restarts) == (None, None, 5)
+
+
+def test_the_file_is_found_upward_and_its_paths_are_beside_it(tmp_path: Path) -> None:
+    _settings_file(tmp_path, 'home = "kept"\n')
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+
+    assert load(start=inner, environment={}).home == tmp_path / "kept"
+
+
+def test_the_nearest_file_counts(tmp_path: Path) -> None:
+    _settings_file(tmp_path, "restarts = 1\n")
+    inner = tmp_path / "a"
+    inner.mkdir()
+    _settings_file(inner, "restarts = 2\n")
+
+    assert load(start=inner, environment={}).restarts == 2
+
+
+def test_flag_beats_variable_beats_file(tmp_path: Path) -> None:
+    _settings_file(tmp_path, 'home = "of-file"\nmaster = "local[1]"\nlog_level = "error"\n')
+    environment = {"SLACKWATER_HOME": "of-variable", "SLACKWATER_MASTER": "local[2]", "SLACKWATER_LOG_LEVEL": "info"}
+
+    assert load(start=tmp_path, environment={}).home == tmp_path / "of-file"
+    assert load(start=tmp_path, environment=environment).home == tmp_path / "of-variable"
+    assert load(home="of-flag", start=tmp_path, environment=environment).home == tmp_path / "of-flag"
+    assert load(start=tmp_path, environment=environment).master == "local[2]"
+    assert load(start=tmp_path, environment=environment).log_level == "info"
+
+
+def test_settings_of_spark_are_texts_as_spark_writes_them(tmp_path: Path) -> None:
+    _settings_file(tmp_path, '[spark]\n"spark.a" = true\n"spark.b" = 4\n"spark.c" = "x"\n')
+
+    assert load(start=tmp_path, environment={}).spark == {"spark.a": "true", "spark.b": "4", "spark.c": "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("home = [", "settings-unreadable"),
+        ("nope = 1", "settings-key"),
+        ("home = 3", "settings-value"),
+        ("ledger = 3", "settings-value"),
+        ("master = []", "settings-value"),
+        ('log_level = "loud"', "settings-value"),
+        ('log_format = "xml"', "settings-value"),
+        ("restarts = -1", "settings-value"),
+        ("restarts = true", "settings-value"),
+        ("restarts = 1.5", "settings-value"),
+        ('connectors = "kafka"', "settings-value"),
+        ("connectors = [1]", "settings-value"),
+        ("spark = 3", "settings-value"),
+        ("[spark.sql]\nx = 1", "settings-value"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, text: str, code: str) -> None:
+    file = _settings_file(tmp_path, text)
+
+    with pytest.raises(SettingsError) as caught:
+        load(start=tmp_path, environment={})
+
+    assert (caught.value.code, caught.value.where) == (code, str(file))
+    assert caught.value.hint is not None
+
+
+def test_a_home_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+
+    with pytest.raises(SettingsError) as caught:
+        load(home="taken", start=tmp_path, environment={})
+
+    assert (caught.value.code, caught.value.where) == ("home-is-file", str(tmp_path / "taken"))
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"\xff\xfe")
+
+    with pytest.raises(SettingsError) as caught:
+        load(start=tmp_path, environment={})
+
+    assert caught.value.code == "settings-unreadable"
+
+
+def test_a_variable_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(start=tmp_path, environment={"SLACKWATER_LOG_LEVEL": "loud"})
+
+    assert caught.value.where == "SLACKWATER_LOG_LEVEL"
