@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def source_files(root: Path) -> list[Path]:
+    """Every Python module of the package."""
+    return sorted((root / "src").rglob("*.py"))
+
+
+@pytest.fixture(scope="session")
+def tracked_files(root: Path) -> list[Path]:
+    """What git keeps, as far as it is still in the work tree."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True).stdout
+    return [path for name in listing.split("\0") if name and (path := root / name).is_file()]

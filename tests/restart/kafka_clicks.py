@@ -1,0 +1,45 @@
+"""The same clicks in a real Kafka topic with three partitions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.restart.scenario import ROWS_A_BATCH, SCHEMA, readings
+
+PARTITIONS = 3
+SKEW = (0, 0, 0, 1, 1, 2)
+
+
+class KafkaClicks:
+    """All rows are there from the start, unevenly spread; ``maxOffsetsPerTrigger`` makes the batches."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        self._servers = bootstrap_servers
+        self._topic = topic
+
+    def lay_down(self, folder: Path) -> None:  # noqa: ARG002 - the topic is no file
+        """Create the topic and fill it, unless another workspace has."""
+        admin = AdminClient({"bootstrap.servers": self._servers})
+        if self._topic in admin.list_topics(timeout=30).topics:
+            return
+        admin.create_topics([NewTopic(self._topic, PARTITIONS, 1)])[self._topic].result(30)
+        producer = Producer({"bootstrap.servers": self._servers})
+        for number, row in enumerate(row for rows in readings() for row in rows):
+            producer.produce(self._topic, json.dumps(row).encode(), partition=SKEW[number % len(SKEW)])
+        assert producer.flush(30) == 0
+
+    def source(self) -> str:
+        """A subscription whose values are parsed as the files are."""
+        options = {
+            "kafka.bootstrap.servers": self._servers,
+            "subscribe": self._topic,
+            "startingOffsets": "earliest",
+            "maxOffsetsPerTrigger": str(ROWS_A_BATCH),
+        }
+        given = "".join(f".option({name!r}, {value!r})" for name, value in options.items())
+        parsed = f'F.from_json(F.col("value").cast("string"), "{SCHEMA}").alias("row")'
+        return f'spark.readStream.format("kafka"){given}.load().select({parsed}).select("row.*")'

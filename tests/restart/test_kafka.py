@@ -1,0 +1,57 @@
+"""The restart tests on a real Kafka broker: three partitions, ``subscribe``, ``maxOffsetsPerTrigger``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from slackwater.demo.broker import Broker
+from tests.restart.kafka_clicks import KafkaClicks
+from tests.restart.scenario import STREAM, Workspace
+from tests.restart.test_files import CHECKPOINT, KILLED, POINTS, _has, _stands
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
+TOPIC = "clicks"
+KAFKA_POINTS = {
+    **POINTS,
+    # Kafka logs nothing before the offset write: that point is just after the commit before it.
+    "before the offset write": (_has(f"{CHECKPOINT}/commits/{KILLED - 1}"), _stands(8, 8, 8)),
+}
+
+
+@pytest.fixture(scope="module")
+def clicks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClicks]:
+    """The topic on a broker that lives as long as this module's tests."""
+    with Broker.start(tmp_path_factory.mktemp("broker")) as broker:
+        yield KafkaClicks(broker.bootstrap_servers, TOPIC)
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory, clicks: KafkaClicks) -> Workspace:
+    """The uninterrupted run."""
+    workspace = Workspace(tmp_path_factory.mktemp("kafka"), clicks)
+    workspace.run()
+    return workspace
+
+
+@pytest.mark.parametrize("point", KAFKA_POINTS)
+def test_killed_and_rebuilt_is_as_if_uninterrupted(
+    point: str, tmp_path_factory: pytest.TempPathFactory, clicks: KafkaClicks, baseline: Workspace
+) -> None:
+    workspace = Workspace(tmp_path_factory.mktemp("killed"), clicks)
+    workspace.kill_at(*KAFKA_POINTS[point])
+    written = workspace.written()
+    if point == "between offset and sink write":
+        shutil.rmtree(workspace.checkpoint)
+
+    position = json.loads(workspace.slackwater("offsets", STREAM).stdout)
+    plan = workspace.rebuild()
+    workspace.run()
+
+    assert plan["facts"]["target"] == written
+    assert 0 < plan["facts"]["contributing"] < written
+    assert position == json.loads((baseline.checkpoint / "offsets" / str(written)).read_text().split("\n")[2])
+    assert workspace.rows() == baseline.rows()
