@@ -1,0 +1,295 @@
+"""How fast a checkpoint is read, each figure a ratio measured in one run (docs/inspect.md tells what they came to).
+
+    python benchmarks/inspect.py [process] [names] [state] [requests]
+
+``process``   the whole ``slackwater inspect`` process against a PySpark process that reads ``state-metadata`` and the
+              newest logs of the same checkpoint
+``names``     a made-up checkpoint of 200 partitions x 3 operators x 100 versions against a bare ``os.scandir`` walk
+``state``     1,000,000 rows of a windowed count into Arrow against Spark's ``statestore`` reader in a warm session
+``requests``  the same 60,000 files on an S3 API: how many requests an inspection makes
+"""
+
+from __future__ import annotations
+
+import sys
+
+# This file has the name of a module of the standard library, and Python looks beside the script first.
+if __name__ == "__main__":
+    del sys.path[0]
+
+# ruff: noqa: PLC0415
+import json
+import logging
+import os
+import resource
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTITIONS, OPERATORS, VERSIONS = 200, 3, 100
+ROWS = 1_000_000
+SIDES = ("process", "names", "state", "requests")
+
+
+def main() -> int:
+    """Run what was asked for, all by default."""
+    asked = sys.argv[1:] or list(SIDES)
+    if asked[0] == "--child":
+        return CHILDREN[asked[1]](*asked[2:])
+    for name in asked:
+        with tempfile.TemporaryDirectory(prefix="slackwater-benchmark-") as folder:
+            print(f"{name}: {json.dumps(BENCHMARKS[name](Path(folder)))}", flush=True)
+    return 0
+
+
+def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """How long one call takes."""
+    start = clock()
+    work()
+    return clock() - start
+
+
+def show(ours: list[float], theirs: list[float]) -> dict[str, object]:
+    """Both sides' minimum and median, and their ratio by medians."""
+    return {
+        "ours_s": [round(min(ours), 4), round(statistics.median(ours), 4)],
+        "theirs_s": [round(min(theirs), 4), round(statistics.median(theirs), 4)],
+        "times_faster": round(statistics.median(theirs) / statistics.median(ours), 2),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------- process
+
+
+def benchmark_process(folder: Path) -> dict[str, object]:
+    """Alternating whole processes, of which ours is so short that it runs several times in between."""
+    checkpoint = folder / "checkpoint"
+    child("write_small", str(folder), str(checkpoint))
+    ours, theirs = [], []
+    for _ in range(3):
+        ours += [
+            seconds(lambda: run([sys.executable, "-m", "slackwater", "inspect", str(checkpoint)])) for _ in range(5)
+        ]
+        theirs.append(seconds(lambda: child("spark_metadata", str(checkpoint))))
+    return show(ours, theirs)
+
+
+def run(command: list[str]) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+
+
+def child(name: str, *arguments: str) -> None:
+    run([sys.executable, __file__, "--child", name, *arguments])
+
+
+def write_small(folder: str, checkpoint: str) -> int:
+    """A windowed count of a few batches."""
+    write_counts(session(), Path(folder), checkpoint, rows=1000, files=5, provider="hdfs")
+    return 0
+
+
+def spark_metadata(checkpoint: str) -> int:
+    """What an inspection tells, asked of Spark."""
+    spark = session()
+    spark.read.format("state-metadata").load(checkpoint).collect()
+    for log in ("offsets", "commits"):
+        newest = max(
+            (path for path in (Path(checkpoint) / log).iterdir() if path.name.isdigit()),
+            key=lambda path: int(path.name),
+        )
+        spark.read.text(str(newest)).collect()
+    return 0
+
+
+# --------------------------------------------------------------------------------------------------------------- names
+
+
+def benchmark_names(folder: Path) -> dict[str, object]:
+    """In one process, alternating; and the memory of a process that does nothing else."""
+    from slackwater.app.inspect import inspect_checkpoint
+
+    make_large(folder)
+    walk(str(folder))
+    inspect_checkpoint(str(folder))
+    ours, theirs = [], []
+    for _ in range(15):
+        # Processor time: one thread without waiting, and other programs of this machine do not count.
+        theirs.append(seconds(lambda: walk(str(folder)), time.process_time))
+        ours.append(seconds(lambda: inspect_checkpoint(str(folder)), time.process_time))
+    memory = subprocess.run(
+        [sys.executable, __file__, "--child", "memory", str(folder)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    shown = show(ours, theirs)
+    del shown["times_faster"]
+    times = round(statistics.median(ours) / statistics.median(theirs), 2)
+    return {
+        **shown,
+        "times_a_bare_walk": times,
+        "by_minima": round(min(ours) / min(theirs), 2),
+        "memory_mb": float(memory.stdout),
+    }
+
+
+def walk(path: str) -> int:
+    """A bare walk: every name once."""
+    count, pending = 0, [path]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    pending.append(entry.path)
+                else:
+                    count += 1
+    return count
+
+
+def large_files() -> list[tuple[str, bytes]]:
+    """Paths and contents of the made-up checkpoint."""
+    conf = {"spark.sql.shuffle.partitions": str(PARTITIONS)}
+    metadata = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": conf})
+    files = [("metadata", b'{"id":"x"}')]
+    for batch in range(VERSIONS):
+        files.append((f"offsets/{batch}", f'v1\n{metadata}\n{{"logOffset":{batch}}}'.encode()))
+        files.append((f"commits/{batch}", b'v1\n{"nextBatchWatermarkMs":0}'))
+    for operator in range(OPERATORS):
+        store = [{"storeName": "default", "numColsPrefixKey": 0, "numPartitions": PARTITIONS}]
+        info = {"operatorInfo": {"operatorId": operator, "operatorName": "dedupe"}, "stateStoreInfo": store}
+        files.append((f"state/{operator}/_metadata/metadata", f"v1\n{json.dumps(info)}".encode()))
+        for partition in range(PARTITIONS):
+            folder = f"state/{operator}/{partition}"
+            files += [(f"{folder}/{version}.delta", b"x") for version in range(1, VERSIONS + 1)]
+    return files
+
+
+def make_large(folder: Path) -> None:
+    """The made-up checkpoint on this disk."""
+    for name, data in large_files():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def memory(folder: str) -> int:
+    """Peak memory of an inspection by itself."""
+    from slackwater.app.inspect import inspect_checkpoint
+
+    inspect_checkpoint(folder)
+    print(round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1))
+    return 0
+
+
+# --------------------------------------------------------------------------------------------------------------- state
+
+
+def benchmark_state(folder: Path) -> dict[str, object]:
+    """A warm Spark session and this process, alternating, to Arrow tables of the same rows."""
+    from slackwater.app.inspect import StateRequest, inspect_state
+
+    spark = session()
+    results: dict[str, object] = {}
+    for provider in ("hdfs", "rocksdb"):
+        checkpoint = str(folder / f"checkpoint-{provider}")
+        write_counts(spark, folder / provider, checkpoint, rows=ROWS, files=1, provider=provider)
+
+        def spark_reads(checkpoint: str = checkpoint) -> int:
+            return int(spark.read.format("statestore").load(checkpoint).toArrow().num_rows)
+
+        def we_read(checkpoint: str = checkpoint) -> int:
+            return int(inspect_state(checkpoint, StateRequest(0)).rows.table.num_rows)
+
+        if not spark_reads() == we_read() == ROWS:
+            raise SystemExit(f"{provider}: not all rows were read")
+        ours, theirs = [], []
+        for _ in range(7):
+            theirs.append(seconds(spark_reads))
+            ours.append(seconds(we_read))
+        results[provider] = show(ours, theirs)
+    spark.stop()
+    return results
+
+
+def session() -> Any:
+    """A quiet local session."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")
+    spark = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "4g").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    # The statestore reader fails in a session whose stream manager was never touched.
+    _ = spark.streams.active
+    return spark
+
+
+def write_counts(spark: Any, folder: Path, checkpoint: str, *, rows: int, files: int, provider: str) -> None:
+    """The state of a windowed count with one row for each of ``rows`` keys."""
+    from pyspark.sql import functions
+
+    source = str(folder / "input")
+    moment = functions.timestamp_seconds(functions.lit(1_704_067_200) + functions.col("id") % 1000)
+    data = spark.range(rows).select(moment.alias("ts"), functions.concat(functions.lit("key-"), "id").alias("key"))
+    data.repartition(files).write.parquet(source)
+    classes = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
+    name = f"org.apache.spark.sql.execution.streaming.state.{classes[provider]}"
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", name)
+    stream = spark.readStream.schema("ts timestamp, key string").option("maxFilesPerTrigger", 1).parquet(source)
+    counted = stream.groupBy(functions.window("ts", "1 minute"), "key").count()
+    writer = counted.writeStream.format("noop").outputMode("update").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+# ------------------------------------------------------------------------------------------------------------ requests
+
+
+def benchmark_requests(_folder: Path) -> dict[str, object]:
+    """The files are put straight into the server; every request of the inspection is counted."""
+    import fsspec
+    from moto.s3.models import s3_backends
+    from moto.server import ThreadedMotoServer
+
+    from slackwater.app.inspect import inspect_checkpoint
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    os.environ |= {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }  # fmt: skip
+    filesystem = fsspec.filesystem("s3", use_listings_cache=False)
+    filesystem.mkdir("large")
+    backend = s3_backends["123456789012"]["aws"]
+    files = large_files()
+    for name, data in files:
+        backend.put_object("large", f"checkpoint/{name}", data)
+    asked: dict[str, int] = {}
+
+    def count(request: object, **_: object) -> None:
+        kind = "list" if "list-type=2" in str(getattr(request, "url", "")) else "other"
+        asked[kind] = asked.get(kind, 0) + 1
+
+    filesystem.s3.meta.events.register("before-send.s3", count)
+    taken = seconds(lambda: inspect_checkpoint("s3://large/checkpoint"))
+    server.stop()
+    pages = -(-len(files) // 1000)
+    return {"files": len(files), "pages_of_1000": pages, "requests": asked, "seconds": round(taken, 2)}
+
+
+CHILDREN: dict[str, Callable[..., int]] = {
+    "write_small": write_small, "spark_metadata": spark_metadata, "memory": memory,
+}  # fmt: skip
+BENCHMARKS: dict[str, Callable[[Path], dict[str, object]]] = {
+    "process": benchmark_process, "names": benchmark_names, "state": benchmark_state, "requests": benchmark_requests,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+"""What the ledger costs: the same stream with and without ledger, listener and watcher, in turns, in one Spark session.
+
+    python benchmarks/ledger_overhead.py [--batches 200] [--rounds 5] [--each]
+
+A file source hands over one small file for each batch, so a batch is as short as it can be and every cost shows.
+Time is taken from the files that Spark writes, ``sources/0/1`` to the last of ``commits/``, which is the same for all
+variants and knows nothing of how a query is started or waited for. The first round warms up and does not count.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# Beside this file lies one with the name of a module of the standard library, and Python looks there first.
+if __name__ == "__main__":
+    del sys.path[0]
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slackwater.ledger.home import Home
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.reconcile import LogCopier
+from slackwater.ledger.watcher import Watcher
+from slackwater.model.records import StreamRecord
+from slackwater.model.trigger import Trigger
+from slackwater.runtime.listener import ProgressRecorder, Recorded, make_listener
+from slackwater.runtime.pipeline import Pipeline
+from slackwater.runtime.query import BuiltStream, start
+from slackwater.runtime.runner import ASK_LEDGER_S, POLL_S
+from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
+from slackwater.runtime.stream_run import RunServices, StreamRun, register
+from slackwater.sinks import files
+from slackwater.storage.open import open_read_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 20
+GOAL = 1.02
+ASK_LEDGER_EACH = round(ASK_LEDGER_S / POLL_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One run of the stream: seconds on the clock, and CPU seconds of Python and the JVM together."""
+
+    clock_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a variant needs to run the stream once, in a folder of its own."""
+
+    spark: SparkSession
+    source: Path
+    folder: Path
+    batches: int
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where the query's checkpoint lies when the runner puts it there."""
+        return Home(self.folder / "home").checkpoint("bench", "rows", 1)
+
+    def built(self) -> BuiltStream:
+        """The stream: rows as they are, from files to files."""
+        pipeline = Pipeline("bench")
+        pipeline.stream(name="rows", sink=files("parquet", str(self.folder / "out")))(lambda spark: spark)
+        reader = self.spark.readStream.schema("id LONG, text STRING").option("maxFilesPerTrigger", 1)
+        return BuiltStream(pipeline.streams["rows"], reader.json(str(self.source)), frozenset())
+
+
+def plain(bench: Bench) -> None:
+    """PySpark alone."""
+    start(bench.built(), str(bench.checkpoint), Trigger("available-now")).awaitTermination()
+
+
+def listener_only(bench: Bench) -> None:
+    """With the listener and its recorder, without the watcher."""
+    with _ledger(bench) as (ledger, record), _recording(bench, ledger) as recorder:
+        recorder.follow(record.full_name, Recorded(record.full_name, 1))
+        plain(bench)
+
+
+def watcher_only(bench: Bench) -> None:
+    """With the watcher, without the listener."""
+    with _ledger(bench) as (ledger, record):
+        output = open_read_store(record.sink["path"])
+        watcher = Watcher(LogCopier(ledger, record.full_name, 1, open_read_store(str(bench.checkpoint)), output))
+        watcher.start()
+        plain(bench)
+        watcher.stop()
+
+
+def whole(bench: Bench) -> None:
+    """As ``slackwater run`` runs it."""
+    with _ledger(bench) as (ledger, record), _recording(bench, ledger) as recorder:
+        services = RunServices(Home(bench.folder / "home"), ledger, recorder, spark_version(), 0, print)
+        run = StreamRun(services, record, bench.built(), Trigger("available-now"))
+        run.start()
+        looks = 0
+        while run.outcome is None:
+            looks += 1
+            if looks % ASK_LEDGER_EACH == 0:
+                run.stop_requested()
+            run.poll()
+            time.sleep(POLL_S)
+        if run.outcome.end != "finished":
+            sys.exit(f"the stream {run.outcome.end}: {run.outcome.reason}")
+
+
+@contextmanager
+def _ledger(bench: Bench) -> Iterator[tuple[Ledger, StreamRecord]]:
+    home = Home(bench.folder / "home")
+    with Ledger.open(home.ledger_url, create=True) as ledger:
+        yield ledger, register(bench.built().definition, str(bench.folder / "bench.py"), home, ledger)
+
+
+@contextmanager
+def _recording(bench: Bench, ledger: Ledger) -> Iterator[ProgressRecorder]:
+    recorder = ProgressRecorder(ledger)
+    listener = make_listener(recorder.put)
+    bench.spark.streams.addListener(listener)
+    try:
+        yield recorder
+    finally:
+        bench.spark.streams.removeListener(listener)
+        recorder.close()
+
+
+VARIANTS: dict[str, Callable[[Bench], None]] = {
+    "plain": plain,
+    "ledger": whole,
+    "listener only": listener_only,
+    "watcher only": watcher_only,
+}
+
+
+def measure(variant: Callable[[Bench], None], bench: Bench) -> Sample:
+    """Run the stream once. The folder is gone afterwards."""
+    jvm = driver_jvm_pid(bench.spark)
+    cpu_before_s = _cpu_s(os.getpid()) + _cpu_s(jvm)
+    try:
+        variant(bench)
+        cpu_s = _cpu_s(os.getpid()) + _cpu_s(jvm) - cpu_before_s
+        first = (bench.checkpoint / "sources" / "0" / "1").stat().st_mtime_ns
+        last = (bench.checkpoint / "commits" / str(bench.batches - 1)).stat().st_mtime_ns
+        return Sample((last - first) / 1e9, cpu_s)
+    finally:
+        shutil.rmtree(bench.folder)
+
+
+def _cpu_s(pid: int) -> float:
+    """User and system time of a process, fields 14 and 15 of ``/proc/<pid>/stat``; 0 where there is no ``/proc``."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def lay_down(folder: Path, count: int) -> Path:
+    """Input files of a few rows, with times of change that put them in order."""
+    folder.mkdir()
+    for number in range(count):
+        file = folder / f"{number:05d}.json"
+        rows = ({"id": number * ROWS + row, "text": f"row {row}"} for row in range(ROWS))
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
+    return folder
+
+
+def run_rounds(
+    folder: Path, spark: SparkSession, names: list[str], batches: int, rounds: int
+) -> dict[str, list[Sample]]:
+    """All variants in turns; every other round goes backwards, so that none always comes after the same one."""
+    source = lay_down(folder / "in", batches)
+    samples: dict[str, list[Sample]] = {name: [] for name in names}
+    for number in range(rounds + 1):
+        for name in names if number % 2 else reversed(names):
+            sample = measure(
+                VARIANTS[name], Bench(spark, source, folder / f"{number}-{name.replace(' ', '-')}", batches)
+            )
+            note = "" if number else "  (warm-up)"
+            print(f"round {number}  {name:14} {sample.clock_s:7.2f} s  cpu {sample.cpu_s:6.2f} s{note}", flush=True)
+            if number:
+                samples[name].append(sample)
+    return samples
+
+
+def report(samples: dict[str, list[Sample]]) -> float:
+    """Print medians and ratios; the ratio of ``ledger``. Ratios are of neighbours in a round: the machine drifts."""
+    base = samples["plain"]
+    for name, taken in samples.items():
+        clock = statistics.median(sample.clock_s for sample in taken)
+        ratio = statistics.median(one.clock_s / other.clock_s for one, other in zip(taken, base, strict=True))
+        cpu = statistics.median(
+            one.cpu_s / other.cpu_s if other.cpu_s else 1 for one, other in zip(taken, base, strict=True)
+        )
+        print(f"{name:14} median {clock:7.2f} s  ratio {ratio:.3f}  cpu ratio {cpu:.3f}")
+    return statistics.median(one.clock_s / other.clock_s for one, other in zip(samples["ledger"], base, strict=True))
+
+
+def main() -> None:
+    """Parse, measure, report; exit code 1 where the goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--each", action="store_true", help="measure listener and watcher by themselves, too")
+    options = parser.parse_args()
+    names = list(VARIANTS) if options.each else ["plain", "ledger"]
+    spark = start_session(SessionOptions("ledger overhead"), print)
+    try:
+        with tempfile.TemporaryDirectory(prefix="slackwater-benchmark-") as folder:
+            samples = run_rounds(Path(folder), spark, names, options.batches, options.rounds)
+    finally:
+        end_session(spark)
+    ratio = report(samples)
+    print(f"ledger overhead: ratio {ratio:.3f}, goal at most {GOAL:.2f}")
+    sys.exit(0 if ratio <= GOAL else 1)
+
+
+if __name__ == "__main__":
+    main()
