@@ -1,19 +1,58 @@
-"""The list of verbs stands beside the verbs, so that it can be shown without importing them; both must say the same."""
+"""The list of verbs stands beside the verbs, so that it can be shown without importing them."""
 
 from __future__ import annotations
 
+import inspect
+from importlib import import_module
+
 import pytest
 
-from slackwater.cli.main import VERBS, make_app
+from slackwater.cli.arguments import Parser
+from slackwater.cli.main import VERBS
+from tests.cli.conftest import Slackwater
+
+VERBS_OF_GROUPS: dict[str, list[list[str]]] = {"plan": [["rebuild"]], "connectors": [["list"], ["fetch"]]}
+COMMANDS = [[verb, *second] for verb in VERBS for second in VERBS_OF_GROUPS.get(verb, [[]])]
 
 
-def _help_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    make_app(arguments)(args=["--help"], prog_name="slackwater", standalone_mode=False)
-    return capsys.readouterr().out
+def test_all_verbs_are_listed(slackwater: Slackwater) -> None:
+    told = slackwater("--help").out
+
+    assert all(f"\n    {name} " in told for name in VERBS), told
 
 
-def test_the_list_of_verbs_says_what_they_say_of_themselves(capsys: pytest.CaptureFixture[str]) -> None:
-    by_name_only = _help_of([], capsys)
-    # A verb that does not come first brings all of them.
-    assert by_name_only == _help_of(["--help", *VERBS], capsys)
-    assert all(name in by_name_only for name in VERBS)
+@pytest.mark.parametrize("verb", COMMANDS, ids=" ".join)
+def test_a_verb_is_given_what_its_parser_declares(verb: list[str]) -> None:
+    parser = Parser("slackwater")
+    import_module(f"slackwater.cli.{verb[0]}").declare(parser)
+
+    words = [] if verb in (["demo"], ["connectors", "list"]) else ["word"]
+    options = vars(parser.parse_args([*verb[1:], *words]))
+
+    function = options.pop("verb")
+    assert options.keys() == inspect.signature(function).parameters.keys()
+
+
+@pytest.mark.parametrize("verb", COMMANDS, ids=" ".join)
+def test_every_verb_explains_itself(slackwater: Slackwater, verb: list[str]) -> None:
+    done = slackwater(*verb, "--help")
+
+    assert done.code == 0
+    assert done.out.startswith(f"usage: slackwater {' '.join(verb)} [-h]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("status", "--form=json"), "unrecognized: --form=json"),
+        (("inspect", "x", "--batch", "-1"), "whole number, 0 or more; found '-1'"),
+        (("inspect", "x", "--batch", "two"), "whole number, 0 or more; found 'two'"),
+        (("plan", "rebuild", "a", "b"), "unrecognized: b"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_does_not_parse(slackwater: Slackwater, arguments: tuple[str, ...], told: str) -> None:
+    done = slackwater(*arguments)
+
+    assert done.code == 2
+    assert told in done.err.lower()

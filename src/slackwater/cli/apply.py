@@ -4,39 +4,27 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from slackwater.cli.console import (
-    ConfOption,
-    Format,
-    FormatOption,
-    HomeOption,
-    MasterOption,
-    err,
-    out,
-    parse_conf,
-    prepare,
-    print_json,
-)
+from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_spark
+from slackwater.cli.console import err, out, parse_conf, prepare, print_json
 from slackwater.errors import Refused, UsageError
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("apply", help="Carry out a plan; refuses if anything moved since it was made.")(apply)
+def declare(parser: Parser) -> None:
+    """Its arguments."""
+    parser.add_argument("plan_file", metavar="PLAN", type=Path, help="what slackwater plan ... --out wrote")
+    parser.add_argument("--yes", action="store_true", help="do not ask for the stream's name")
+    add_spark(parser)
+    add_home(parser)
+    add_format(parser)
+    parser.epilog = "Each step is journaled: an interrupted apply is carried on by running it again."
+    parser.set_defaults(verb=apply)
 
 
 def apply(
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="What slackwater plan ... --out wrote.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for the stream's name.")] = False,
-    master: MasterOption = None,
-    conf: ConfOption = None,
-    home: HomeOption = None,
-    shown_as: FormatOption = Format.TEXT,
-) -> None:
-    """Each step is journaled: an interrupted apply is carried on by running it again."""
+    *, plan_file: Path, yes: bool, master: str | None, conf: list[str] | None, home: str | None, shown_as: Format
+) -> int:
+    """Show the plan, have it confirmed, carry it out."""
     from slackwater.app.apply_plan import apply_plan  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.apply_display import ApplyDisplay  # noqa: PLC0415
@@ -58,6 +46,7 @@ def apply(
     else:
         out().print(f"applied: {plan.stream} goes on after batch {plan.facts.target}", markup=False)
         err().print(f"next: slackwater run {plan.pipeline_file}", markup=False)
+    return 0
 
 
 def _read(file: Path) -> str:
@@ -76,8 +65,11 @@ def _confirm(stream: str) -> None:
     name = stream.rpartition("/")[2]
     if not sys.stdin.isatty():
         raise UsageError("unconfirmed", "Nobody is here to confirm the plan", hint="give --yes")
-    typed = typer.prompt(f"Type the stream's name ({name}) to carry the plan out", err=True)
-    if typed.strip() not in (name, stream):
+    try:
+        typed = err().input(f"Type the stream's name ({name}) to carry the plan out: ", markup=False).strip()
+    except EOFError:
+        typed = ""
+    if typed not in (name, stream):
         raise Refused(
-            "name-mistyped", "Another name was typed; nothing was changed", expected=name, found=typed.strip()
+            "name-mistyped", "Another name was typed; nothing was changed", expected=name, found=typed or "nothing"
         )

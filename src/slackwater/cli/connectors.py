@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
 
-import typer
-
-from slackwater.cli.console import Format, FormatOption, HomeOption, err, out, prepare, print_json
+from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_verbs
+from slackwater.cli.console import err, out, prepare, print_json
 
 SCHEMA = "slackwater.connectors/1"
-SparkOption = Annotated[
-    str | None, typer.Option("--spark", metavar="4.1", help="For this Spark instead of the installed one.")
-]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    verbs = typer.Typer(no_args_is_help=True)
-    verbs.command("list", help="Show the connectors for the installed Spark.")(list_)
-    verbs.command("fetch", help="Fetch the jars of connectors ahead of a run.")(fetch)
-    app.add_typer(verbs, name="connectors", help="Show and fetch connector jars, by a locked list.")
+def declare(parser: Parser) -> None:
+    """Its verbs."""
+    add_verb = add_verbs(parser)
+    listing = add_verb("list", "Show the connectors for the installed Spark.")
+    _add_common(listing)
+    listing.epilog = "Nothing is fetched."
+    listing.set_defaults(verb=list_)
+
+    fetching = add_verb("fetch", "Fetch the jars of connectors ahead of a run.")
+    fetching.add_argument("names", metavar="NAME", nargs="+", help="connectors, such as kafka")
+    _add_common(fetching)
+    fetching.epilog = "What is there already is not fetched again. stdout has the paths of the jars."
+    fetching.set_defaults(verb=fetch)
 
 
-def list_(spark: SparkOption = None, home: HomeOption = None, shown_as: FormatOption = Format.TEXT) -> None:
-    """Nothing is fetched."""
+def _add_common(parser: Parser) -> None:
+    parser.add_argument("--spark", metavar="4.1", help="for this Spark instead of the installed one")
+    add_home(parser)
+    add_format(parser)
+
+
+def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
+    """Show which connectors there are, and what of them is here."""
     from slackwater.app.fetch_connectors import installed_spark, list_connectors  # noqa: PLC0415 - light start
 
     prepare(home, shown_as)
@@ -32,20 +41,16 @@ def list_(spark: SparkOption = None, home: HomeOption = None, shown_as: FormatOp
     if shown_as is Format.JSON:
         listed = [{"name": one.name, "jars": list(one.coordinates), "fetched": one.fetched} for one in found]
         print_json({"schema": SCHEMA, "spark": version, "connectors": listed})
-        return
+        return 0
     for one in found:
         jars = len(one.coordinates)
         there = "fetched" if one.complete else f"{one.fetched} of {jars} fetched"
         out().print(f"{one.name:<14} {jars:>2} jars  {there}", markup=False)
+    return 0
 
 
-def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Connectors, such as kafka.")],
-    spark: SparkOption = None,
-    home: HomeOption = None,
-    shown_as: FormatOption = Format.TEXT,
-) -> None:
-    """What is there already is not fetched again. stdout has the paths of the jars."""
+def fetch(*, names: list[str], spark: str | None, home: str | None, shown_as: Format) -> int:
+    """Fetch them, and print where they are."""
     from slackwater.app.fetch_connectors import fetch_connectors, installed_spark  # noqa: PLC0415 - light start
 
     prepare(home, shown_as)
@@ -53,6 +58,7 @@ def fetch(
     paths = [str(path) for path in fetch_connectors(names, version, lambda text: err().print(text, markup=False))]
     if shown_as is Format.JSON:
         print_json({"schema": SCHEMA, "spark": version, "paths": paths})
-        return
+        return 0
     for path in paths:
-        typer.echo(path)
+        sys.stdout.write(f"{path}\n")
+    return 0

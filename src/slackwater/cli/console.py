@@ -1,37 +1,18 @@
-"""What every verb shares: consoles, common options, settings, and how an error is shown."""
+"""What every verb shares: consoles, settings, and how an error is shown."""
 
 from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import typer
-
+from slackwater.cli.arguments import Format
 from slackwater.errors import SlackwaterError, UsageError
 from slackwater.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-
-class Format(StrEnum):
-    """How a result is shown on stdout."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-HomeOption = Annotated[
-    str | None,
-    typer.Option("--home", help="Where ledger and checkpoints lie (default: .slackwater).", show_default=False),
-]
-FormatOption = Annotated[Format, typer.Option("--format", help="Text for people, JSON for programs.")]
-ConfOption = Annotated[
-    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; may be given again.")
-]
-MasterOption = Annotated[str | None, typer.Option("--master", help="Spark's master URL (default: local[*]).")]
 
 _shown_as = Format.TEXT
 

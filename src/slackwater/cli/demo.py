@@ -6,11 +6,10 @@ import signal
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from slackwater.cli.console import Format, FormatOption, err, out, prepare, print_json
+from slackwater.cli.arguments import Format, Parser, add_format, one_of
+from slackwater.cli.console import err, out, prepare, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,22 +28,25 @@ class Source(StrEnum):
     KAFKA = "kafka"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("demo")(demo)
+def declare(parser: Parser) -> None:
+    """Its arguments."""
+    parser.add_argument(
+        "--source",
+        type=one_of(Source),
+        default=Source.FILES,
+        metavar="files|kafka",
+        help="what the first stage reads (default: files); kafka starts a broker",
+    )
+    parser.add_argument("--folder", type=Path, help="work in this new or empty folder, and keep it")
+    parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="write the page as a picture, too")
+    add_format(parser)
+    parser.epilog = "Exit code 0: the output equals that of an uninterrupted run. 8: it does not."
+    parser.set_defaults(verb=demo)
 
 
-def demo(
-    source: Annotated[Source, typer.Option(help="What the first stage reads; kafka starts a broker.")] = Source.FILES,
-    folder: Annotated[Path | None, typer.Option(help="Work in this new or empty folder, and keep it.")] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary folder.")] = False,
-    svg: Annotated[Path | None, typer.Option(help="Write the page as a picture, too.")] = None,
-    shown_as: FormatOption = Format.TEXT,
-) -> None:
-    """Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. About two minutes.
-
-    Exit code 0: the output equals that of an uninterrupted run. 8: it does not.
-    """
+def demo(*, source: Source, folder: Path | None, keep: bool, svg: Path | None, shown_as: Format) -> int:
+    """Tell the story, and show the page."""
     from slackwater.app import demo as use_case  # noqa: PLC0415 - light start
 
     prepare(None, shown_as, logging=True)
@@ -54,11 +56,11 @@ def demo(
         result = use_case.demo(use_case.DemoOptions(source.value, folder, keep), steps)
     except KeyboardInterrupt:
         steps.interrupted()
-        raise typer.Exit(INTERRUPTED) from None
+        return INTERRUPTED
     finally:
         steps.close()
     _show(result, shown_as, svg)
-    raise typer.Exit(exit_code(result))
+    return exit_code(result)
 
 
 def exit_code(result: DemoResult) -> int:

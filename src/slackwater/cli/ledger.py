@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from slackwater.cli.console import Format, FormatOption, HomeOption, out, prepare, print_json
+from slackwater.cli.arguments import Format, Parser, add_format, add_home
+from slackwater.cli.console import out, prepare, print_json
 from slackwater.errors import UsageError
 
 WIDE = 1000
 """Tables that go to a file or a pipe are as wide as their longest line."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("ledger", help="Show what the ledger remembers of streams, runs, operations and batches.")(ledger)
+def declare(parser: Parser) -> None:
+    """Its arguments."""
+    parser.add_argument("stream", metavar="STREAM", nargs="?", help="only this one, with its batches")
+    parser.add_argument("--batches", metavar="A..B", help="these batches: 3..7, 3.., ..7, 5 (default: the newest 20)")
+    add_home(parser)
+    add_format(parser)
+    parser.epilog = "A batch without a progress event was planned, and nobody was told that it ended."
+    parser.set_defaults(verb=ledger)
 
 
-def ledger(
-    stream: Annotated[str | None, typer.Argument(metavar="[STREAM]", help="Only this one, with its batches.")] = None,
-    batches: Annotated[
-        str | None,
-        typer.Option("--batches", metavar="A..B", help="These batches: 3..7, 3.., ..7, 5 (default: the newest 20)."),
-    ] = None,
-    home: HomeOption = None,
-    shown_as: FormatOption = Format.TEXT,
-) -> None:
-    """A batch without a progress event was planned, and nobody was told that it ended."""
+def ledger(*, stream: str | None, batches: str | None, home: str | None, shown_as: Format) -> int:
+    """Look, and show."""
     from slackwater.app.ledger_view import ledger_view, parse_range  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.render_ledger import ledger_document, ledger_page  # noqa: PLC0415
@@ -44,3 +38,4 @@ def ledger(
         print_json(ledger_document(views, place))
     else:
         out(width_of_files=WIDE).print(ledger_page(views, place))
+    return 0

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import TYPE_CHECKING
 
-import typer
-
-from slackwater.cli.console import Format, FormatOption, HomeOption, err, prepare, print_json
+from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_stream
+from slackwater.cli.console import err, prepare, print_json
 from slackwater.errors import UsageError
 
 if TYPE_CHECKING:
     from slackwater.app.offsets import At
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("offsets", help="Print where a new query would begin reading, as Kafka's startingOffsets.")(offsets)
+def declare(parser: Parser) -> None:
+    """Its arguments."""
+    add_stream(parser)
+    parser.add_argument(
+        "--at",
+        metavar="POSITION",
+        default="last-written",
+        help="last-written (default), contributing (the first batch that still matters), or batch:N",
+    )
+    add_home(parser)
+    add_format(parser)
+    parser.epilog = "stdout has one JSON document for each source; stderr says what would be lost or doubled."
+    parser.set_defaults(verb=offsets)
 
 
-def offsets(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="stream, or pipeline/stream.")],
-    at: Annotated[
-        str, typer.Option("--at", help="last-written, contributing (the first batch that still matters), or batch:N.")
-    ] = "last-written",
-    home: HomeOption = None,
-    shown_as: FormatOption = Format.TEXT,
-) -> None:
-    """stdout has one JSON document for each source; stderr says what would be lost or doubled."""
+def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
+    """Look, and show."""
     from slackwater.app.offsets import offsets as look  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.render_offsets import offset_lines, offsets_document, talk  # noqa: PLC0415
@@ -37,11 +40,12 @@ def offsets(
         position = look(workspace, stream, wanted, lambda text: err().print(text, markup=False))
     if shown_as is Format.JSON:
         print_json(offsets_document(position))
-        return
+        return 0
     for line in talk(position):
         err().print(line, markup=False, soft_wrap=True)
     for line in offset_lines(position):
-        typer.echo(line)
+        sys.stdout.write(f"{line}\n")
+    return 0
 
 
 def parse_at(text: str) -> At:

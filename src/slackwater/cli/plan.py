@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from slackwater.cli.console import Format, FormatOption, HomeOption, err, out, parse_seconds, prepare
+from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_stream, add_verbs
+from slackwater.cli.console import err, out, parse_seconds, prepare
 from slackwater.errors import UsageError
 
 LAST_WRITTEN = "last-written"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    verbs = typer.Typer(no_args_is_help=True, help="Show what a remedy would do and cost; write it down as a plan.")
-    verbs.command("rebuild", help="Go on from the last written batch, with state made anew.")(rebuild)
-    app.add_typer(verbs, name="plan")
+def declare(parser: Parser) -> None:
+    """Its verbs: one for each remedy."""
+    add_verb = add_verbs(parser)
+    _declare_rebuild(add_verb("rebuild", "Go on from the last written batch, with state made anew."))
+
+
+def _declare_rebuild(parser: Parser) -> None:
+    add_stream(parser)
+    parser.add_argument(
+        "--at",
+        metavar="POSITION",
+        default=LAST_WRITTEN,
+        help=f"{LAST_WRITTEN} (default), or batch:N for an older written batch",
+    )
+    parser.add_argument("--out", dest="file", metavar="PLAN", type=Path, help="write the plan to this file")
+    parser.add_argument("--pipeline", metavar="FILE|MODULE", help="the upgraded pipeline, if it moved")
+    parser.add_argument("--retention", metavar="2d", help="how far behind the watermark rows count, or 'all'")
+    add_home(parser)
+    add_format(parser)
+    parser.epilog = "Nothing is changed. The plan is for slackwater apply."
+    parser.set_defaults(verb=rebuild)
 
 
 def rebuild(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="stream, or pipeline/stream.")],
-    at: Annotated[
-        str, typer.Option("--at", help="last-written, or batch:N for an older written batch.")
-    ] = LAST_WRITTEN,
-    file: Annotated[Path | None, typer.Option("--out", metavar="PLAN", help="Write the plan to this file.")] = None,
-    pipeline: Annotated[str | None, typer.Option("--pipeline", help="The upgraded pipeline, if it moved.")] = None,
-    retention: Annotated[
-        str | None, typer.Option("--retention", metavar="2d", help="How far behind the watermark rows count, or 'all'.")
-    ] = None,
-    home: HomeOption = None,
-    shown_as: FormatOption = Format.TEXT,
-) -> None:
-    """Nothing is changed. The plan is for slackwater apply."""
+    *,
+    stream: str,
+    at: str,
+    file: Path | None,
+    pipeline: str | None,
+    retention: str | None,
+    home: str | None,
+    shown_as: Format,
+) -> int:
+    """Make the plan, show it, and write it down where asked."""
     from slackwater.app.plan_rebuild import RebuildOptions, plan_rebuild  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.render_plan import plan_page  # noqa: PLC0415
@@ -46,11 +58,12 @@ def rebuild(
     if file is not None:
         _write(file, render(plan))
     if shown_as is Format.JSON:
-        typer.echo(render(plan), nl=False)
-        return
+        sys.stdout.write(render(plan))
+        return 0
     out().print(plan_page(plan))
     hint = f"slackwater apply {file}" if file is not None else f"slackwater plan rebuild {plan.stream} --out plan.json"
     err().print(f"next: {hint}", markup=False)
+    return 0
 
 
 def parse_batch(text: str) -> int | None:

@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
-import typer
-
-from slackwater.cli.console import ConfOption, HomeOption, MasterOption, err, parse_conf, parse_seconds, prepare
+from slackwater.cli.arguments import Parser, add_home, add_spark
+from slackwater.cli.console import err, parse_conf, parse_seconds, prepare
 
 FAILED = 7
 INTERRUPTED = 130
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("run", help="Run the streams of a pipeline file or module.")(run)
+def declare(parser: Parser) -> None:
+    """Its arguments."""
+    parser.add_argument("pipeline", metavar="FILE|MODULE", help="the pipeline")
+    parser.add_argument(
+        "--stream", dest="streams", metavar="NAME", action="append", help="only this stream; may be given again"
+    )
+    parser.add_argument(
+        "--until-caught-up", action="store_true", help="process all that is there, stage after stage, then end"
+    )
+    parser.add_argument("--for", dest="duration", metavar="60s", help="drain and end after this time")
+    add_spark(parser)
+    add_home(parser)
+    parser.epilog = (
+        "Ctrl-C or SIGTERM drains: the running batch is finished, none is begun after it. A second one stops at once."
+    )
+    parser.set_defaults(verb=run)
 
 
 def run(
-    pipeline: Annotated[str, typer.Argument(metavar="FILE|MODULE", help="The pipeline.")],
-    stream: Annotated[list[str] | None, typer.Option("--stream", help="Only this stream; may be given again.")] = None,
-    until_caught_up: Annotated[
-        bool, typer.Option("--until-caught-up", help="Process all that is there, stage after stage, then end.")
-    ] = False,
-    duration: Annotated[str | None, typer.Option("--for", metavar="60s", help="Drain and end after this time.")] = None,
-    master: MasterOption = None,
-    conf: ConfOption = None,
-    home: HomeOption = None,
+    *,
+    pipeline: str,
+    streams: list[str] | None,
+    until_caught_up: bool,
+    duration: str | None,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
 ) -> int:
-    """Ctrl-C or SIGTERM drains: the running batch is finished, none is begun after it. A second one stops at once."""
+    """Run, and say on stderr how each stream ended."""
     from slackwater.app.run_pipeline import RunOptions, run_pipeline  # noqa: PLC0415 - light start
     from slackwater.cli.run_display import make_display  # noqa: PLC0415
 
     settings = prepare(home, logging=True)
     options = RunOptions(
-        streams=tuple(stream or ()),
+        streams=tuple(streams or ()),
         until_caught_up=until_caught_up,
         seconds=parse_seconds(duration) if duration is not None else None,
         master=master,

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from slackwater.cli.console import Format, FormatOption, HomeOption, out, prepare, print_json
+from slackwater.cli.arguments import Format, Parser, add_format, add_home
+from slackwater.cli.console import out, prepare, print_json
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("status", help="Show where the streams stand, who runs them, and what comes next.")(status)
+def declare(parser: Parser) -> None:
+    """Its arguments."""
+    parser.add_argument("stream", metavar="STREAM", nargs="?", help="only this one: stream, or pipeline/stream")
+    add_home(parser)
+    add_format(parser)
+    parser.epilog = "Nothing is changed. It works while the streams run, and on a machine without Java."
+    parser.set_defaults(verb=status)
 
 
-def status(
-    stream: Annotated[
-        str | None, typer.Argument(metavar="[STREAM]", help="Only this one: stream, or pipeline/stream.")
-    ] = None,
-    home: HomeOption = None,
-    shown_as: FormatOption = Format.TEXT,
-) -> None:
-    """Nothing is changed. It works while the streams run, and on a machine without Java."""
+def status(*, stream: str | None, home: str | None, shown_as: Format) -> int:
+    """Look, and show."""
     from slackwater.app.status import status as look  # noqa: PLC0415 - light start
     from slackwater.cli.render_status import status_document, status_page  # noqa: PLC0415
 
@@ -30,3 +25,4 @@ def status(
         print_json(status_document(found))
     else:
         out().print(status_page(found), soft_wrap=True)
+    return 0

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from slackwater.cli.console import Format, FormatOption, HomeOption, err, out, parse_seconds, prepare, print_json
+from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_stream
+from slackwater.cli.console import err, out, parse_seconds, prepare, print_json
 from slackwater.errors import OutcomeUnknown
 
 SCHEMA = "slackwater.stop/1"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("stop", help="Let a running stream finish its batch and end.")(stop)
+def declare(parser: Parser) -> None:
+    """Its arguments."""
+    add_stream(parser)
+    parser.add_argument("--wait", metavar="60s", default="60s", help="how long to wait for the end (default: 60s)")
+    add_home(parser)
+    add_format(parser)
+    parser.epilog = "Exit code 0: the run has ended. 6: it was asked, and had not ended when the waiting did."
+    parser.set_defaults(verb=stop)
 
 
-def stop(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="stream, or pipeline/stream.")],
-    wait: Annotated[str, typer.Option("--wait", metavar="60s", help="How long to wait for the end.")] = "60s",
-    home: HomeOption = None,
-    shown_as: FormatOption = Format.TEXT,
-) -> None:
-    """Exit code 0: the run has ended. 6: it was asked, and had not ended when the waiting did."""
+def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
+    """Ask, and wait for the end."""
     from slackwater.app.stop_stream import stop_stream  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
 
@@ -40,3 +37,4 @@ def stop(
         print_json({"schema": SCHEMA, "stream": stopped.stream, "run": stopped.run, "end": stopped.ended})
     else:
         out().print(f"{stopped.stream}: {stopped.ended}", markup=False)
+    return 0

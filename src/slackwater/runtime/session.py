@@ -166,8 +166,7 @@ def _launched(conf: SparkConf) -> Any:
     """
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - heavy; only a run pays for it
 
-    # What py4j logs of a JVM that is gone, with tracebacks, the run says in a sentence.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    _hush_py4j()
     launch: Callable[..., Any] = launch_gateway
     with StopSignals() as signals:
         gateway = launch(conf, popen_kwargs={"start_new_session": True})
@@ -175,6 +174,19 @@ def _launched(conf: SparkConf) -> Any:
         _end_gateway(gateway)
         raise KeyboardInterrupt
     return gateway
+
+
+def _hush_py4j() -> None:
+    """What py4j logs of a JVM that is gone, with tracebacks, the run says in a sentence.
+
+    Most of it comes by py4j's own loggers, some by the root of all (``JavaGateway``'s client, of a call that failed).
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 def _end_gateway(gateway: Any) -> None:
