@@ -1,10 +1,12 @@
-"""Without Java or without PySpark a run ends at once, with exit code 9 and what to do."""
+"""Without Java or PySpark, or with settings that Spark does not take, a run ends at once and says what to do."""
 
 from __future__ import annotations
 
 import os
 import sysconfig
 from pathlib import Path
+
+import pytest
 
 import slackwater
 from tests.runtime.project import Project
@@ -36,6 +38,32 @@ def test_no_pyspark(project: Project) -> None:
     assert command.end(30) == 9, command.log
     assert "error pyspark-missing: " in command.log
     assert "hint: pip install 'slackwater[spark]'" in command.log
+
+
+@pytest.mark.parametrize("master", ["nosuch", "local[some]", "spark://", "local [2]"])
+def test_a_master_that_is_none(project: Project, master: str) -> None:
+    project.write(PIPELINE)
+    command = project.start("run", "pipeline.py", "--master", master)
+    assert command.end(30) == 2, command.log
+    assert "error master: " in command.log
+    assert f"; found {master}\n" in command.log
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("setting", "exit_code", "told"),
+    [
+        ("spark.sql.shuffle.partitions=some", 2, "error spark-setting: "),
+        ("spark.driver.port=some", 7, "error spark-start: "),
+    ],
+)
+def test_a_setting_that_spark_does_not_take(project: Project, setting: str, exit_code: int, told: str) -> None:
+    project.write(PIPELINE)
+    command = project.start("run", "pipeline.py", "--conf", setting)
+    assert command.end(60) == exit_code, command.log
+    assert told in command.log
+    assert "Traceback" not in command.log
+    assert "hint: " in command.log
 
 
 def _without_pyspark(folder: Path) -> dict[str, str]:

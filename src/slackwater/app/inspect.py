@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.recognise import require_checkpoint
-from slackwater.errors import FormatError, NotFound, SlackwaterError, UsageError
+from slackwater.errors import EnvironmentMissing, FormatError, NotFound, UsageError
 from slackwater.model.checkpoint import CheckpointReport
 from slackwater.model.operator import JOIN, Operator, OperatorStore
 from slackwater.model.read_options import ReadOptions
@@ -88,12 +88,16 @@ def open_target(target: str, home: str | None = None) -> OpenedCheckpoint:
 
 
 def translate_listing(store: ReadStore) -> None:
-    """Look at the root first. Raises ``NotFound``, or ``SlackwaterError`` where the store cannot be reached."""
+    """Look at the root first. Raises ``NotFound``, or ``EnvironmentMissing`` where the store cannot be reached."""
     try:
         require_checkpoint(store)
     except OSError as error:
-        raise SlackwaterError(
-            "store-unreachable", "The store cannot be listed", where=store.location, found=str(error)
+        raise EnvironmentMissing(
+            "store-unreachable",
+            "The store cannot be listed",
+            where=store.location,
+            found=str(error),
+            hint="check its address, and that you may read there",
         ) from error
 
 

@@ -22,6 +22,7 @@ import structlog
 
 from slackwater import connectors
 from slackwater.errors import EnvironmentMissing, StreamFailed
+from slackwater.runtime.spark_settings import check_master, check_sql_settings
 from slackwater.runtime.stop_signals import StopSignals
 
 if TYPE_CHECKING:
@@ -48,11 +49,16 @@ class SessionOptions:
 
 
 def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
-    """A new session. Raises EnvironmentMissing where PySpark, Java or a connector jar is not to be had."""
+    """A new session.
+
+    Raises EnvironmentMissing where PySpark, Java or a connector jar is not to be had, UsageError for a master or a
+    setting that Spark does not take, and StreamFailed where Spark does not start with them.
+    """
     require_spark()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     master = options.master or options.settings.get("spark.master") or _submitted_master() or "local[*]"
+    check_master(master)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {**_defaults(master), **options.settings}
@@ -138,6 +144,7 @@ def end_session(spark: SparkSession) -> None:
 
 
 def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkSession:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
     from pyspark import SparkContext  # noqa: PLC0415 - heavy; only a run pays for it
     from pyspark.conf import SparkConf  # noqa: PLC0415
     from pyspark.errors import PySparkException, PySparkRuntimeError  # noqa: PLC0415
@@ -148,14 +155,27 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
     try:
         if gateway is None:
             gateway = _launched(conf)
+            check_sql_settings(gateway, settings)
             SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.config(conf=conf).getOrCreate()
-    except (PySparkException, PySparkRuntimeError, OSError) as error:
+    except (Py4JJavaError, PySparkException, PySparkRuntimeError, OSError) as error:
+        reason = _reason(error)
         _end_gateway(gateway)
-        raise StreamFailed("spark-start", f"Spark does not start: {error}", where=master) from error
+        raise StreamFailed(
+            "spark-start",
+            f"Spark does not start: {reason}",
+            where=master,
+            hint="what Java said of it stands above; the settings come from --conf and [spark] in slackwater.toml",
+        ) from error
     except BaseException:
         _end_gateway(gateway)
         raise
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the stack trace; the JVM is asked for it."""
+    thrown = getattr(error, "java_exception", None)
+    return str(thrown.getMessage()) if thrown is not None else str(error)
 
 
 def _launched(conf: SparkConf) -> Any:
