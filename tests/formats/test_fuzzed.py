@@ -21,14 +21,14 @@ ROW_WITH_LONG_INTERVAL = base64.b64decode(
 def test_an_interval_longer_than_arrow_counts() -> None:
     micros = (2**62).to_bytes(8, "little")
     row = bytes(8) + (16 << 0 | 16 << 32).to_bytes(8, "little") + bytes(8) + micros
-    view = ByteView(row)
+    view = ByteView.of(row)
     rows = whole_rows(view, np.array([0], np.int64), np.array([len(row)], np.int64))
     with pytest.raises(FormatError, match="interval too long"):
         read_rows(rows, StructType((Field("i", AtomicType("interval")),)))
 
 
 def test_the_row_that_was_found() -> None:
-    view = ByteView(ROW_WITH_LONG_INTERVAL)
+    view = ByteView.of(ROW_WITH_LONG_INTERVAL)
     rows = whole_rows(view, np.array([0], np.int64), np.array([view.length], np.int64))
     fields = [Field(str(index), AtomicType("interval")) for index in range(8)]
     with pytest.raises(FormatError):

@@ -6,21 +6,28 @@ SSTs on this machine are linked, not copied. Nothing of the checkpoint is opened
 
 from __future__ import annotations
 
-import io
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from subprocess import DEVNULL, PIPE
 
 import numpy as np
-from rocksdict import AccessType, Options, Rdict
 
+from slackwater.checkpoint import rocksdb_scan
+from slackwater.checkpoint.rocksdb_scan import Frame, read_frames, scan
 from slackwater.errors import FormatError
+from slackwater.formats.byte_view import ByteView
 from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile
 from slackwater.formats.state_records import Records, records_of_alternating, records_of_pairs
 
-_PIECES_AT_A_TIME = 4096
+_WORTH_A_PROCESS = 1 << 20
+"""Bytes of tables: less is scanned in about the time that a process takes to start."""
+_PIPE_BYTES = 1 << 20
+_USUAL_RATIO = 8
+"""At most so much larger than their tables the pairs mostly are; memory that is not written to costs nothing."""
 FetchTable = Callable[[TableFile], "Path | bytes"]
 """Gives an SST: its absolute path where it lies on this machine, else its bytes."""
 
@@ -32,7 +39,7 @@ def read_tables(version: RocksDbVersion, fetch: FetchTable) -> Records:
     with tempfile.TemporaryDirectory(prefix="slackwater-") as folder:
         directory = Path(folder)
         _lay_out(directory, version, fetch)
-        return _scan(directory)
+        return _scan(folder, sum(table.size for table in version.tables))
 
 
 def _lay_out(directory: Path, version: RocksDbVersion, fetch: FetchTable) -> None:
@@ -51,45 +58,35 @@ def _lay_out(directory: Path, version: RocksDbVersion, fetch: FetchTable) -> Non
             target.write_bytes(fetched)
 
 
-def _scan(directory: Path) -> Records:
-    options = Options(raw_mode=True)
-    options.create_if_missing(False)
+def _scan(directory: str, size: int) -> Records:
+    if size >= _WORTH_A_PROCESS:
+        # Whatever went wrong there is met again here, and here it has a name.
+        with suppress(OSError, EOFError):
+            return _collect(_scan_elsewhere(directory), size)
     # rocksdict raises plain `Exception` for whatever RocksDB reports: corruption, a missing table, unknown options.
     try:
-        database = Rdict(str(directory), options, access_type=AccessType.read_only())
-        try:
-            return _copy_pairs(database)
-        finally:
-            database.close()
+        return _collect(scan(directory), size)
     except Exception as error:
         raise FormatError(
             "torn", "RocksDB cannot read the version", expected="sound tables", found=str(error)
         ) from error
 
 
-def _copy_pairs(database: Rdict) -> Records:
-    """Every key and value, one after the other in one buffer. No Python code runs for a pair, only for many of them."""
-    pieces = cast("Iterator[bytes]", chain.from_iterable(database.items()))
-    copied = io.BytesIO()
-    lengths = [np.empty(0, np.int64)]
-    last = None
-    # Few enough at a time that their memory is used again from the processor's cache.
-    while some := list(islice(pieces, _PIECES_AT_A_TIME)):
-        copied.writelines(some)
-        lengths.append(np.fromiter(map(len, some), np.int64, len(some)))
-        last = some[-2]
-    _require_end(database, last)
-    return records_of_alternating(copied.getvalue(), np.concatenate(lengths))
+def _scan_elsewhere(directory: str) -> Iterator[Frame]:
+    command = [sys.executable, "-P", rocksdb_scan.__file__, directory]
+    with subprocess.Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, pipesize=_PIPE_BYTES) as process:
+        if process.stdout is not None:
+            yield from read_frames(process.stdout)
 
 
-def _require_end(database: Rdict, last: Any) -> None:
-    """Raise what made the scan end, unless it was the end: ``items`` stops at a damaged block without a word."""
-    cursor = database.iter()
-    if last is None:
-        cursor.seek_to_first()
-    else:
-        cursor.seek(last)
-        cursor.next()
-    cursor.status()
-    if cursor.valid():
-        raise FormatError("torn", "the scan ended early", expected="the last key", found="a later one")
+def _collect(frames: Iterable[Frame], size: int) -> Records:
+    """Every key and value, one after the other in one buffer."""
+    lengths = [np.empty(0, np.int32)]
+
+    def pieces() -> Iterator[bytes]:
+        for of_some, data in frames:
+            lengths.append(np.frombuffer(of_some, np.int32))
+            yield data
+
+    view = ByteView.joined(pieces(), _USUAL_RATIO * size)
+    return records_of_alternating(view, np.concatenate(lengths).astype(np.int64))

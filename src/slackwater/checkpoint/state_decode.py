@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from slackwater.errors import FormatError
 from slackwater.formats.avro_state import AvroRows
-from slackwater.formats.byte_view import ByteView, Positions
+from slackwater.formats.byte_view import Positions
 from slackwater.formats.row_checksums import CHECKSUM_BYTES, require_row_checksums
-from slackwater.formats.state_records import Records
+from slackwater.formats.state_records import AT_A_TIME, Records
 from slackwater.formats.state_rows import BareRows, RowFormat, Spans, VersionedRows, read_keys, split_values
 from slackwater.formats.unsafe_row import read_bytes, whole_rows
 from slackwater.model.operator import OperatorStore
@@ -55,21 +55,32 @@ class StoreDecoder:
         """The pairs of each family by name; those of an unknown number under ``"#<number>"``."""
         if not self.store.with_families:
             return {(self.store.families[0].name if self.store.families else "default"): records}
-        view = ByteView(records.data)
         if len(records) and (records.key_lengths < _FAMILY_BYTES).any():
             raise FormatError("torn", "a key without a family", expected="2 bytes", found="fewer")
-        found = view.integers(records.key_starts, "<i2")
+        found = records.view.integers(records.key_starts, "<i2")
         names = {number: name for name, number in numbers.items()}
         families = {family.name: records.take(np.empty(0, np.int64)) for family in self.store.families}
         for number in np.unique(found).tolist():
             families[names.get(number, f"#{number}")] = records.take(found == number)
         return families
 
-    def decode(self, family: ColumnFamily | None, records: Records) -> FamilyRows:
-        """The rows of one family; bytes where it has no schema or contradicts it. Check sums that fail still raise."""
-        view = ByteView(records.data)
-        keys = Spans(view, records.key_starts, records.key_lengths)
-        values = Spans(view, records.value_starts, records.value_lengths)
+    def decode(self, family: ColumnFamily | None, records: Records) -> tuple[FamilyRows, ...]:
+        """The rows of one family in pieces of equal types; all of them bytes where it has no schema or contradicts it.
+
+        Check sums that fail still raise.
+        """
+        pieces = [records.take(slice(start, start + AT_A_TIME)) for start in range(0, max(1, len(records)), AT_A_TIME)]
+        decoded = tuple(self._decode_piece(family, piece) for piece in pieces)
+        reason = next((rows.reason for rows in decoded if rows.reason is not None), None)
+        if reason is None:
+            return decoded
+        return tuple(
+            rows if rows.reason else _as_bytes(*_spans(piece), reason)
+            for piece, rows in zip(pieces, decoded, strict=True)
+        )
+
+    def _decode_piece(self, family: ColumnFamily | None, records: Records) -> FamilyRows:
+        keys, values = _spans(records)
         if family is None:
             return _as_bytes(keys, values, "there is no schema for these rows")
         try:
@@ -138,6 +149,11 @@ class _AvroKeyParts:
     def read(self, spans: Spans, schema: StructType) -> pa.StructArray:
         self._parts_read += 1
         return AvroRows(has_id=self._parts_read > 1).read(spans, schema)
+
+
+def _spans(records: Records) -> tuple[Spans, Spans]:
+    keys = Spans(records.view, records.key_starts, records.key_lengths)
+    return keys, Spans(records.view, records.value_starts, records.value_lengths)
 
 
 def _require(keys: Spans, values: Spans, expected: Positions) -> None:

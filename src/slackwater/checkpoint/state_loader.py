@@ -13,6 +13,7 @@ from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.rocksdb_tables import read_tables
 from slackwater.checkpoint.state_files import Lineage, VersionFiles, files_of_attempt, files_of_version, state_file
 from slackwater.errors import FormatError
+from slackwater.formats.byte_view import ByteView
 from slackwater.formats.changelog import parse_changelog, parse_changelog_header
 from slackwater.formats.codecs import decompress
 from slackwater.formats.rocksdb_zip import TableFile, parse_rocksdb_zip
@@ -87,7 +88,7 @@ class StateLoader:
         with located(f"{folder}/{name}"):
             return parse_changelog_header(self._stream(f"{folder}/{name}"))[1]
 
-    def _stream(self, path: str) -> bytes:
+    def _stream(self, path: str) -> ByteView:
         checked = self._read(path)
         return decompress(checked.data, check=not checked.verified)
 
@@ -99,10 +100,10 @@ class StateLoader:
         return checked
 
     def _changes(self, folder: str, name: str) -> Records:
-        data = self._stream(f"{folder}/{name}")
+        plain = self._stream(f"{folder}/{name}")
         if state_file(name).kind is StateFileKind.CHANGELOG:
-            return parse_changelog(data).records
-        return walk_records(data)
+            return parse_changelog(plain).records
+        return walk_records(plain)
 
     def _whole(self, folder: str, name: str) -> tuple[Records, dict[str, int]]:
         path = f"{folder}/{name}"

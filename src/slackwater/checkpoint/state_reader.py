@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -123,16 +123,14 @@ class StateReader:
         decoded: list[pa.Table] = []
         raw: list[pa.Table] = []
         partitions = self.partitions(choice)
-        # A scan of RocksDB holds Python's lock throughout, so that a second one only gets in its way.
-        threads = 1 if decoder.encoding.rocksdb else _PARTITIONS_AT_ONCE
         for partition, (rows, damage) in zip(
             partitions,
-            _side_by_side(lambda number: self._read_partition(choice, family, decoder, number), partitions, threads),
+            _side_by_side(lambda number: self._read_partition(choice, family, decoder, number), partitions),
             strict=True,
         ):
             self.damage.extend(damage)
-            if rows is not None:
-                (raw if rows.reason else decoded).append(_table(rows, partition, choice))
+            for piece in rows:
+                (raw if piece.reason else decoded).append(_table(piece, partition, choice))
         table = pa.concat_tables(decoded, promote_options="permissive") if decoded else _empty_table()
         undecoded = pa.concat_tables(raw) if raw else None
         return StateRows(table, undecoded, tuple(self.damage))
@@ -190,17 +188,17 @@ class StateReader:
 
     def _read_partition(
         self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
-    ) -> tuple[FamilyRows | None, list[Damage]]:
+    ) -> tuple[tuple[FamilyRows, ...], list[Damage]]:
         """The rows of a partition and its damage by itself: others are read meanwhile, and the order is theirs."""
         apart = StateReader(self.state)
         return apart._partition_rows(choice, family, decoder, partition), apart.damage
 
     def _partition_rows(
         self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
-    ) -> FamilyRows | None:
+    ) -> tuple[FamilyRows, ...]:
         loaded = self.load(choice.operator, choice.store, partition)
         if loaded is None:
-            return None
+            return ()
         try:
             families = decoder.split_families(loaded.records, self.families(choice.operator, choice.store, loaded))
             chosen = families.get(choice.family, loaded.records.take(np.empty(0, np.int64)))
@@ -210,25 +208,22 @@ class StateReader:
             return decoder.decode(family, chosen)
         except FormatError as error:
             self.tell(error, f"state/{choice.operator.id}/{partition}")
-            return None
+            return ()
 
 
-def _side_by_side(read: Callable[[int], _Read], partitions: Sequence[int], threads: int) -> Iterator[_Read]:
+def _side_by_side(read: Callable[[int], _Read], partitions: Sequence[int]) -> Iterator[_Read]:
     """What ``read`` gives for each partition, in order. numpy, pyarrow and files let another thread run meanwhile."""
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(_PARTITIONS_AT_ONCE) as pool:
         yield from pool.map(read, partitions)
 
 
-def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[Records]) -> FamilyRows:
+def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[Records]) -> tuple[FamilyRows, ...]:
     """A family whose number is written nowhere yet: the only numbered group that fits its schema, if just one does."""
-    fitting = [rows for records in unknown if not (rows := decoder.decode(family, records)).reason]
+    fitting = [rows for records in unknown if not (rows := decoder.decode(family, records))[0].reason]
     if len(fitting) == 1:
         return fitting[0]
-    raw = [decoder.decode(None, records) for records in unknown]
     reason = "no zip says yet which rows belong to which state variable"
-    return FamilyRows(
-        pa.concat_arrays([rows.key for rows in raw]), pa.concat_arrays([rows.value for rows in raw]), reason
-    )
+    return tuple(replace(rows, reason=reason) for records in unknown for rows in decoder.decode(None, records))
 
 
 @dataclass(frozen=True, slots=True)

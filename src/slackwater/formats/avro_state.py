@@ -37,10 +37,10 @@ class AvroRows:
             rest = body.cut(_ID_BYTES)
             ids = body.view.integers(body.starts, "<i2").tolist()
             body = rest
-        data = spans.view.slice(0, spans.view.length)
+        data, first = body.copied()
         rows = [
             _project(_read_row(data, start, start + length, self._writers.get(number, schema)), schema)
-            for start, length, number in zip(body.starts.tolist(), body.lengths.tolist(), ids, strict=True)
+            for start, length, number in zip((body.starts - first).tolist(), body.lengths.tolist(), ids, strict=True)
         ]
         try:
             return pa.array(rows, arrow_type(schema))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -9,23 +10,50 @@ import numpy.typing as npt
 
 from slackwater.errors import FormatError
 
+Bytes = npt.NDArray[np.uint8]
 Positions = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _WORD = 8
 _MANY = 1000
-_PADDING = 16
-"""So that the last field can be read as a wider number than it is."""
+PADDING = 16
+"""Bytes behind the last one, so that the last field can be read as a wider number than it is."""
 
 
 class ByteView:
     """Bytes with bounds. Positions are checked by ``require`` once, not at each read."""
 
-    def __init__(self, data: bytes) -> None:
-        self.length = len(data)
+    def __init__(self, padded: Bytes) -> None:
+        """A view of bytes that are not copied; the last ``PADDING`` of them do not count."""
+        self.bytes = padded
+        self.length = len(padded) - PADDING
         self._aligned: dict[int, npt.NDArray[np.int64]] = {}
-        self.bytes: npt.NDArray[np.uint8] = np.zeros(len(data) + _PADDING, np.uint8)
-        self.bytes[: len(data)] = np.frombuffer(data, np.uint8)
+
+    @classmethod
+    def of(cls, data: bytes) -> ByteView:
+        """A copy of the bytes."""
+        return cls.joined([data], len(data))
+
+    @classmethod
+    def joined(cls, pieces: Iterable[bytes | Bytes], expected: int) -> ByteView:
+        """The pieces one after the other, each copied as it comes; ``expected`` is how many bytes they may be."""
+        # One large piece of memory: numpy asks the system for large pages, and small ones cost more than the copy.
+        padded = np.empty(expected + PADDING, np.uint8)
+        end = 0
+        for piece in pieces:
+            start, end = end, end + len(piece)
+            if end + PADDING > len(padded):
+                larger = np.empty(2 * end + PADDING, np.uint8)
+                larger[:start] = padded[:start]
+                padded = larger
+            padded[start:end] = np.frombuffer(piece, np.uint8)
+        padded[end : end + PADDING] = 0
+        return cls(padded[: end + PADDING])
+
+    @property
+    def content(self) -> Bytes:
+        """The bytes that count, without a copy."""
+        return self.bytes[: self.length]
 
     def require(self, starts: Positions, ends: Positions, limit: Positions | int, what: str) -> None:
         """Raise ``FormatError`` (``torn``) unless every piece lies within the bytes and before its limit."""

@@ -11,12 +11,15 @@ import struct
 from dataclasses import dataclass
 
 from slackwater.errors import FormatError
+from slackwater.formats.byte_view import ByteView
 from slackwater.formats.java_data import JavaReader
 from slackwater.formats.state_records import DELETED, Records, records_of, torn_records, walk_records
 from slackwater.formats.text_log import integer_field, parse_json, shown, text_field
 
 _VERSION = re.compile(r"v(\d{1,9})")
 _NEWEST_VERSION = 4
+_LONGEST_HEADER = 2 * (2 + 0xFFFF)
+"""Two strings of ``writeUTF``."""
 _WITH_LINEAGE = frozenset({3, 4})
 _WITH_KINDS = frozenset({2, 4})
 _END, _PUT, _DELETE, _MERGE = 0x00, 0x01, 0x10, 0x11
@@ -31,15 +34,16 @@ class Changelog:
     records: Records
 
 
-def parse_changelog(data: bytes) -> Changelog:
+def parse_changelog(view: ByteView) -> Changelog:
     """A decompressed changelog. Raises ``FormatError``."""
-    version, lineage, position = parse_changelog_header(data)
-    records = _walk_kinds(data, position) if version in _WITH_KINDS else walk_records(data, position)
+    version, lineage, position = parse_changelog_header(view)
+    records = _walk_kinds(view, position) if version in _WITH_KINDS else walk_records(view, position)
     return Changelog(version, lineage, records)
 
 
-def parse_changelog_header(data: bytes) -> tuple[int, tuple[tuple[int, str], ...], int]:
+def parse_changelog_header(view: ByteView) -> tuple[int, tuple[tuple[int, str], ...], int]:
     """``(version, lineage, where the records begin)``. Raises ``FormatError``."""
+    data = view.slice(0, min(view.length, _LONGEST_HEADER))
     version, position = _version(data)
     if version not in _WITH_LINEAGE:
         return version, (), position
@@ -73,7 +77,8 @@ def _parse_lineage(text: str) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _walk_kinds(data: bytes, start: int) -> Records:
+def _walk_kinds(view: ByteView, start: int) -> Records:
+    data = view.content.data
     read = struct.Struct(">i").unpack_from
     rows: list[tuple[int, int, int, int]] = []
     merges: list[bool] = []
@@ -92,4 +97,4 @@ def _walk_kinds(data: bytes, start: int) -> Records:
         raise torn_records(position) from error
     if position + 1 != len(data):
         raise torn_records(position)
-    return records_of(rows, data, merges)
+    return records_of(rows, view, merges)

@@ -21,7 +21,7 @@ def without_delete_checksums(records: Records) -> Records:
         raise FormatError("torn", "a deleted key without a check sum", expected="4 bytes", found="fewer")
     cut = np.where(deletes, CHECKSUM_BYTES, 0)
     plain = Records(
-        records.data,
+        records.view,
         records.key_starts + cut,
         records.key_lengths - cut,
         records.value_starts,
@@ -29,9 +29,8 @@ def without_delete_checksums(records: Records) -> Records:
         records.merges,
     )
     gone = plain.take(deletes)
-    view = ByteView(records.data)
-    found = crc32c_rows(view.bytes, gone.key_starts, gone.key_lengths)
-    expected = view.integers(gone.key_starts - CHECKSUM_BYTES, "<u4")
+    found = crc32c_rows(records.view.bytes, gone.key_starts, gone.key_lengths)
+    expected = records.view.integers(gone.key_starts - CHECKSUM_BYTES, "<u4")
     require_equal(found.astype(np.int64), expected, "deleted keys")
     return plain
 

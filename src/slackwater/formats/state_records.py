@@ -25,13 +25,15 @@ _WORD = 4
 _SHORTEST_RUN = 16
 _RECORDS_BETWEEN_TRIES = 256
 _FIRST_TRY = 64
+AT_A_TIME = 1 << 16
+"""Records looked at together: few enough that they and what is computed of them stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
     """Puts and deletes as they were written; ``value_lengths`` is -1 for a delete, ``merges`` marks appends."""
 
-    data: bytes
+    view: ByteView
     key_starts: Positions
     key_lengths: Positions
     value_starts: Positions
@@ -41,10 +43,10 @@ class Records:
     def __len__(self) -> int:
         return len(self.key_starts)
 
-    def take(self, chosen: Positions | Flags) -> Records:
+    def take(self, chosen: Positions | Flags | slice) -> Records:
         """Some of the records, over the same bytes."""
         return Records(
-            self.data,
+            self.view,
             self.key_starts[chosen],
             self.key_lengths[chosen],
             self.value_starts[chosen],
@@ -55,49 +57,51 @@ class Records:
     def key(self, index: int) -> bytes:
         """The bytes of one key."""
         start = int(self.key_starts[index])
-        return self.data[start : start + int(self.key_lengths[index])]
+        return self.view.slice(start, start + int(self.key_lengths[index]))
 
     def value(self, index: int) -> bytes:
         """The bytes of one value; empty for a delete."""
         start = int(self.value_starts[index])
-        return self.data[start : start + max(0, int(self.value_lengths[index]))]
+        return self.view.slice(start, start + max(0, int(self.value_lengths[index])))
 
 
-def records_of(rows: Sequence[tuple[int, int, int, int]], data: bytes, merges: Sequence[bool] | None = None) -> Records:
+def records_of(
+    rows: Sequence[tuple[int, int, int, int]], view: ByteView, merges: Sequence[bool] | None = None
+) -> Records:
     """Records from ``(key start, key length, value start, value length)``."""
     table = np.array(rows, dtype=np.int64).reshape(len(rows), 4)
     flags = None if merges is None else np.array(merges, dtype=np.bool_)
-    return Records(data, table[:, 0], table[:, 1], table[:, 2], table[:, 3], flags)
+    return Records(view, table[:, 0], table[:, 1], table[:, 2], table[:, 3], flags)
 
 
 def records_of_pairs(keys: Sequence[bytes], values: Sequence[bytes]) -> Records:
     """Puts of these keys and values, which are copied together."""
     key_lengths = np.fromiter(map(len, keys), np.int64, len(keys))
     value_lengths = np.fromiter(map(len, values), np.int64, len(values))
-    key_data = b"".join(keys)
-    value_starts = len(key_data) + np.cumsum(value_lengths) - value_lengths
+    value_starts = key_lengths.sum() + np.cumsum(value_lengths) - value_lengths
     key_starts = np.cumsum(key_lengths) - key_lengths
-    return Records(key_data + b"".join(values), key_starts, key_lengths, value_starts, value_lengths)
+    return Records(ByteView.of(b"".join([*keys, *values])), key_starts, key_lengths, value_starts, value_lengths)
 
 
-def records_of_alternating(data: bytes, lengths: Positions) -> Records:
+def records_of_alternating(view: ByteView, lengths: Positions) -> Records:
     """Puts of keys and values that lie one after the other: key, value, key, value."""
     starts = np.cumsum(lengths) - lengths
-    return Records(data, starts[0::2], lengths[0::2], starts[1::2], lengths[1::2])
+    return Records(view, starts[0::2], lengths[0::2], starts[1::2], lengths[1::2])
 
 
-def walk_records(data: bytes, start: int = 0) -> Records:
+def walk_records(view: ByteView, start: int = 0) -> Records:
     """The records of a decompressed state file. Raises ``FormatError`` (``torn``) unless it ends as it must."""
-    if start % _WORD == 0 and len(data) % _WORD == 0:
-        aligned = _Walk(data, start).run()
+    if start % _WORD == 0 and view.length % _WORD == 0:
+        aligned = _Walk(view, start).run()
         if aligned is not None:
             return aligned
-    return _walk_bytes(data, start)
+    return _walk_bytes(view, start)
 
 
-def _walk_bytes(data: bytes, start: int) -> Records:
+def _walk_bytes(view: ByteView, start: int) -> Records:
     """One record at a time, for keys and values of any length."""
     read = struct.Struct(">i").unpack_from
+    data = view.content.data
     rows: list[tuple[int, int, int, int]] = []
     position = start
     try:
@@ -113,7 +117,7 @@ def _walk_bytes(data: bytes, start: int) -> Records:
         raise torn_records(position) from error
     if position + _WORD != len(data):
         raise torn_records(position)
-    return records_of(rows, data)
+    return records_of(rows, view)
 
 
 def torn_records(position: int) -> FormatError:
@@ -123,32 +127,43 @@ def torn_records(position: int) -> FormatError:
     )
 
 
+class _BigEndian:
+    """Single numbers by the position of their word."""
+
+    def __init__(self, view: ByteView) -> None:
+        self._data = view.content.data
+
+    def __getitem__(self, position: int) -> int:
+        return int(struct.unpack_from(">i", self._data, position * _WORD)[0])
+
+
 class _Walk:
     """The walk where all lengths are multiples of 4, as with plain UnsafeRows: runs of equal records in one step."""
 
-    def __init__(self, data: bytes, start: int) -> None:
-        self._data = data
-        self._words: npt.NDArray[np.int32] = np.frombuffer(data, ">i4").astype(np.int32)
+    def __init__(self, view: ByteView, start: int) -> None:
+        self._view = view
+        self._words = view.content.view(">i4")
+        self._numbers: memoryview | _BigEndian = _BigEndian(view)
         self._position = start // _WORD
         self._rows: list[tuple[int, int, int, int]] = []
-        self._pieces: list[npt.NDArray[np.int64]] = []
+        self._pieces: list[tuple[Positions, ...]] = []
         self._until_next_try = 0
 
     def run(self) -> Records | None:
         """All records, or ``None`` where a length is no multiple of 4."""
-        words, flat = self._words, self._words.data
-        last = len(words) - 1
+        last = len(self._words) - 1
         while True:
             position = self._position
             if position > last:
                 raise torn_records(position * _WORD)
-            key = flat[position]
+            numbers = self._numbers
+            key = numbers[position]
             if key == _END:
                 break
             value_at = position + 1 + (key >> 2)
             if key < 0 or value_at > last:
                 raise torn_records(position * _WORD)
-            value = flat[value_at]
+            value = numbers[value_at]
             if value < DELETED:
                 raise torn_records(position * _WORD)
             if key % _WORD or (value > 0 and value % _WORD):
@@ -169,6 +184,9 @@ class _Walk:
                 self._position = position + stride * count
                 return
             self._until_next_try = _RECORDS_BETWEEN_TRIES
+            if isinstance(self._numbers, _BigEndian):
+                # Worth its time and memory only where many records are looked at by themselves.
+                self._numbers = self._words.astype(np.int32).data
         start = position * _WORD
         self._rows.append((start + _WORD, key, start + 2 * _WORD + key, value))
         self._position = position + stride
@@ -191,34 +209,31 @@ class _Walk:
         self._flush()
         stride = (2 + (key >> 2) + (max(value, 0) >> 2)) * _WORD
         starts = np.arange(position * _WORD, (position + words) * _WORD, stride, dtype=np.int64)
-        rows = np.empty((len(starts), 4), np.int64)
-        rows[:, 0] = starts + _WORD
-        rows[:, 1] = key
-        rows[:, 2] = starts + 2 * _WORD + key
-        rows[:, 3] = value
-        self._pieces.append(rows)
+        keys, values = np.full(len(starts), key, np.int64), np.full(len(starts), value, np.int64)
+        self._pieces.append((starts + _WORD, keys, starts + (2 * _WORD + key), values))
 
     def _flush(self) -> None:
         if self._rows:
-            self._pieces.append(np.array(self._rows, dtype=np.int64))
+            self._pieces.append(tuple(np.array(self._rows, dtype=np.int64).T))
             self._rows = []
 
     def _finish(self) -> Records:
         self._flush()
-        table = np.concatenate(self._pieces) if self._pieces else np.empty((0, 4), np.int64)
-        columns = np.ascontiguousarray(table.T)
-        return Records(self._data, columns[0], columns[1], columns[2], columns[3])
+        if not self._pieces:
+            return records_of([], self._view)
+        key_starts, key_lengths, value_starts, value_lengths = map(np.concatenate, zip(*self._pieces, strict=True))
+        return Records(self._view, key_starts, key_lengths, value_starts, value_lengths)
 
 
 def join_records(parts: Sequence[Records]) -> Records:
     """Several files, oldest first, as one."""
     if len(parts) == 1:
         return parts[0]
-    bases = np.cumsum([0, *(len(part.data) for part in parts)])
+    bases = np.cumsum([0, *(part.view.length for part in parts)])
     moved = list(zip(parts, bases.tolist(), strict=False))
     empty = np.empty(0, np.int64)
     return Records(
-        b"".join(part.data for part in parts),
+        ByteView.joined((part.view.content for part in parts), int(bases[-1])),
         np.concatenate([empty, *(part.key_starts + base for part, base in moved)]),
         np.concatenate([empty, *(part.key_lengths for part in parts)]),
         np.concatenate([empty, *(part.value_starts + base for part, base in moved)]),
@@ -277,21 +292,26 @@ def _last_of_each_key(records: Records) -> Positions | None:
 
 
 def _key_hashes(records: Records) -> npt.NDArray[np.uint64]:
-    view = ByteView(records.data)
-    hashes = np.zeros(len(records), np.uint64)
+    hashes = np.empty(len(records), np.uint64)
+    for start in range(0, len(records), AT_A_TIME):
+        some = slice(start, start + AT_A_TIME)
+        _hash_keys(records.view, records.key_starts[some], records.key_lengths[some], hashes[some])
+    return hashes
+
+
+def _hash_keys(view: ByteView, starts: Positions, lengths: Positions, hashes: npt.NDArray[np.uint64]) -> None:
     # A sort: numpy's own `unique` builds a hash table, which takes longer.
-    lengths = np.sort(records.key_lengths)
-    for length in lengths[np.flatnonzero(np.diff(lengths, prepend=-1))].tolist():
-        members = np.flatnonzero(records.key_lengths == length)
-        starts = records.key_starts[members]
+    ordered = np.sort(lengths)
+    for length in ordered[np.flatnonzero(np.diff(ordered, prepend=-1))].tolist():
+        members = np.flatnonzero(lengths == length)
+        at = starts[members]
         mixed = np.full(len(members), length, np.uint64)
         # The last word overlaps the one before where the length is no multiple of 8.
         places = [*range(0, length - 7, 8), length - 8] if length >= 8 else list(range(length))  # noqa: PLR2004
         for place in dict.fromkeys(places):
             kind = "<u8" if length >= 8 else "<u1"  # noqa: PLR2004
-            mixed = _mix(mixed, view.read(starts + place, kind).astype(np.uint64, copy=False))
+            mixed = _mix(mixed, view.read(at + place, kind).astype(np.uint64, copy=False))
         hashes[members] = mixed
-    return hashes
 
 
 def _mix(hashes: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -39,6 +39,13 @@ class Spans:
             raise FormatError("torn", "a row is too short", expected="more bytes", found=str(int(self.lengths.min())))
         return Spans(self.view, self.starts + front, lengths)
 
+    def copied(self) -> tuple[bytes, int]:
+        """All bytes from the first piece to the last, for code that looks at one after the other; and their place."""
+        if not len(self.starts):
+            return b"", 0
+        first = int(self.starts.min())
+        return self.view.slice(first, int((self.starts + self.lengths).max())), first
+
 
 class RowFormat(Protocol):
     """How the columns of one row are encoded."""
@@ -169,7 +176,8 @@ def _read_sortable(column: pa.Array, field: Field) -> pa.Array:
     name = field.type.name if isinstance(field.type, AtomicType) else ""
     if name == "boolean":
         return pa.array(
-            [None if item is None or item[:1] == b"\2" else item[-1:] == b"\1" for item in column.to_pylist()]
+            [None if item is None or item[:1] == b"\2" else item[-1:] == b"\1" for item in column.to_pylist()],
+            pa.bool_(),
         )
     if name not in _SORTABLE:
         raise FormatError("too-new", "a type that Spark does not sort by", expected="a number", found=str(field.type))
@@ -196,9 +204,9 @@ def split_values(spans: Spans, *, checked: bool) -> tuple[Spans, Positions, Posi
     length therefore never begins like a comma.
     """
     head = _LENGTH_BYTES * (2 if checked else 1)
-    data = spans.view.slice(0, spans.view.length)
+    data, first = spans.copied()
     found: list[tuple[int, int, int, int]] = []
-    for row, (start, length) in enumerate(zip(spans.starts.tolist(), spans.lengths.tolist(), strict=True)):
+    for row, (start, length) in enumerate(zip((spans.starts - first).tolist(), spans.lengths.tolist(), strict=True)):
         position, end = start, start + length
         while position < end:
             if found and found[-1][2] == row and _is_separator(data, position, end, head):
@@ -211,7 +219,7 @@ def split_values(spans: Spans, *, checked: bool) -> tuple[Spans, Positions, Posi
             found.append((body, size, row, checksum))
             position = body + size
     table = np.array(found, np.int64).reshape(len(found), 4)
-    return Spans(spans.view, table[:, 0].copy(), table[:, 1].copy()), table[:, 2].copy(), table[:, 3].copy()
+    return Spans(spans.view, table[:, 0] + first, table[:, 1].copy()), table[:, 2].copy(), table[:, 3].copy()
 
 
 def _is_separator(data: bytes, position: int, end: int, head: int) -> bool:
@@ -227,9 +235,3 @@ def _fits(data: bytes, position: int, end: int, head: int) -> bool:
     body = position + head
     size = int.from_bytes(data[body - _LENGTH_BYTES : body], "little", signed=True)
     return size >= 0 and body + size <= end
-
-
-def empty_spans() -> Spans:
-    """No pieces at all."""
-    nothing = np.empty(0, np.int64)
-    return Spans(ByteView(b""), nothing, nothing)
