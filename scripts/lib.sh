@@ -109,6 +109,8 @@ install_environment() {
     pip_install --require-hashes -r "$ROOT/requirements/build.txt"
     pip_install --require-hashes --no-build-isolation -r "$ROOT/requirements/$kind.txt"
     pip_install --no-deps --no-build-isolation -e "$ROOT"
+    # What pip does for every other package: without it each start compiles our modules anew where Python may not write.
+    "$VENV/bin/python" -m compileall -q "$ROOT/src"
     fingerprint "$kind" >"$VENV/.complete-$kind.part"
     mv -f -- "$VENV/.complete-$kind.part" "$VENV/.complete-$kind"
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +61,8 @@ def _find_file(folder: Path) -> Path | None:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - most homes have no such file
+
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

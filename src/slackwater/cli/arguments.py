@@ -45,10 +45,10 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 def add_verbs(parser: Parser) -> Callable[[str, str], Parser]:
     """Give a parser verbs of its own; the function returned adds one by its name and its line in the list."""
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, prog=parser.prog)
 
     def add(name: str, summary: str) -> Parser:
-        return verbs.add_parser(name, prog=f"{parser.prog} {name}", help=summary, description=summary)
+        return verbs.add_parser(name, help=summary, description=summary)
 
     return add
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +112,8 @@ class LocalStore:
             return False
 
     def write(self, path: str, data: bytes) -> None:
+        import uuid  # noqa: PLC0415 - whoever only reads needs none
+
         target = Path(self._full(path))
         _make_directories(target.parent)
         # Spark and this reader ignore the name of a write that never ended.
