@@ -100,6 +100,9 @@ class OperatorReader:
         return tuple(name for name in self.listing.folder(folder).files if name[:1].isdigit())
 
     def _read(self, path: str) -> bytes:
+        if not self.listing.has(path):
+            # On a remote store it would take requests to be told so.
+            raise FileNotFoundError(path)
         checked = read_checked(self.store, self.listing, path, thorough=False)
         self.damage.extend(checked.damage)
         return checked.data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from slackwater.checkpoint.completeness import (
     gaps_in_state,
@@ -13,7 +14,16 @@ from slackwater.checkpoint.completeness import (
     missing_state,
 )
 from slackwater.checkpoint.integrity import CheckedFile, read_checked
-from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SST_FOLDERS, commit_path, offset_path, store_path
+from slackwater.checkpoint.layout import (
+    COMMITS,
+    METADATA,
+    OFFSETS,
+    SST_FOLDERS,
+    commit_path,
+    hadoop_checksum_path,
+    offset_path,
+    store_path,
+)
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.operators import OperatorReader
@@ -38,6 +48,7 @@ from slackwater.model.marks import Marks
 from slackwater.model.operator import Operator, OperatorStore
 from slackwater.model.read_options import ReadOptions
 
+_Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)
 SMALL = 2000
 """Up to so many files every check sum is verified and every size is asked for; more would keep an on-call waiting."""
 _NEWEST_OF_MANY = 3
@@ -107,8 +118,10 @@ class CheckpointReader:
         return sorted({*self._kept(self.opened.logs.offset_ids), *self._kept(self.opened.logs.commit_ids)})
 
     def _offsets(self) -> dict[int, OffsetEntry]:
-        entries: dict[int, OffsetEntry] = {}
-        for batch, data in self._read_all(self._kept(self.opened.logs.offset_ids), offset_path):
+        logs = self.opened.logs
+        entries = self._known(logs.planned, logs.newest_offset, offset_path)
+        rest = [batch for batch in self._kept(logs.offset_ids) if batch not in entries]
+        for batch, data in self._read_all(rest, offset_path):
             try:
                 entries[batch] = parse_offset_entry(data)
             except FormatError as error:
@@ -116,13 +129,20 @@ class CheckpointReader:
         return entries
 
     def _commits(self) -> dict[int, CommitEntry]:
-        entries: dict[int, CommitEntry] = {}
-        for batch, data in self._read_all(self._kept(self.opened.logs.commit_ids), commit_path):
+        logs = self.opened.logs
+        entries = self._known(logs.committed, logs.newest_commit, commit_path)
+        rest = [batch for batch in self._kept(logs.commit_ids) if batch not in entries]
+        for batch, data in self._read_all(rest, commit_path):
             try:
                 entries[batch] = parse_commit_entry(data)
             except FormatError as error:
                 self.damage.append(damage_of(commit_path(batch), error))
         return entries
+
+    def _known(self, batch: int, entry: _Entry | None, path_of: Callable[[int], str]) -> dict[int, _Entry]:
+        """The newest entry, where opening has told all of it and reading it again would be one more request."""
+        has_checksum = self.opened.listing.has(hadoop_checksum_path(path_of(batch)))
+        return {} if entry is None or has_checksum or not self._is_remote else {batch: entry}
 
     def _read_all(self, batches: list[int], path_of: Callable[[int], str]) -> list[tuple[int, bytes]]:
         """The files of these batches; at once where each is a request."""

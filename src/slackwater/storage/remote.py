@@ -21,6 +21,8 @@ _TRAITS = {"memory": StoreTraits(remote=False, atomic_rename=True, consistent_li
 """By protocol. Whatever is not named here is taken for an object store: a put is atomic, a rename is not."""
 
 _SAME_AS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs"}
+_OPTIONS = {"s3": {"max_concurrency": 1}}
+"""With more, s3fs asks for the size before each read, to read what is above 50 MB in parts: a request more for each."""
 _LISTED_AT_ONCE = 16
 _LEVELS_BEFORE_FLAT = 2
 """Two levels are listed by name, what lies below each flat: ``state/<operator>`` is then one paged request each."""
@@ -31,7 +33,9 @@ def open_remote_store(location: str) -> RemoteStore:
     scheme, rest = location.split(":", 1)
     protocol = _SAME_AS.get(scheme.lower(), scheme.lower())
     try:
-        filesystem, root = fsspec.core.url_to_fs(f"{protocol}:{rest}", use_listings_cache=False)
+        filesystem, root = fsspec.core.url_to_fs(
+            f"{protocol}:{rest}", use_listings_cache=False, **_OPTIONS.get(protocol, {})
+        )
     except ImportError as error:
         raise EnvironmentMissing(
             "package-missing",

@@ -1,0 +1,65 @@
+"""What an inspection of an S3 store costs: requests, as each takes its time and is paid for."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import fsspec
+import pytest
+
+from slackwater.app.inspect import inspect_checkpoint
+from slackwater.storage.open import open_write_store
+from tests.support.s3 import s3_endpoint, s3_location
+
+__all__ = ["s3_endpoint", "s3_location"]
+
+METADATA = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": {"spark.sql.shuffle.partitions": "1"}})
+INFO = {
+    "operatorInfo": {"operatorId": 0, "operatorName": "dedupe"},
+    "stateStoreInfo": [{"storeName": "default", "numColsPrefixKey": 0, "numPartitions": 1}],
+}
+
+
+@pytest.fixture
+def asked(s3_location: str) -> Iterator[Counter[str]]:
+    """Method and path of each request that the store made, listings as ``LIST``."""
+    filesystem: Any = fsspec.filesystem("s3", use_listings_cache=False, max_concurrency=1)
+    found: Counter[str] = Counter()
+
+    def count(request: Any, **_: object) -> None:
+        path = str(request.url).partition(s3_location.rpartition("/")[2])[2]
+        found["LIST" if "list-type=2" in request.url else f"{request.method} {path}"] += 1
+
+    events = filesystem.s3.meta.events
+    events.register("before-send.s3", count)
+    yield found
+    events.unregister("before-send.s3", count)
+
+
+def test_a_read_is_one_request(s3_location: str, asked: Counter[str]) -> None:
+    store = open_write_store(s3_location)
+    for data in (b"", b"some", bytes(9 << 20)):
+        store.write("file", data)
+        asked.clear()
+        assert store.read("file") == data
+        assert asked == {"GET /file": 1}
+
+
+def test_each_file_is_asked_for_once(s3_location: str, asked: Counter[str]) -> None:
+    store = open_write_store(s3_location)
+    store.write("metadata", b'{"id":"x"}')
+    for batch in range(3):
+        store.write(f"offsets/{batch}", f'v1\n{METADATA}\n{{"logOffset":{batch}}}'.encode())
+        store.write(f"commits/{batch}", b'v1\n{"nextBatchWatermarkMs":0}')
+        store.write(f"state/0/0/{batch + 1}.delta", b"x")
+    store.write("state/0/_metadata/metadata", f"v1\n{json.dumps(INFO)}".encode())
+    asked.clear()
+    report = inspect_checkpoint(s3_location)
+    assert [(damage.path, damage.kind) for damage in report.damage] == [("state/0/0/_metadata/schema", "missing")]
+    # The root is looked at before it is walked; logs and operators are listed each by themselves.
+    assert asked.pop("LIST") == 6
+    logs = {f"GET /{log}/{batch}" for log in ("offsets", "commits") for batch in range(3)}
+    assert asked == dict.fromkeys({"GET /metadata", "GET /state/0/_metadata/metadata", *logs}, 1)
