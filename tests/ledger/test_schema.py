@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -15,6 +16,7 @@ from slackwater.ledger.database import Database, parse_url
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.migrations import config
 from slackwater.ledger.tables import SCHEMA_VERSION, VERSION_TABLE, metadata
+from slackwater.model.records import SinkMark
 from tests.ledger.conftest import stream_record
 from tests.ledger.postgres_server import PostgresServer
 from tests.ledger.programs import start_program
@@ -53,8 +55,24 @@ def test_the_expected_version_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(config()).get_heads() == [SCHEMA_VERSION]
 
 
+def test_an_older_ledger_is_brought_up_to_date_with_what_is_in_it(blank_url: str) -> None:
+    database = Database(parse_url(blank_url))
+    if database.is_sqlite:
+        Path(database.place).parent.mkdir()
+    with database.write() as connection:
+        command.upgrade(config(connection), "0001")
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO streams VALUES ('old/one', 'old', 'one', '{}', 'append', 'one.py', 1)"))
+        connection.execute(text("INSERT INTO sink_marks (stream, seen_ms, written) VALUES ('old/one', 1, 7)"))
+    database.close()
+
+    with Ledger.open(blank_url, create=False) as ledger:
+        assert ledger.sink_marks("old/one") == [SinkMark("old/one", 1, 7, committed=None)]
+        ledger.record_sink_mark("old/one", 8, 7)
+
+
 @pytest.mark.parametrize(
-    ("version", "code"), [("0002", "ledger-too-new"), ("9999", "ledger-too-new"), ("ae1027a6acf", "ledger-unreadable")]
+    ("version", "code"), [("0003", "ledger-too-new"), ("9999", "ledger-too-new"), ("ae1027a6acf", "ledger-unreadable")]
 )
 def test_a_schema_that_is_not_known_is_refused_and_left_alone(ledger_url: str, version: str, code: str) -> None:
     _set_version(ledger_url, version)

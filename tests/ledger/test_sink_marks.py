@@ -16,6 +16,14 @@ def test_a_mark_is_recorded_when_the_sink_has_moved(ledger: Ledger, clock: Clock
     assert ledger.last_sink_mark(STREAM) == SinkMark(STREAM, clock.now_ms, 6)
 
 
+def test_a_batch_that_is_written_and_not_committed_is_recorded(ledger: Ledger) -> None:
+    ledger.record_sink_mark(STREAM, 4, 4)
+    ledger.record_sink_mark(STREAM, 5, 4)
+    ledger.record_sink_mark(STREAM, 5, 4)
+    ledger.record_sink_mark(STREAM, 5, 5)
+    assert [(mark.written, mark.committed) for mark in ledger.sink_marks(STREAM)] == [(4, 4), (5, 4), (5, 5)]
+
+
 def test_two_looks_at_one_moment_are_both_kept(ledger: Ledger, clock: Clock) -> None:
     ledger.record_sink_mark(STREAM, 4)
     ledger.record_sink_mark(STREAM, -1)

@@ -21,16 +21,18 @@ BASE_MS = 1_767_225_600_000
 
 @dataclass(frozen=True)
 class Case:
-    """Event times of each batch's rows, and the query that reads them."""
+    """Event times of each batch's rows, and the query that reads them. Nothing has looked at rows of ``skipped``."""
 
     event_times: tuple[tuple[int, ...], ...]
     delay_ms: int
     retention_ms: int
     target: int
+    skipped: frozenset[int] = frozenset()
 
     def watermark_ms(self, batch: int) -> int:
         """As Spark moves it: the newest time before the batch, less the delay; never back, never below 0."""
-        seen = [time for times in self.event_times[:batch] for time in times]
+        looked_at = [times for number, times in enumerate(self.event_times[:batch]) if number not in self.skipped]
+        seen = [time for times in looked_at for time in times]
         return max(max(seen) - self.delay_ms, 0) if seen else 0
 
     def full_scan(self) -> int:
@@ -51,8 +53,11 @@ class Case:
             commits={batch: commit_entry(self.watermark_ms(batch + 1)) for batch in batches},
             written={},
             sources={},
-            event_time_max_ms={batch: max(times) for batch, times in enumerate(self.event_times) if times},
+            event_time_max_ms={
+                batch: max(times) for batch, times in enumerate(self.event_times) if times and batch not in self.skipped
+            },
             input_rows={},
+            skipped=self.skipped,
         )
 
     @property
@@ -111,6 +116,20 @@ def test_with_records_missing_it_is_never_later_or_refused(case: Case, data: st.
     if first is not None:
         assert first <= case.full_scan()
         assert all(batch in history.offsets for batch in range(max(first - 1, 0), case.target + 1))
+
+
+@settings(max_examples=500, deadline=None)
+@given(cases(), st.frozensets(st.integers(0, 6), max_size=3), st.data())
+def test_rows_that_no_watermark_has_heard_of_are_replayed(
+    case: Case, skipped: frozenset[int], data: st.DataObject
+) -> None:
+    case = replace(case, skipped=skipped)
+    missing = data.draw(st.lists(st.integers(0, case.target), max_size=2).filter(lambda some: case.target not in some))
+
+    first = _first_or_none(thinned(case.history(), offsets=missing, commits=missing, times=missing), case)
+
+    if first is not None:
+        assert first <= case.full_scan()
 
 
 def _first_or_none(history: History, case: Case) -> int | None:

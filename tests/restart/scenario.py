@@ -120,14 +120,18 @@ class Workspace:
     def kill_at(self, reached: Callable[[Workspace], bool], holds: Callable[[Workspace], bool]) -> None:
         """Run, kill when ``reached``, and again from nothing until the kill was quick enough for ``holds``."""
         for _ in range(6):
-            process = self.start("run", "clicks.py", "--until-caught-up", *CONF)
-            first = self.stream_folder / "checkpoints" / "0001" / "offsets" / "0"
-            kill_when(process, lambda: reached(self), first.exists)
+            self.kill_once(reached)
             if holds(self):
                 return
             shutil.rmtree(self.folder / ".slackwater")
             shutil.rmtree(self.output)
         raise AssertionError("the kill was never quick enough to hit the point it was meant for")
+
+    def kill_once(self, reached: Callable[[Workspace], bool]) -> None:
+        """Run, and kill when ``reached``."""
+        process = self.start("run", "clicks.py", "--until-caught-up", *CONF)
+        first = self.stream_folder / "checkpoints" / "0001" / "offsets" / "0"
+        kill_when(process, lambda: reached(self), first.exists)
 
     def rebuild(self, *arguments: str) -> dict[str, Any]:
         """Plan and apply a rebuild as the README says; the plan."""

@@ -15,7 +15,7 @@ from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.history import History
 from slackwater.model.marks import Marks
 from slackwater.model.profile import QueryProfile
-from slackwater.model.records import GenerationRecord, StreamRecord
+from slackwater.model.records import BatchRecord, GenerationRecord, StreamRecord
 from slackwater.sinks.written import written_output
 from slackwater.storage.open import local_path_of, open_read_store
 from slackwater.storage.protocols import ReadStore
@@ -43,8 +43,8 @@ def facts_of(workspace: Workspace, stream: StreamRecord) -> StreamFacts:
     generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
     checkpoint = open_read_store(generation.location)
     written = written_output(stream).last_written()
-    workspace.ledger.record_sink_mark(stream.full_name, written)
     marks = replace(read_marks(checkpoint), written=written)
+    workspace.ledger.record_sink_mark(stream.full_name, written, marks.committed)
     return StreamFacts(stream, generation, marks, _is_present(checkpoint))
 
 
@@ -67,6 +67,7 @@ def history_of(workspace: Workspace, stream: StreamRecord) -> History:
     """The stream's recorded past, from the ledger; ``reconcile`` has put the checkpoint's own logs there first."""
     ledger, name = workspace.ledger, stream.full_name
     batches = ledger.batches(name)
+    skipped = _skipped(workspace, stream, batches)
     sources = [log for log in ledger.logs(name) if log.startswith(SOURCES)]
 
     def texts(log: str) -> dict[int, str]:
@@ -79,8 +80,25 @@ def history_of(workspace: Workspace, stream: StreamRecord) -> History:
         written=texts(SINK),
         sources={log.removeprefix(SOURCES): texts(log) for log in sources},
         event_time_max_ms={b.batch_id: b.event_time_max_ms for b in batches if b.event_time_max_ms is not None},
-        input_rows={batch.batch_id: batch.input_rows for batch in batches},
+        input_rows={batch.batch_id: batch.input_rows for batch in batches if batch.batch_id not in skipped},
+        skipped=skipped,
     )
+
+
+def _skipped(workspace: Workspace, stream: StreamRecord, batches: Sequence[BatchRecord]) -> frozenset[int]:
+    """Batches that were, or may have been, run again when the sink held them already.
+
+    The file sink skips such a batch without looking at its rows: the second run tells no rows and no event times. Each
+    start of a run looks at both marks first; of a query that was only watched, an empty second run is all there is.
+    """
+    marks = workspace.ledger.sink_marks(stream.full_name)
+    held = {
+        batch for mark in marks if mark.committed is not None for batch in range(mark.committed + 1, mark.written + 1)
+    }
+    if workspace.ledger.last_run(stream.full_name) is None:
+        held |= {batch.batch_id for batch in batches}
+    read = {batch.batch_id for batch in batches if batch.input_rows or all(s.start == s.end for s in batch.sources)}
+    return frozenset(held - read)
 
 
 def readers_of(workspace: Workspace, stream: StreamRecord, files: Sequence[str]) -> list[str]:

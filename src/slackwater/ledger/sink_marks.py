@@ -13,15 +13,15 @@ from slackwater.model.records import SinkMark
 class SinkMarksPart(LedgerPart):
     """Sink marks."""
 
-    def record_sink_mark(self, stream: str, written: int) -> None:
-        """Record what the sink shows now; nothing is written while it shows the same as before."""
+    def record_sink_mark(self, stream: str, written: int, committed: int | None = None) -> None:
+        """Record what the sink shows now, and what is committed; nothing is written while both are as before."""
         last = self.last_sink_mark(stream)
-        if last is not None and last.written == written:
+        if last is not None and (last.written, last.committed) == (written, committed):
             return
         # Two looks within one millisecond are one look; the clock may also have been set back.
         seen_ms = max(self._now_ms(), last.seen_ms + 1) if last is not None else self._now_ms()
         with self._database.write() as connection:
-            upsert(connection, sink_marks, [as_row(SinkMark(stream, seen_ms, written))])
+            upsert(connection, sink_marks, [as_row(SinkMark(stream, seen_ms, written, committed))])
 
     def last_sink_mark(self, stream: str) -> SinkMark | None:
         """The newest mark of a stream's sink, ``None`` where it was never looked at."""

@@ -20,7 +20,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0002"
 """The newest revision in ``migrations/versions``, known here so that opening a ledger need not import Alembic."""
 
 VERSION_TABLE = "slackwater_version"
@@ -117,6 +117,7 @@ sink_marks = Table(
     Column("stream", ForeignKey("streams.full_name"), primary_key=True),
     Column("seen_ms", BigInteger, primary_key=True, autoincrement=False),
     Column("written", BigInteger, nullable=False),
+    Column("committed", BigInteger),
 )
 
 operations = Table(

@@ -11,6 +11,7 @@ class History:
     """Texts of ``metadata``, ``offsets/N``, ``commits/N``, the sink's manifest and ``sources/<i>/M``, by number.
 
     ``event_time_max_ms`` and ``input_rows`` hold what progress events told of a batch, where one was received.
+    ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks tell of their rows.
     """
 
     metadata: str | None
@@ -20,3 +21,4 @@ class History:
     sources: Mapping[str, Mapping[int, str]]
     event_time_max_ms: Mapping[int, int]
     input_rows: Mapping[int, int]
+    skipped: frozenset[int] = frozenset()

@@ -110,11 +110,16 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class SinkMark:
-    """What a stream's sink itself showed as its newest batch when it was looked at; -1 where it showed none."""
+    """What a stream's sink itself showed as its newest batch when it was looked at; -1 where it showed none.
+
+    ``committed`` is the newest batch that Spark had committed then, ``None`` where nobody looked. A batch in between is
+    one that the sink skips when it is run again.
+    """
 
     stream: str
     seen_ms: int
     written: int
+    committed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

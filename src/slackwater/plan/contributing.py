@@ -52,6 +52,8 @@ def _first_reaching(past: Past, target: int, state: StatePast) -> int:
     threshold = watermark - state.retention_ms
     for batch in range(target + 1):
         if batch not in past.history.offsets:
+            if batch in past.history.skipped:
+                return 0
             # Unrecorded batches are passed only if a later one proves that none of them reached the threshold.
             continue
         seen = newest_event_time(past, batch, state.delay_ms)
@@ -77,6 +79,9 @@ def newest_event_time(past: Past, batch: int, delay_ms: int | None) -> int | Non
     told: list[int] = []
     if batch in past.history.event_time_max_ms:
         told.append(past.history.event_time_max_ms[batch])
+    elif batch in past.history.skipped:
+        # Spark did not look at its rows when it ran it again: no watermark has heard of them.
+        return None
     commit = past.commit(batch)
     if delay_ms is not None and commit is not None and commit.next_batch_watermark_ms > 0:
         told.append(commit.next_batch_watermark_ms + delay_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass
 from typing import Literal
 
@@ -128,7 +129,7 @@ def rebuild(situation: Situation, cut: Cut, identifier: str, made_at: str) -> Pl
     _check_sources(past, first, target)
     stream, new = situation.stream, situation.next_generation
     actions: list[Action] = [
-        BuildGeneration(new.number, new.location, _query_id(situation), first, target),
+        BuildGeneration(new.number, new.location, _query_id(situation, target), first, target),
         *([ReplayBatches(first, target)] if first <= target else []),
         VerifyGeneration(target),
         *([CutSink(cut.after, cut.batches, cut.files, cut.bytes)] if cut.batches else []),
@@ -207,10 +208,13 @@ def _check_sources(past: Past, first: int, target: int) -> None:
             )
 
 
-def _query_id(situation: Situation) -> str:
+def _query_id(situation: Situation, target: int) -> str:
     from_metadata = situation.history.metadata
     if from_metadata is not None:
         return str(json.loads(from_metadata)["id"])
+    if situation.generation.query_id is None and target == BEFORE_ALL:
+        # Killed before Spark had written its metadata: nobody has seen an id, so any will do.
+        return str(uuid.uuid4())
     if situation.generation.query_id is None:
         raise Refused("query-id-unknown", f"The query id of stream {situation.stream.name} is recorded nowhere")
     return situation.generation.query_id

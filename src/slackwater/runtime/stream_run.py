@@ -117,6 +117,9 @@ def check(ledger: Ledger, stream: StreamRecord) -> tuple[LogCopier, Marks]:
             f"The checkpoint or the output of stream {stream.name} cannot be read: {error}",
             where=generation.location,
         ) from error
+    if marks.written is not None:
+        # Seen only now, before the query starts: a batch that is written and not committed will be skipped by the sink.
+        ledger.record_sink_mark(stream.full_name, marks.written, marks.committed)
     recorded = max(ledger.entries(stream.full_name, "offsets"), default=-1)
     check_before_start(BeforeStart(stream, marks, recorded, ledger.open_operation(stream.full_name)))
     return copier, marks

@@ -1,0 +1,15 @@
+"""What was committed when a sink was looked at: a batch that it held already is skipped when it is run again."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("sink_marks", sa.Column("committed", sa.BigInteger()))
