@@ -75,8 +75,12 @@ def _scan(directory: str, size: int) -> Records:
 def _scan_elsewhere(directory: str) -> Iterator[Frame]:
     command = [sys.executable, "-P", rocksdb_scan.__file__, directory]
     with subprocess.Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, pipesize=_PIPE_BYTES) as process:
-        if process.stdout is not None:
-            yield from read_frames(process.stdout)
+        try:
+            if process.stdout is not None:
+                yield from read_frames(process.stdout)
+        finally:
+            # All was said, or nobody listens any more: it would take 10 ms to take everything down in order.
+            process.kill()
 
 
 def _collect(frames: Iterable[Frame], size: int) -> Records:
