@@ -123,10 +123,24 @@ def test_reading_a_ledger_imports_neither_alembic_nor_a_driver_it_does_not_need(
 def test_sqlite_writes_ahead_and_through_to_the_disk(sqlite_url: str) -> None:
     database = Database(parse_url(sqlite_url))
     names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-    with database.read() as connection:
-        found = [connection.scalar(text(f"PRAGMA {name}")) for name in names]
+    found = []
+    for transaction in (database.write_unflushed, database.write, database.write_unflushed):
+        with transaction() as connection:
+            found.append([connection.scalar(text(f"PRAGMA {name}")) for name in names])
     database.close()
-    assert found == ["wal", 2, 1, 30_000]
+    normal, full = ["wal", 1, 1, 30_000], ["wal", 2, 1, 30_000]
+    assert found == [normal, full, normal]
+
+
+def test_postgresql_flushes_what_no_checkpoint_holds(postgres: PostgresServer, empty_postgres: str) -> None:
+    url = parse_url(postgres.url(postgres.new_database(empty_postgres)))
+    database = Database(url.update_query_dict({"options": "-csynchronous_commit=on"}))
+    found = []
+    for transaction in (database.write_unflushed, database.write):
+        with transaction() as connection:
+            found.append(connection.scalar(text("SHOW synchronous_commit")))
+    database.close()
+    assert found == ["off", "on"]
 
 
 def test_several_processes_may_make_the_ledger_at_once(blank_url: str) -> None:

@@ -22,7 +22,7 @@ class BatchesPart(LedgerPart):
     def record_batch(self, record: BatchRecord) -> None:
         """Record a finished batch; the same batch of the same generation again replaces it."""
         nested = {"sources": [as_row(source) for source in record.sources], "durations_ms": dict(record.durations_ms)}
-        with self._database.write() as connection:
+        with self._database.write_unflushed() as connection:
             upsert(connection, batches, [as_row(record) | nested])
 
     def batches(
@@ -52,7 +52,7 @@ class BatchesPart(LedgerPart):
     def record_lines(self, lines: Iterable[LogLine]) -> None:
         """Record log lines, all of them or none; an entry that is there already takes the new text."""
         rows = [as_row(line) | {"text": _to_bytes(line.text)} for line in lines]
-        with self._database.write() as connection:
+        with self._database.write_unflushed() as connection:
             for start in range(0, len(rows), _ROWS_AT_ONCE):
                 upsert(connection, log_lines, rows[start : start + _ROWS_AT_ONCE])
 

@@ -23,6 +23,7 @@ BUSY_TIMEOUT_S = 30
 
 CONNECT_TIMEOUT_S = 10
 _WRITES = "slackwater_writes"
+_UNFLUSHED = "slackwater_unflushed"
 
 
 def parse_url(url_or_path: str) -> URL:
@@ -58,6 +59,7 @@ class Database:
         self.place = url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string()
         self.engine = _create_engine(url)
         self._writer = self.engine.execution_options(**{_WRITES: True})
+        self._quick_writer = self._writer.execution_options(**{_UNFLUSHED: True})
 
     @property
     def is_sqlite(self) -> bool:
@@ -74,6 +76,17 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """A transaction that is done as a whole, or not at all."""
         with self.translated(), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write_unflushed(self) -> Iterator[Connection]:
+        """The same without waiting for the disk: any kill leaves it there, a loss of power may take the last ones.
+
+        For what a checkpoint holds as well; Spark does not flush its logs to a local disk either.
+        """
+        with self.translated(), self._quick_writer.begin() as connection:
+            if not self.is_sqlite:
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
             yield connection
 
     def now_ms(self) -> int:
@@ -139,13 +152,17 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA synchronous = FULL")
 
 
 def _begin_sqlite(connection: Connection) -> None:
     # A deferred transaction that turns into a write fails when another writer came first; an immediate one waits.
-    mode = "IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "DEFERRED"
-    connection.exec_driver_sql(f"BEGIN {mode}")
+    options = connection.get_execution_options()
+    if not options.get(_WRITES):
+        connection.exec_driver_sql("BEGIN DEFERRED")
+        return
+    level = "NORMAL" if options.get(_UNFLUSHED) else "FULL"
+    connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

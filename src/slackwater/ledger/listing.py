@@ -63,7 +63,7 @@ class LogFolders:
     def _changed_ns(self, folder: str) -> int | None:
         path = self._store.local_path(folder)
         try:
-            return None if path is None else os.stat(path).st_mtime_ns  # noqa: PTH116 - twenty times a second
+            return None if path is None else os.stat(path).st_mtime_ns  # noqa: PTH116 - ten times a second
         except OSError:
             return None
 

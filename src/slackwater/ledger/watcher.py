@@ -13,7 +13,7 @@ import structlog
 
 from slackwater.ledger.reconcile import LogCopier
 
-LOCAL_INTERVAL_S = 0.05
+LOCAL_INTERVAL_S = 0.1
 REMOTE_INTERVAL_S = 1.0
 _SAY_AGAIN_S = 60.0
 _STOP_WAIT_S = 30.0
@@ -57,7 +57,7 @@ class Watcher:
             self._say(error)
 
     def _say(self, error: Exception) -> None:
-        # Twenty passes a second fail alike while a database is away.
+        # Ten passes a second fail alike while a database is away.
         now = time.monotonic()
         if self._said is None or self._said[0] != str(error) or now - self._said[1] >= _SAY_AGAIN_S:
             self._said = (str(error), now)
