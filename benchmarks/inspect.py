@@ -70,11 +70,10 @@ def benchmark_process(folder: Path) -> dict[str, object]:
     """Alternating whole processes, of which ours is so short that it runs several times in between."""
     checkpoint = folder / "checkpoint"
     child("write_small", str(folder), str(checkpoint))
+    command = [str(Path(sys.executable).with_name("slackwater")), "inspect", str(checkpoint)]
     ours, theirs = [], []
     for _ in range(3):
-        ours += [
-            seconds(lambda: run([sys.executable, "-m", "slackwater", "inspect", str(checkpoint)])) for _ in range(5)
-        ]
+        ours += [seconds(lambda: run(command)) for _ in range(5)]
         theirs.append(seconds(lambda: child("spark_metadata", str(checkpoint))))
     return show(ours, theirs)
 

@@ -31,3 +31,15 @@ def test_no_heavy_module_is_imported(command: list[str], tmp_path: Path) -> None
     imported = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
     assert done.returncode == 0, done.stderr
     assert imported & HEAVY == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["status"]], ids=" ".join)
+def test_a_reader_that_has_enough_is_no_error(arguments: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "slackwater", *arguments]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        told = process.stderr.read()
+
+    assert (process.returncode, told) == (0, b"")

@@ -39,6 +39,21 @@ def document(*arguments: str | Path, code: int = 0) -> dict[str, Any]:
     return parsed
 
 
+def test_sizes_of_very_many_files_are_told_when_asked_for(checkpoint: Path) -> None:
+    (checkpoint / "more").mkdir()
+    for number in range(2000):
+        (checkpoint / "more" / str(number)).write_bytes(b"12")
+
+    quick, thorough = document(checkpoint), document(checkpoint, "--operators")
+
+    assert quick["files"]["bytes"] is None
+    assert [store["bytes"] for store in quick["operators"][0]["stores"]] == [None] * 4
+    assert thorough["files"]["bytes"] == sum(file.stat().st_size for file in checkpoint.rglob("*") if file.is_file())
+    for store in thorough["operators"][0]["stores"]:
+        files = checkpoint.glob(f"state/0/*/{store['name']}/*")
+        assert store["bytes"] == sum(file.stat().st_size for file in files if file.is_file())
+
+
 def test_document(checkpoint: Path) -> None:
     found = document(checkpoint)
     assert found["schema"] == "slackwater.inspect/1"

@@ -104,6 +104,11 @@ class CheckpointReader:
         return self._file_count <= SMALL
 
     @property
+    def _sizes_are_asked(self) -> bool:
+        """Whether each size that the listing did not give is asked for."""
+        return self._is_small or self.options.state
+
+    @property
     def _is_remote(self) -> bool:
         return self.opened.store.traits.remote
 
@@ -202,7 +207,7 @@ class CheckpointReader:
         return rows
 
     def _store_bytes(self, operator: int, store: str, partitions: Iterable[int]) -> int | None:
-        if not self._is_small and not self._is_remote:
+        if not self._sizes_are_asked and not self._is_remote:
             return None
         paths = [store_path(operator, partition, store) for partition in partitions]
         folders = [*paths, *(f"{path}/{name}" for path in paths for name in SST_FOLDERS)]
@@ -218,7 +223,7 @@ class CheckpointReader:
             folder = self.opened.listing.folder(path)
             if folder.sizes is not None:
                 total += sum(folder.sizes)
-            elif folder.files and not self._is_small:
+            elif folder.files and not self._sizes_are_asked:
                 return None
             else:
                 total += sum(self._size(f"{path}/{name}" if path else name) for name in folder.files)

@@ -34,7 +34,12 @@ def err() -> Console:
 def _console(file: TextIO, width_of_files: int) -> Console:
     from rich.console import Console  # noqa: PLC0415 - pages of plain text and documents need none
 
-    return Console(file=file, highlight=False, width=None if file.isatty() else width_of_files)
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would end the process with 1; a reader that has enough is no error, and ``main`` knows it."""
+            raise BrokenPipeError
+
+    return PlainConsole(file=file, highlight=False, width=None if file.isatty() else width_of_files)
 
 
 def prepare(home: str | None, shown_as: Format = Format.TEXT, *, logging: bool = False) -> Settings:
