@@ -6,6 +6,7 @@ a read and then finds the database locked.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -169,15 +170,21 @@ def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any
     """Insert rows of equal columns; a row whose primary key is there already takes the new values."""
     if not rows:
         return
-    statement = insert_for(connection, table)
+    connection.execute(_upsert_statement(connection.dialect.name, table, tuple(rows[0])), rows)
+
+
+@functools.cache
+def _upsert_statement(dialect: str, table: Table, columns: tuple[str, ...]) -> Any:
+    # Built once: for a batch of a running stream, building it takes as long as running it.
+    statement = insert_for(dialect, table)
     keys = [column.name for column in table.primary_key]
-    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed), rows)
+    changed = {name: statement.excluded[name] for name in columns if name not in keys}
+    return statement.on_conflict_do_update(index_elements=keys, set_=changed)
 
 
-def insert_for(connection: Connection, table: Table) -> Any:
+def insert_for(dialect: str, table: Table) -> Any:
     """The dialect's INSERT, which knows ON CONFLICT; both dialects spell it the same way."""
-    if connection.dialect.name == "sqlite":
+    if dialect == "sqlite":
         from sqlalchemy.dialects.sqlite import insert as sqlite_insert  # noqa: PLC0415 - only one of them is ever needed
 
         return sqlite_insert(table)

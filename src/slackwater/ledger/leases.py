@@ -27,7 +27,7 @@ class LeasesPart(LedgerPart):
         """Put ``taken`` in place of ``seen``, if that still stands exactly so; whether it was put."""
         with self._database.write() as connection:
             if seen is None:
-                statement = insert_for(connection, leases).values(_row(taken)).on_conflict_do_nothing()
+                statement = insert_for(connection.dialect.name, leases).values(_row(taken)).on_conflict_do_nothing()
             else:
                 # The heartbeat too: a holder believed dead who has just given a sign of life keeps the lease.
                 unchanged = (leases.c.fence == seen.fence) & (leases.c.heartbeat_ms == seen.heartbeat_ms)

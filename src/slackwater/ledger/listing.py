@@ -1,13 +1,12 @@
 """Which entries the log folders of a store hold, asked many times a second.
 
-A local folder whose time of change stands still is not listed again: that costs a hundredth of a listing. What may not
-happen: an entry overlooked for good. File systems count time in steps of some milliseconds, so a folder is trusted only
-once it was listed well after its last change; and some mounts never change the time, so no listing is kept for long.
+Spark numbers the entries of its logs without gaps, so between two listings of a local folder only the name that comes
+next is looked for: that costs a hundredth of a listing. What may not happen: an entry overlooked for good, or one that
+was taken away believed for long. Each folder is listed anew every second.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -16,24 +15,16 @@ from dataclasses import dataclass
 from slackwater.storage.protocols import ReadStore
 
 _ENTRY_NAME = re.compile(r"([0-9]{1,18})(\.compact)?")
-_SETTLED_AFTER_S = 0.1
-_KEPT_FOR_S = 1.0
+_LISTED_EVERY_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Listing:
-    """``changed_ns`` was seen first at ``since_s``; the rest was listed at ``listed_s``: both monotonic."""
+    """The entries of a folder as entry to file name; ``listed_s`` is monotonic."""
 
-    changed_ns: int | None
-    since_s: float
+    names: dict[int, str]
+    highest: int
     listed_s: float
-    names: Mapping[int, str]
-    folders: tuple[str, ...]
-
-    def still_holds(self, changed_ns: int | None, now_s: float) -> bool:
-        settled = self.listed_s - self.since_s >= _SETTLED_AFTER_S
-        recent = now_s - self.listed_s < _KEPT_FOR_S
-        return changed_ns is not None and changed_ns == self.changed_ns and settled and recent
 
 
 class LogFolders:
@@ -44,35 +35,43 @@ class LogFolders:
         self._listings: dict[str, _Listing] = {}
 
     def entries(self, folder: str) -> Mapping[int, str]:
-        """The numbered entries of a folder, as entry to file name (``N`` or ``N.compact``); no other names."""
-        return self._listing(folder).names
+        """The numbered entries of a folder, as entry to file name (``N`` or ``N.compact``); no other names.
+
+        Holds until the folder is asked for again.
+        """
+        known = self._listings.get(folder)
+        if known is None or not self._can_go_on_from(folder, known):
+            names = self._list(folder)
+            self._listings[folder] = _Listing(names, max(names, default=-1), time.monotonic())
+            return names
+        while (name := self._there(folder, known.highest + 1)) is not None:
+            known.highest += 1
+            known.names[known.highest] = name
+        return known.names
 
     def folders(self, folder: str) -> tuple[str, ...]:
         """The folders within a folder, but hidden ones."""
-        return self._listing(folder).folders
+        return tuple(
+            entry.name for entry in self._store.list(folder) if entry.is_dir and not entry.name.startswith(".")
+        )
 
-    def _listing(self, folder: str) -> _Listing:
-        changed_ns, now_s = self._changed_ns(folder), time.monotonic()
-        last = self._listings.get(folder)
-        if last is None or not last.still_holds(changed_ns, now_s):
-            since_s = last.since_s if last is not None and last.changed_ns == changed_ns else now_s
-            last = _Listing(changed_ns, since_s, now_s, *self._list(folder))
-            self._listings[folder] = last
-        return last
+    def _can_go_on_from(self, folder: str, known: _Listing) -> bool:
+        # On a remote store a look for a name takes a request, as a listing does. A trim takes the newest entries away.
+        return (
+            not self._store.traits.remote
+            and time.monotonic() - known.listed_s < _LISTED_EVERY_S
+            and known.highest in known.names
+            and self._store.exists(f"{folder}/{known.names[known.highest]}")
+        )
 
-    def _changed_ns(self, folder: str) -> int | None:
-        path = self._store.local_path(folder)
-        try:
-            return None if path is None else os.stat(path).st_mtime_ns  # noqa: PTH116 - ten times a second
-        except OSError:
-            return None
+    def _there(self, folder: str, entry: int) -> str | None:
+        names = (str(entry), f"{entry}.compact")
+        return next((name for name in names if self._store.exists(f"{folder}/{name}")), None)
 
-    def _list(self, folder: str) -> tuple[dict[int, str], tuple[str, ...]]:
+    def _list(self, folder: str) -> dict[int, str]:
         names: dict[int, str] = {}
-        folders: list[str] = []
         for listed in self._store.list(folder):
-            if listed.is_dir and not listed.name.startswith("."):
-                folders.append(listed.name)
-            elif (match := _ENTRY_NAME.fullmatch(listed.name)) and not (match[2] and int(match[1]) in names):
+            match = None if listed.is_dir else _ENTRY_NAME.fullmatch(listed.name)
+            if match is not None and not (match[2] and int(match[1]) in names):
                 names[int(match[1])] = listed.name
-        return names, tuple(folders)
+        return names

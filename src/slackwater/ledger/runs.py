@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from slackwater.errors import NotFound
 from slackwater.ledger.database import upsert
@@ -12,6 +12,9 @@ from slackwater.model.records import OperationRecord, RunRecord
 
 KILLED = "killed"
 """The end of a run that could not record its own: its driver was killed, or the ledger was away."""
+
+# Built once: a run asks it every second.
+_STOP_REQUESTED = select(runs.c.stop_requested_ms).where(runs.c.id == bindparam("run"))
 
 
 class RunsPart(LedgerPart):
@@ -62,7 +65,7 @@ class RunsPart(LedgerPart):
     def stop_requested(self, run_id: int) -> bool:
         """Whether somebody asked this run to stop."""
         with self._database.read() as connection:
-            asked = connection.scalar(select(runs.c.stop_requested_ms).where(runs.c.id == run_id))
+            asked = connection.scalar(_STOP_REQUESTED, {"run": run_id})
         return asked is not None
 
     def begin_operation(self, record: OperationRecord) -> None:

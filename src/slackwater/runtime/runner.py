@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQueryListener
 
-POLL_S = 0.1
-ASK_LEDGER_S = 0.5
+POLL_S = 0.2
+ASK_LEDGER_S = 1.0
 
 CONTINUOUS_SINKS = ("kafka", "console", "memory", "foreach")
 """Sinks that Spark writes without micro-batches (programming guide, section "Continuous Processing")."""
