@@ -112,7 +112,7 @@ class StreamFailed(SlackwaterError):
 
 
 class EnvironmentMissing(SlackwaterError):
-    """Java, an optional dependency, a connector jar or a server is missing."""
+    """Java, an optional dependency, a connector jar, a server or space on a disk is missing."""
 
     exit_code = 9
 

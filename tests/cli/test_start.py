@@ -43,3 +43,18 @@ def test_a_reader_that_has_enough_is_no_error(arguments: list[str], tmp_path: Pa
         told = process.stderr.read()
 
     assert (process.returncode, told) == (0, b"")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["status"], ["connectors", "list"]], ids=" ".join)
+def test_a_full_disk_is_told(arguments: list[str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "slackwater", *arguments],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+
+    assert (done.returncode, done.stderr) == (9, b"error disk-full: There is no space left to write to\n")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
 from slackwater.cli.arguments import Parser, add_verbs
 from slackwater.cli.console import report_error, report_interrupt
-from slackwater.errors import SlackwaterError
+from slackwater.errors import EnvironmentMissing, SlackwaterError
 
 INTERRUPTED = 130
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 VERBS = {
     "run": "Run the streams of a pipeline file or module.",
@@ -70,26 +71,40 @@ def entry() -> NoReturn:
     code = main()
     if "pyspark" in sys.modules:
         sys.exit(code)
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        with suppress(BrokenPipeError):
-            stream.flush()
+    sys.stderr.flush()
     os._exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; the table is in docs/exit-codes.md."""
     try:
-        return _run(sys.argv[1:] if arguments is None else list(arguments))
+        code = _reported(sys.argv[1:] if arguments is None else list(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has enough; Python must not complain about it at exit.
+        sys.stdout = None  # the interpreter's own advice for closed pipes
+        return 0
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise
+        sys.stdout = None  # what could not be written is not tried again at exit
+        full = EnvironmentMissing("disk-full", "There is no space left to write to", where=error.filename)
+        report_error(full)
+        return full.exit_code
+    else:
+        return code
+
+
+def _reported(arguments: list[str]) -> int:
+    """The command's exit code, or that of the error that was shown."""
+    try:
+        return _run(arguments)
     except KeyboardInterrupt:
         report_interrupt()
         return INTERRUPTED
     except SlackwaterError as error:
         report_error(error)
         return error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has enough; Python must not complain about it at exit.
-        sys.stdout = None  # the interpreter's own advice for closed pipes
-        return 0
 
 
 def _run(arguments: list[str]) -> int:

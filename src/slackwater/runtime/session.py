@@ -181,7 +181,7 @@ def _reason(error: Exception) -> str:
 def _launched(conf: SparkConf) -> Any:
     """A gateway with a new JVM behind it.
 
-    A Ctrl-C is held back until the JVM can be told to end. PySpark would take away the folder in which the JVM
+    A Ctrl-C is held back until the JVM can be told to end. PySpark would take away the folder in which the
     JVM is to write its address; its main thread then fails, its others live, and it stays for good.
     """
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - heavy; only a run pays for it
