@@ -49,6 +49,33 @@ def test_a_master_that_is_none(project: Project, master: str) -> None:
     assert f"; found {master}\n" in command.log
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "spark.driver.memory=abc",
+        "spark.driver.memory=512mb",
+        "spark.executor.memory=0",
+        "spark.executor.cores=1.5",
+        "spark.cores.max=-1",
+    ],
+)
+def test_a_setting_with_which_no_jvm_starts(project: Project, setting: str) -> None:
+    project.write(PIPELINE)
+    key, _, value = setting.partition("=")
+    command = project.start("run", "pipeline.py", "--conf", setting)
+    assert command.end(30) == 2, command.log
+    assert f" at {key}; expected " in command.log
+    assert f"; found {value}\n" in command.log
+    assert "\tat " not in command.log
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("setting", ["spark.driver.memory=768m", "spark.executor.memory= 1GB"])
+def test_a_setting_with_which_a_jvm_starts(project: Project, setting: str) -> None:
+    project.write(PIPELINE)
+    assert project.start("run", "pipeline.py", "--until-caught-up", "--conf", setting).end(90) == 0
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("setting", "exit_code", "told"),

@@ -22,7 +22,7 @@ import structlog
 
 from slackwater import connectors
 from slackwater.errors import EnvironmentMissing, StreamFailed
-from slackwater.runtime.spark_settings import check_master, check_sql_settings
+from slackwater.runtime.spark_settings import check_launch_settings, check_master, check_sql_settings
 from slackwater.runtime.stop_signals import StopSignals
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     check_master(master)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    check_launch_settings(options.settings)
     settings = {**_defaults(master), **options.settings}
     jars = _jars(options.connectors, settings, say)
     if jars:

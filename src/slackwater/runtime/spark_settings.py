@@ -8,10 +8,20 @@ from typing import Any
 
 from slackwater.errors import UsageError
 
+_HINT = "--conf, or [spark] in slackwater.toml"
 _MASTER = re.compile(
     r"local(\[(\d+|\*)(\s*,\s*\d+)?\]|-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\])?|yarn|(spark|k8s|mesos)://.+"
 )
 """As ``SparkContext`` matches it; ``spark-submit`` and the context give a Java stack trace for anything else."""
+
+_AT_LEAST_ONE = r"0*[1-9]\d*"
+_LAUNCH_SETTINGS = {
+    "spark.driver.memory": (_AT_LEAST_ONE + "[kmgt]?", "such as 512m or 4g"),
+    "spark.executor.memory": (_AT_LEAST_ONE + "([kmgtp]b?|b)?", "such as 512m or 4g"),
+    "spark.executor.cores": (_AT_LEAST_ONE, "a whole number of at least 1"),
+    "spark.cores.max": (_AT_LEAST_ONE, "a whole number of at least 1"),
+}
+"""What is refused before a JVM is there to ask: by Java itself (``-Xmx``) or by ``SparkSubmitArguments``."""
 
 
 def check_master(master: str) -> None:
@@ -24,6 +34,21 @@ def check_master(master: str) -> None:
             found=master,
             hint="--master, SLACKWATER_MASTER, or master in slackwater.toml",
         )
+
+
+def check_launch_settings(settings: Mapping[str, str]) -> None:
+    """Raises UsageError for a setting with which no JVM would start."""
+    for key, (form, expected) in _LAUNCH_SETTINGS.items():
+        value = settings.get(key)
+        if value is not None and re.fullmatch(form, value.strip(), re.IGNORECASE) is None:
+            raise UsageError(
+                "spark-setting",
+                "Spark cannot use this setting: no JVM starts with it",
+                where=key,
+                expected=expected,
+                found=value,
+                hint=_HINT,
+            )
 
 
 def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:
@@ -46,5 +71,5 @@ def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:
                 f"Spark cannot use this setting: {error.java_exception.getMessage()}",
                 where=key,
                 found=value,
-                hint="--conf, or [spark] in slackwater.toml",
+                hint=_HINT,
             ) from error
