@@ -93,6 +93,11 @@ def inner_lock_problems(inner: Path, outer: Path) -> Iterator[str]:
             yield f"{pin.name}=={pin.version} of {inner.name} is not in it"
 
 
+def _spark_of(lock: Path) -> Requirement:
+    """What ``spark-<version>.txt`` is made from."""
+    return Requirement(f"pyspark=={lock.stem.removeprefix('spark-')}")
+
+
 def problems() -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
@@ -101,6 +106,7 @@ def problems() -> Iterator[str]:
     wanted = {
         "build.txt": read_inputs(ROOT / "requirements/build.in"),
         "runtime.txt": core + held_back + [Requirement(text) for name in RUNTIME_EXTRAS for text in extras[name]],
+        **{lock.name: [_spark_of(lock)] for lock in (ROOT / "requirements").glob("spark-*.txt")},
         "dev.txt": core + held_back + [Requirement(text) for texts in extras.values() for text in texts],
     }
     for name, required in wanted.items():

@@ -125,6 +125,31 @@ ensure_environment() {
     ) 9>"$ROOT/.venv.lock"
 }
 
+# ----------------------------------------------------------------------------------------------------------------- spark
+
+# use_spark VERSION: this PySpark goes before the one in .venv, here and in every process that is started from here.
+use_spark() {
+    local lock=$ROOT/requirements/spark-$1.txt folder=$CACHE/spark/$1 staging others
+    others=$(cd -- "$ROOT/requirements" && ls spark-*.txt | sed 's/^spark-//; s/[.]txt$//' | xargs)
+    if [[ ! -f $lock ]]; then
+        say "error: Spark $1 is not locked"
+        say "hint: locked are $others; scripts/lock names them"
+        exit 2
+    fi
+    if ! cmp -s -- "$lock" "$folder/.complete"; then
+        say "installing PySpark $1 into $CACHE/spark"
+        staging=$CACHE/spark/.$1.$$
+        pip_install --require-hashes --no-build-isolation --target "$staging" -r "$lock" || {
+            rm -rf -- "$staging"
+            fail "PySpark $1 could not be installed"
+        }
+        cp -- "$lock" "$staging/.complete"
+        rm -rf -- "$folder"
+        mv -T -- "$staging" "$folder"
+    fi
+    export PYTHONPATH=$folder${PYTHONPATH:+:$PYTHONPATH}
+}
+
 # ------------------------------------------------------------------------------------------------------------------ java
 
 # java_major HOME: 17, 21, ... read from the JDK's own release file; starting a JVM to ask takes longer than all the rest.
