@@ -16,7 +16,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.processes import this_process
 from slackwater.model.records import LeaseRecord, OperationRecord
 from tests.cli.conftest import Slackwater
-from tests.support.homes import RAN_MS, STREAM, HomeSpec, make_home
+from tests.support.homes import RAN_MS, STATELESS, STREAM, HomeSpec, make_home
 
 NO_SUCH_PROCESS = 4_194_400
 """Above the highest process id that Linux gives out."""
@@ -61,6 +61,19 @@ def test_what_the_number_line_means(
 
     assert (stream["verdict"]["code"], stream["next_batch"]) == (code, next_batch)
     assert stream["next_batch_planned"] == (spec.planned > spec.committed)
+
+
+def test_a_batch_that_the_sink_will_skip_is_told_with_what_it_means_for_the_watermark(
+    slackwater: Slackwater, tmp_path: Path
+) -> None:
+    make_home(tmp_path / "windowed", HomeSpec(planned=6, state=6, written=6))
+    make_home(tmp_path / "plain", HomeSpec(planned=6, state=None, written=6, layout=STATELESS))
+
+    windowed = slackwater("status", "--home", str(tmp_path / "windowed" / ".slackwater")).out
+    plain = slackwater("status", "--home", str(tmp_path / "plain" / ".slackwater")).out
+
+    assert "skips it; the watermark then misses it" in windowed
+    assert "skips it\n" in plain
 
 
 def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
