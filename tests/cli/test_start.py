@@ -58,3 +58,13 @@ def test_a_full_disk_is_told(arguments: list[str], tmp_path: Path) -> None:
         )
 
     assert (done.returncode, done.stderr) == (9, b"error disk-full: There is no space left to write to\n")
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "<&- 1>&- 2>&-"])
+def test_it_may_be_started_without_a_place_for_its_output(closed: str, tmp_path: Path) -> None:
+    make_home(tmp_path)
+    command = ["sh", "-c", f'"$0" -m slackwater status {closed}', sys.executable]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -68,11 +68,21 @@ def entry() -> NoReturn:
     Where no Spark was loaded nothing is left to be ended in order, and Python need not take all its modules apart: that
     would be an eighth of the time of a short command.
     """
+    _open_what_is_closed()
     code = main()
     if "pyspark" in sys.modules:
         sys.exit(code)
     sys.stderr.flush()
     os._exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Started without stdout or stderr (``>&-``), the next file that we or our JVM open would take its number."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "w"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
