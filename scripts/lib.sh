@@ -129,11 +129,10 @@ ensure_environment() {
 
 # use_spark VERSION: this PySpark goes before the one in .venv, here and in every process that is started from here.
 use_spark() {
-    local lock=$ROOT/requirements/spark-$1.txt folder=$CACHE/spark/$1 staging others
-    others=$(cd -- "$ROOT/requirements" && ls spark-*.txt | sed 's/^spark-//; s/[.]txt$//' | xargs)
+    local lock=$ROOT/requirements/spark-$1.txt folder=$CACHE/spark/$1 staging
     if [[ ! -f $lock ]]; then
         say "error: Spark $1 is not locked"
-        say "hint: locked are $others; scripts/lock names them"
+        say "hint: those that are have a requirements/spark-<version>.txt; their list stands in scripts/lock"
         exit 2
     fi
     if ! cmp -s -- "$lock" "$folder/.complete"; then

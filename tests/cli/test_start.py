@@ -68,3 +68,12 @@ def test_it_may_be_started_without_a_place_for_its_output(closed: str, tmp_path:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=60)
 
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_error_keeps_its_exit_code_where_nobody_can_be_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "slackwater", "stop", "nosuch"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        process.stderr.close()
+
+    assert process.returncode == 4

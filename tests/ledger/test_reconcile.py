@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -122,6 +123,18 @@ def test_an_entry_whose_number_is_not_the_next_is_found_a_little_later(ledger: L
     while watching.copy() == 0:
         assert time.monotonic() < deadline
     assert 20 in ledger.lines(STREAM, "offsets")
+
+
+def test_an_entry_is_found_where_folders_never_change_their_time(ledger: Ledger, tmp_path: Path) -> None:
+    """As on some mounts of object stores."""
+    case = corpus_case("4.3.0", FILES_TO_FILES, tmp_path)
+    offsets = case / "checkpoint" / "offsets"
+    frozen = offsets.stat()
+    watching = copier(ledger, case)
+    watching.copy()
+    (offsets / "8").write_text("v1\n{}\n{}")
+    os.utime(offsets, ns=(frozen.st_atime_ns, frozen.st_mtime_ns))
+    assert watching.copy() == 1
 
 
 def test_a_torn_file_is_taken_once_it_is_whole(ledger: Ledger, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -72,7 +73,8 @@ def entry() -> NoReturn:
     code = main()
     if "pyspark" in sys.modules:
         sys.exit(code)
-    sys.stderr.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
     os._exit(code)
 
 
@@ -98,9 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno not in _NO_SPACE:
             raise
         sys.stdout = None  # what could not be written is not tried again at exit
-        full = EnvironmentMissing("disk-full", "There is no space left to write to", where=error.filename)
-        report_error(full)
-        return full.exit_code
+        return _told(EnvironmentMissing("disk-full", "There is no space left to write to", where=error.filename))
     else:
         return code
 
@@ -113,8 +113,14 @@ def _reported(arguments: list[str]) -> int:
         report_interrupt()
         return INTERRUPTED
     except SlackwaterError as error:
+        return _told(error)
+
+
+def _told(error: SlackwaterError) -> int:
+    """Show the error; its exit code says it, too, where nobody can be shown it."""
+    with suppress(OSError):
         report_error(error)
-        return error.exit_code
+    return error.exit_code
 
 
 def _run(arguments: list[str]) -> int:

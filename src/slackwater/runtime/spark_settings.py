@@ -8,7 +8,6 @@ from typing import Any
 
 from slackwater.errors import UsageError
 
-_HINT = "--conf, or [spark] in slackwater.toml"
 _MASTER = re.compile(
     r"local(\[(\d+|\*)(\s*,\s*\d+)?\]|-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\])?|yarn|(spark|k8s|mesos)://.+"
 )
@@ -41,14 +40,7 @@ def check_launch_settings(settings: Mapping[str, str]) -> None:
     for key, (form, expected) in _LAUNCH_SETTINGS.items():
         value = settings.get(key)
         if value is not None and re.fullmatch(form, value.strip(), re.IGNORECASE) is None:
-            raise UsageError(
-                "spark-setting",
-                "Spark cannot use this setting: no JVM starts with it",
-                where=key,
-                expected=expected,
-                found=value,
-                hint=_HINT,
-            )
+            raise _refused(key, value, "no JVM starts with it", expected)
 
 
 def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:
@@ -66,10 +58,15 @@ def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:
         try:
             conf.setConfString(key, value)
         except Py4JJavaError as error:
-            raise UsageError(
-                "spark-setting",
-                f"Spark cannot use this setting: {error.java_exception.getMessage()}",
-                where=key,
-                found=value,
-                hint=_HINT,
-            ) from error
+            raise _refused(key, value, error.java_exception.getMessage()) from error
+
+
+def _refused(key: str, value: str, reason: str, expected: str | None = None) -> UsageError:
+    return UsageError(
+        "spark-setting",
+        f"Spark cannot use this setting: {reason}",
+        where=key,
+        expected=expected,
+        found=value,
+        hint="--conf, or [spark] in slackwater.toml",
+    )
