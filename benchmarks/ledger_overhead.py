@@ -29,12 +29,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.ledger.home import Home
+from slackwater.home.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.reconcile import LogCopier
-from slackwater.ledger.watcher import Watcher
 from slackwater.model.records import StreamRecord
 from slackwater.model.trigger import Trigger
+from slackwater.recording.log_copier import LogCopier
+from slackwater.recording.watcher import Watcher
 from slackwater.runtime.listener import ProgressRecorder, Recorded, make_listener
 from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.query import BuiltStream, start

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slackwater.ledger.lease import Lease
+from slackwater.lease.lease import Lease
+from slackwater.lease.processes import this_process
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.processes import this_process
 from slackwater.model.records import LeaseRecord, OperationRecord
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STATELESS, STREAM, HomeSpec, make_home

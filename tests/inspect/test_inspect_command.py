@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from slackwater.ledger.home import Home
+from slackwater.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import GenerationRecord, StreamRecord
 from slackwater.storage.open import open_write_store

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from slackwater.ledger.ancestry import shares
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import GenerationRecord, LogLine
-from tests.ledger.conftest import stream_record
+from tests.support.ledgers import stream_record
 
 _BATCH_LOG = "offsets"
 _SOURCE_LOG = "sources/0"

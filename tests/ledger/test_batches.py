@@ -7,7 +7,7 @@ import pytest
 from slackwater.errors import NotFound
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import BatchRecord, BatchSource, GenerationRecord, LogLine
-from tests.ledger.conftest import STREAM
+from tests.support.ledgers import STREAM
 
 BATCH = BatchRecord(
     STREAM,

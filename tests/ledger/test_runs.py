@@ -5,7 +5,7 @@ import pytest
 from slackwater.errors import NotFound
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import OperationRecord
-from tests.ledger.conftest import STREAM, Clock
+from tests.support.ledgers import STREAM, Clock
 
 
 def test_a_run_has_no_end_until_it_is_ended(ledger: Ledger, clock: Clock) -> None:

@@ -17,9 +17,9 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.migrations import config
 from slackwater.ledger.tables import SCHEMA_VERSION, VERSION_TABLE, metadata
 from slackwater.model.records import SinkMark
-from tests.ledger.conftest import stream_record
-from tests.ledger.postgres_server import PostgresServer
 from tests.ledger.programs import start_program
+from tests.support.ledgers import stream_record
+from tests.support.postgres_server import PostgresServer
 
 
 def test_a_ledger_is_made_only_when_asked_for(blank_url: str) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import SinkMark
-from tests.ledger.conftest import STREAM, Clock
+from tests.support.ledgers import STREAM, Clock
 
 
 def test_a_mark_is_recorded_when_the_sink_has_moved(ledger: Ledger, clock: Clock) -> None:

@@ -7,7 +7,7 @@ import pytest
 from slackwater.errors import NotFound, UsageError
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import GenerationRecord
-from tests.ledger.conftest import STREAM, stream_record
+from tests.support.ledgers import STREAM, stream_record
 
 
 def test_a_stream_is_found_by_its_name_and_by_its_full_name(ledger: Ledger) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import BatchRecord, LogLine
-from tests.ledger.conftest import STREAM
 from tests.ledger.programs import Program, start_program
+from tests.support.ledgers import STREAM
 
 COUNT = 60
 

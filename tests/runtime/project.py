@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from slackwater.errors import NotFound
-from slackwater.ledger.home import Home
+from slackwater.home.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.listing import LogFolders
 from slackwater.model.records import RunRecord
+from slackwater.recording.log_folders import LogFolders
 from slackwater.storage.local import LocalStore
 from tests.support.processes import Command
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from slackwater.ledger.processes import is_alive, start_time
+from slackwater.lease.processes import is_alive, start_time
 from tests.support.killing import children_of
 
 LOOK_EVERY_S = 0.02

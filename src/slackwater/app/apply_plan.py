@@ -14,12 +14,12 @@ from slackwater.apply.executor import Applying, execute
 from slackwater.apply.preconditions import Fact
 from slackwater.apply.replayer import Replayer
 from slackwater.errors import EnvironmentMissing
+from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.history import History
 from slackwater.model.plan import Action, BuildGeneration, Plan
 from slackwater.model.records import StreamRecord
 from slackwater.plan.past import Past
 from slackwater.plan.rebuild import source_files_needed
-from slackwater.runtime.lease_keeper import LeaseKeeper
 from slackwater.runtime.loader import digest, load
 from slackwater.runtime.replay import SparkReplayer
 from slackwater.runtime.session import require_spark

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slackwater.app.liveness import end_of, view_of
 from slackwater.app.workspace import Workspace
 from slackwater.errors import FormatError, UsageError
 from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.lease.view import end_of, view_of
 from slackwater.model.checkpoint_logs import OffsetEntry
 from slackwater.model.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.app.liveness import view_of
 from slackwater.app.stream_facts import StreamFacts, facts_of, history_of, profile_of, reconcile
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused
-from slackwater.ledger.lease import wait_until_free
+from slackwater.lease.lease import wait_until_free
+from slackwater.lease.view import view_of
 from slackwater.model.history import History
 from slackwater.model.profile import QueryProfile
 from slackwater.plan.contributing import StatePast, first_contributing

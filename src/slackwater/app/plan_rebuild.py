@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from slackwater.app.stream_facts import facts_of, history_of, missing_files, profile_of, readers_of, reconcile
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused
-from slackwater.ledger.lease import wait_until_free
+from slackwater.lease.lease import wait_until_free
 from slackwater.model.plan import BuildGeneration, CutSink, Plan
 from slackwater.model.records import GenerationRecord, StreamRecord
 from slackwater.model.sink import Cut

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slackwater.app.lag import lag_of
-from slackwater.app.liveness import LeaseView, end_of, view_of
 from slackwater.app.stream_facts import marks_or_none, profile_of
 from slackwater.app.verdict import Seen, Verdict, verdict_of
 from slackwater.app.workspace import Workspace, open_workspace
 from slackwater.errors import NotFound, SinkUnreadable
+from slackwater.lease.view import LeaseView, end_of, view_of
 from slackwater.model.marks import Marks
 from slackwater.model.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.settings import Settings

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slackwater.app.liveness import KILLED, RUN, LeaseView, is_running, view_of
 from slackwater.app.workspace import Workspace
 from slackwater.errors import NotFound
+from slackwater.lease.view import KILLED, RUN, LeaseView, is_running, view_of
 from slackwater.model.records import RunRecord, StreamRecord
 
 LOOK_AGAIN_S = 0.2

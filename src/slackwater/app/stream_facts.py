@@ -10,12 +10,12 @@ from slackwater.checkpoint.logs import marks as read_marks
 from slackwater.errors import SinkUnreadable
 from slackwater.formats.file_source_log import parse_file_source_log
 from slackwater.ledger.ancestry import METADATA, SINK, SOURCES
-from slackwater.ledger.reconcile import copy_new
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.history import History
 from slackwater.model.marks import Marks
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import BatchRecord, GenerationRecord, StreamRecord
+from slackwater.recording.log_copier import copy_new
 from slackwater.sinks.written import written_output
 from slackwater.storage.open import local_path_of, open_read_store
 from slackwater.storage.protocols import ReadStore

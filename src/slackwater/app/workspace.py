@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from slackwater.ledger.home import Home
+from slackwater.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.settings import Settings
 

@@ -18,7 +18,7 @@ from slackwater.apply.preconditions import Fact
 from slackwater.apply.replayer import Replayer
 from slackwater.checkpoint.stores import state_stores
 from slackwater.errors import OutcomeUnknown, Refused, SlackwaterError
-from slackwater.ledger.home import Home, StreamFile
+from slackwater.home.home import Home, StreamFile
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.history import History
 from slackwater.model.plan import (

@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from slackwater.app.liveness import LeaseView, expires_ms
 from slackwater.app.status import HomeStatus, StreamStatus
 from slackwater.cli.render_words import iso, mark, moment, number, span
+from slackwater.lease.view import LeaseView, expires_ms
 
 SCHEMA = "slackwater.status/1"
 LABEL_WIDTH = 11

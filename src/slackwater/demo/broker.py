@@ -31,7 +31,7 @@ from slackwater.demo.broker_settings import (
 )
 from slackwater.demo.kafka_probe import answers
 from slackwater.errors import EnvironmentMissing
-from slackwater.ledger.processes import UNKNOWN_START, is_alive, start_time
+from slackwater.lease.processes import UNKNOWN_START, is_alive, start_time
 
 START_S_MAX = 60
 STOP_S_MAX = 30

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from slackwater.ledger.processes import is_alive, start_time
+from slackwater.lease.processes import is_alive, start_time
 
 _PARENT = 1
 """Field 4 of ``/proc/<pid>/stat``, counted from the first after the command's name (proc(5))."""

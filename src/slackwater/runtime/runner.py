@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from slackwater.errors import NotFound, PipelineError, SlackwaterError
-from slackwater.ledger.home import Home
+from slackwater.home.home import Home
+from slackwater.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import BatchRecord, StreamRecord
 from slackwater.model.trigger import Trigger
-from slackwater.runtime.lease_keeper import LeaseKeeper
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline
 from slackwater.runtime.pipeline import StreamDefinition

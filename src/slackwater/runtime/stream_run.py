@@ -16,14 +16,14 @@ from slackwater.checkpoint.logs import marks as read_marks
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.stores import state_stores
 from slackwater.errors import NotFound, SlackwaterError, StreamFailed
-from slackwater.ledger.home import Home, StreamFile
+from slackwater.home.home import Home, StreamFile
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.reconcile import LogCopier
-from slackwater.ledger.watcher import Watcher
 from slackwater.model.marks import Marks
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, RunRecord, StreamRecord
 from slackwater.model.trigger import Trigger
+from slackwater.recording.log_copier import LogCopier
+from slackwater.recording.watcher import Watcher
 from slackwater.runtime import failures
 from slackwater.runtime.drain import Drain
 from slackwater.runtime.guard import BeforeStart, check_before_start, check_same_sink

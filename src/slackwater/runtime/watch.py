@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from slackwater.ledger.ledger import Ledger
-    from slackwater.ledger.watcher import Watcher
     from slackwater.model.records import StreamRecord
+    from slackwater.recording.watcher import Watcher
     from slackwater.runtime.listener import QueryLife
 
 PIPELINE = "watched"
@@ -72,9 +72,9 @@ class Watching:
             self._recorder.afterwards(watcher.stop)
 
     def _follow(self, life: QueryLife) -> None:
-        from slackwater.ledger.reconcile import LogCopier  # noqa: PLC0415 - as above
-        from slackwater.ledger.watcher import Watcher  # noqa: PLC0415
         from slackwater.model.records import StreamRecord  # noqa: PLC0415
+        from slackwater.recording.log_copier import LogCopier  # noqa: PLC0415 - as above
+        from slackwater.recording.watcher import Watcher  # noqa: PLC0415
         from slackwater.runtime.listener import Recorded  # noqa: PLC0415
         from slackwater.storage.open import open_read_store  # noqa: PLC0415
 

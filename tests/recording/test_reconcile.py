@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import event
 
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.reconcile import LogCopier, copy_new
 from slackwater.model.records import GenerationRecord
+from slackwater.recording.log_copier import LogCopier, copy_new
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import Entry
-from tests.ledger.conftest import STREAM, stream_record
 from tests.support.corpus import VERSIONS, corpus_case, corpus_cases
+from tests.support.ledgers import STREAM, stream_record
 
 FILES_TO_FILES = "file_json_to_parquet_filesink"
 PURGED = "retention_min_batches_2_filesink"

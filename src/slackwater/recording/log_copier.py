@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from slackwater.ledger.ancestry import METADATA, SINK, SOURCES
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.listing import LogFolders
-from slackwater.ledger.log_text import decode, is_whole, split_source_compact, strip_sink_compact
 from slackwater.model.records import LogLine
+from slackwater.recording.log_folders import LogFolders
+from slackwater.recording.log_text import decode, is_whole, split_source_compact, strip_sink_compact
 from slackwater.storage.protocols import ReadStore
 
 _SINK_FOLDER = "_spark_metadata"

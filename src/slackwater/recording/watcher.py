@@ -11,7 +11,7 @@ import time
 
 import structlog
 
-from slackwater.ledger.reconcile import LogCopier
+from slackwater.recording.log_copier import LogCopier
 
 LOCAL_INTERVAL_S = 0.1
 REMOTE_INTERVAL_S = 1.0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import FormatError
-from slackwater.ledger.home import Home, StreamFile
+from slackwater.home.home import Home, StreamFile
 
 CONTENT = StreamFile("2c1f", generation=2, sink={"kind": "files", "path": "file:///gold/hourly"})
 

@@ -22,8 +22,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from slackwater.errors import EnvironmentMissing, LeaseHeld
-from slackwater.ledger.lease_file import read_lease_file, write_lease_file
-from slackwater.ledger.processes import UNKNOWN_START, can_look_up, is_alive, start_time, this_process
+from slackwater.lease.lease_file import read_lease_file, write_lease_file
+from slackwater.lease.processes import UNKNOWN_START, can_look_up, is_alive, start_time, this_process
 from slackwater.model.records import Holder, LeaseRecord
 
 if TYPE_CHECKING:

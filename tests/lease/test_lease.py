@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import LeaseHeld
-from slackwater.ledger.lease import Lease, wait_until_free
+from slackwater.lease.lease import Lease, wait_until_free
+from slackwater.lease.processes import this_process
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.processes import this_process
 from slackwater.model.records import Holder, LeaseRecord
-from tests.ledger.conftest import STREAM, Clock
 from tests.ledger.programs import Program, start_program
+from tests.support.ledgers import STREAM, Clock
 
 ELSEWHERE = Holder("elsewhere", pid=1, pid_started=1, pid_space="another boot")
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from structlog.testing import capture_logs
 
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.reconcile import LogCopier
-from slackwater.ledger.watcher import Watcher
 from slackwater.model.records import GenerationRecord
+from slackwater.recording.log_copier import LogCopier
+from slackwater.recording.watcher import Watcher
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import Entry
-from tests.ledger.conftest import STREAM, stream_record
-from tests.ledger.postgres_server import PostgresServer
 from tests.support.corpus import corpus_case
+from tests.support.ledgers import STREAM, stream_record
+from tests.support.postgres_server import PostgresServer
 
 CASE = "file_json_to_parquet_filesink"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.ledger.lease import EXPIRES_S, Signs, signs_of
-from slackwater.ledger.processes import can_look_up
+from slackwater.lease.lease import EXPIRES_S, Signs, signs_of
+from slackwater.lease.processes import can_look_up
 from slackwater.model.records import LeaseRecord, RunRecord
 
 KILLED = "killed"

@@ -10,8 +10,8 @@ from typing import Protocol, Self
 import structlog
 
 from slackwater.errors import LeaseHeld, SlackwaterError
-from slackwater.ledger.home import Home
-from slackwater.ledger.lease import EXPIRES_S, Lease, wait_until_free
+from slackwater.home.home import Home
+from slackwater.lease.lease import EXPIRES_S, Lease, wait_until_free
 from slackwater.ledger.ledger import Ledger
 
 JVM_WAIT_S = 60.0
