@@ -20,7 +20,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 """The newest revision in ``migrations/versions``, known here so that opening a ledger need not import Alembic."""
 
 VERSION_TABLE = "slackwater_version"
@@ -49,6 +49,7 @@ streams = Table(
     Column("output_mode", String, nullable=False),
     Column("pipeline_file", String, nullable=False),
     Column("current_generation", Integer, nullable=False),
+    Column("id", String),
 )
 
 generations = Table(
@@ -76,6 +77,10 @@ runs = Table(
     Column("end", String),
     Column("reason", Text),
     Column("stop_requested_ms", BigInteger),
+    Column("settings", JSON(none_as_null=True)),
+    Column("code", String),
+    Column("failure", String),
+    Column("failure_code", String),
     _belongs_to_generation(),
     Index(None, "stream", "id"),
 )
@@ -96,6 +101,7 @@ batches = Table(
     Column("state_rows", BigInteger, nullable=False),
     Column("output_rows", BigInteger),
     Column("durations_ms", JSON, nullable=False),
+    Column("run", Integer),
     _belongs_to_generation(),
 )
 
@@ -107,6 +113,18 @@ log_lines = Table(
     Column("log", String, primary_key=True),
     Column("entry", BigInteger, primary_key=True, autoincrement=False),
     # Bytes and not text: Kafka's sources/<i>/0 begins with a NUL, which PostgreSQL's text cannot hold.
+    Column("text", LargeBinary, nullable=False),
+    _belongs_to_generation(),
+)
+
+replaced_lines = Table(
+    "replaced_lines",
+    metadata,
+    Column("stream", String, primary_key=True),
+    Column("generation", Integer, primary_key=True, autoincrement=False),
+    Column("log", String, primary_key=True),
+    Column("entry", BigInteger, primary_key=True, autoincrement=False),
+    Column("seen_ms", BigInteger, primary_key=True, autoincrement=False),
     Column("text", LargeBinary, nullable=False),
     _belongs_to_generation(),
 )

@@ -11,6 +11,7 @@ class StreamRecord:
     """A stream of a home. ``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``.
 
     ``pipeline_file`` is the file or module of the last run, ``current_generation`` the number of the checkpoint in use.
+    ``id`` is given to the stream once and never changes; an output carries it as its owner.
     """
 
     pipeline: str
@@ -19,6 +20,7 @@ class StreamRecord:
     output_mode: str
     pipeline_file: str
     current_generation: int = 1
+    id: str | None = None
 
     @property
     def full_name(self) -> str:
@@ -50,7 +52,12 @@ class GenerationRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One life of a query in one Spark application. ``ended_ms`` and ``end`` are ``None`` while it runs."""
+    """One life of a query in one Spark application. ``ended_ms`` and ``end`` are ``None`` while it runs.
+
+    ``settings`` are the session's ``spark.sql.*`` settings that differ from Spark's defaults, ``code`` is the SHA-256
+    of the pipeline file. Of a failed run ``failure`` is ``transient`` or ``permanent`` and ``failure_code`` a stable
+    code of what failed, where one is known.
+    """
 
     id: int
     stream: str
@@ -61,6 +68,10 @@ class RunRecord:
     end: str | None = None
     reason: str | None = None
     stop_requested_ms: int | None = None
+    settings: Mapping[str, str] | None = None
+    code: str | None = None
+    failure: str | None = None
+    failure_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,10 @@ class BatchSource:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """One finished batch as its progress event told it. Times are epoch milliseconds, durations milliseconds."""
+    """One finished batch, from its progress event. Times are epoch milliseconds, durations milliseconds.
+
+    ``run`` is the id of the run that executed it, ``None`` where that is not recorded.
+    """
 
     stream: str
     generation: int
@@ -91,6 +105,7 @@ class BatchRecord:
     state_rows: int = 0
     output_rows: int | None = None
     durations_ms: Mapping[str, int] = field(default_factory=dict)
+    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
