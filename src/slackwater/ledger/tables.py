@@ -81,6 +81,7 @@ runs = Table(
     Column("code", String),
     Column("failure", String),
     Column("failure_code", String),
+    Column("rows_digest", String),
     _belongs_to_generation(),
     Index(None, "stream", "id"),
 )

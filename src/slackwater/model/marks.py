@@ -1,27 +1,34 @@
-"""The number line: four marks on one line of batch ids."""
+"""The number line: marks on one line of batch ids."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 NONE_YET = -1
-"""The mark of a line on which no batch stands yet."""
+"""The mark of a line that has no batch yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Where a stream stands. Every mark is a batch id, -1 where there is none yet, ``None`` where it cannot be told.
+    """Every mark is a batch id, -1 where there is none yet, ``None`` where it is unknown.
 
     planned: newest batch whose source range is fixed (``offsets/``); committed: newest batch Spark says is done
-    (``commits/``); state: newest batch whose state can be loaded everywhere; written: newest batch the sink shows.
+    (``commits/``); state: newest batch whose state can be loaded everywhere; written: newest batch the sink shows;
+    owed: the batch without data that Spark would have run next and that a restart forgets (``checkpoint/owed.py``).
     """
 
     planned: int = NONE_YET
     committed: int = NONE_YET
     state: int | None = None
     written: int | None = None
+    owed: int | None = None
 
     @property
     def next_batch(self) -> int:
         """The batch Spark would run next: the planned one again if it is not committed, else the one after it."""
         return self.planned + 1 if self.committed == self.planned else max(self.planned, 0)
+
+    @property
+    def next_is_planned(self) -> bool:
+        """Whether the range of the next batch is fixed already."""
+        return self.committed != self.planned

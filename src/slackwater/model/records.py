@@ -56,7 +56,7 @@ class RunRecord:
 
     ``settings`` are the session's ``spark.sql.*`` settings that differ from Spark's defaults, ``code`` is the SHA-256
     of the pipeline file. Of a failed run ``failure`` is ``transient`` or ``permanent`` and ``failure_code`` a stable
-    code of what failed, where one is known.
+    code of what failed, where one is known. ``rows_digest`` is that of ``QueryProfile``, for the query of this run.
     """
 
     id: int
@@ -72,6 +72,7 @@ class RunRecord:
     code: str | None = None
     failure: str | None = None
     failure_code: str | None = None
+    rows_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ down_revision = "0002"
 def upgrade() -> None:
     op.add_column("streams", sa.Column("id", sa.String))
     op.add_column("runs", sa.Column("settings", sa.JSON(none_as_null=True)))
-    for name in ("code", "failure", "failure_code"):
+    for name in ("code", "failure", "failure_code", "rows_digest"):
         op.add_column("runs", sa.Column(name, sa.String))
     op.add_column("batches", sa.Column("run", sa.Integer))
     op.create_table(

@@ -1,0 +1,49 @@
+"""Whose home and whose output these are: a copied home must not act on the original, nor two streams on one output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slackwater.model.finding import Finding, Severity
+from slackwater.model.snapshot import Snapshot
+
+REFUSED = 5
+
+
+def identity_findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Stops for a home or an output that belongs to somebody else."""
+    if snapshot.home != "here":
+        yield home_finding(snapshot.home, snapshot.home_was or "another place")
+    output = snapshot.output
+    if output.owner is not None and output.owner != snapshot.stream.id:
+        yield Finding(
+            "sink-owned",
+            Severity.STOP,
+            f"the output belongs to stream {output.owner_name}; a second stream that writes there would have its batches "
+            "skipped",
+            risk="skip",
+            advice="give the stream an output directory of its own, or move this one away",
+            where=output.location,
+            expected=f"an output of {snapshot.stream.full_name}",
+            found=f"an output of {output.owner_name}",
+            exit_code=REFUSED,
+        )
+
+
+def home_finding(place: str, was: str) -> Finding:
+    """The home is not where it was made. ``place`` is ``moved`` or ``copied``; ``was`` is its recorded folder."""
+    if place == "moved":
+        text = f"the home was moved here from {was}"
+        command = "slackwater home --moved"
+    else:
+        text = f"the home is a copy of {was}; what it does would change the original's outputs"
+        command = "slackwater home --copied"
+    return Finding(
+        f"home-{place}",
+        Severity.STOP,
+        text,
+        risk="wrong",
+        next=command,
+        expected=f"a home at {was}",
+        exit_code=REFUSED,
+    )

@@ -1,0 +1,22 @@
+"""Commands and ranges as findings name them."""
+
+from __future__ import annotations
+
+import shlex
+
+from slackwater.model.snapshot import Snapshot
+
+
+def batch_range(first: int, last: int) -> str:
+    """``batch 7``, or ``batches 7..9``."""
+    return f"batch {first}" if first == last else f"batches {first}..{last}"
+
+
+def run_command(snapshot: Snapshot) -> str:
+    """The command that starts the stream's pipeline."""
+    return f"slackwater run {shlex.quote(snapshot.stream.pipeline_file or 'FILE')}"
+
+
+def rebuild_command(snapshot: Snapshot) -> str:
+    """The command that plans a rebuild of the stream."""
+    return f"slackwater plan rebuild {snapshot.stream.full_name} --out plan.json"

@@ -1,0 +1,39 @@
+"""A finding: one thing that was recognised about a stream, what it risks, and the command that comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+Risk = Literal["loss", "duplicate", "skip", "wrong", "stuck", "none"]
+Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
+
+
+class Severity(StrEnum):
+    """``STOP``: the stream must not be started. ``WARNING``: it may, and somebody should know. ``INFO``: all is well."""
+
+    STOP = "stop"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``code`` is stable; ``text`` is one sentence; ``next`` is what to type, ``None`` where nothing has to be done.
+
+    ``exit_code`` is what ``slackwater status`` ends with when this is the most urgent finding (docs/exit-codes.md).
+    ``advice`` is what to do where no command of Slackwater does it.
+    """
+
+    code: str
+    severity: Severity
+    text: str
+    risk: Risk = "none"
+    goal: Goal | None = None
+    next: str | None = None
+    advice: str | None = None
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    exit_code: int = 0

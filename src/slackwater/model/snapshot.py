@@ -1,0 +1,91 @@
+"""One look at a stream: everything its number line, a start, a plan and the status page are judged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from slackwater.model.checkpoint_logs import OffsetEntry
+from slackwater.model.damage import Damage
+from slackwater.model.marks import NONE_YET, Marks
+from slackwater.model.profile import QueryProfile
+from slackwater.model.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
+
+HomePlace = Literal["here", "moved", "copied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something that could not be read, and why."""
+
+    code: str
+    text: str
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the ledger held before anything was copied into it. Batch ids; -1 for none.
+
+    ``planned`` and ``committed`` are the newest recorded entries of the two logs, ``shown`` the newest batch that the
+    sink was ever seen to show, ``next_entry`` the recorded range of the batch that Spark would run next.
+    """
+
+    planned: int = NONE_YET
+    committed: int = NONE_YET
+    shown: int = NONE_YET
+    next_entry: OffsetEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSeen:
+    """The output: where it is, whose it is, what it promises, and what is wrong with it.
+
+    ``owner`` is the id of the stream that the output names as its writer, ``owner_name`` that stream's name and home.
+    ``batches_skipped``: the sink drops a batch whose id it has already.
+    """
+
+    location: str | None = None
+    owner: str | None = None
+    owner_name: str | None = None
+    batches_skipped: bool = False
+    can_cut: bool = False
+    unreadable: Unreadable | None = None
+    damage: tuple[Damage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A stream as it was found. ``holder`` names what holds the lease (``run``, ``apply rebuild``), else ``None``.
+
+    ``planned_entry`` is the entry in ``offsets/`` of the next batch, where that is planned. ``damage`` is what is wrong
+    with the checkpoint. ``missing_files`` are source files that the planned next batch needs and that do not exist.
+    ``home`` says whether the home was found where it was made.
+    """
+
+    stream: StreamRecord
+    generation: GenerationRecord
+    marks: Marks
+    recorded: Recorded = field(default_factory=Recorded)
+    output: OutputSeen = field(default_factory=OutputSeen)
+    profile: QueryProfile | None = None
+    planned_entry: OffsetEntry | None = None
+    damage: tuple[Damage, ...] = ()
+    missing_files: tuple[str, ...] = ()
+    operation: OperationRecord | None = None
+    holder: str | None = None
+    last_run: RunRecord | None = None
+    home: HomePlace = "here"
+    home_was: str | None = None
+
+    @property
+    def checkpoint_present(self) -> bool:
+        """Whether the checkpoint holds any batch."""
+        return self.marks.planned >= 0
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the query keeps state, as far as its recorded plan or its checkpoint shows."""
+        return self.marks.state is not None or (self.profile is not None and self.profile.stateful)
