@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from slackwater.checkpoint.opened import open_checkpoint
-from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.reader import read_checkpoint
-from slackwater.checkpoint.state_reader import StateChoice, StateReader
+from slackwater.checkpoint.state.operators import OperatorReader
+from slackwater.checkpoint.state.reader import StateChoice, StateReader
 from slackwater.model.checkpoint import CheckpointReport
 from slackwater.model.damage import Damage
 from slackwater.model.read_options import ReadOptions

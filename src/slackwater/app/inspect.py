@@ -22,7 +22,7 @@ from slackwater.storage.open import is_uri, open_read_store
 from slackwater.storage.protocols import ReadStore
 
 if TYPE_CHECKING:
-    from slackwater.checkpoint.state_reader import StateChoice, StateRows
+    from slackwater.checkpoint.state.reader import StateChoice, StateRows
 
 _SIDES = ("left", "right")
 
@@ -123,8 +123,8 @@ def _kept(report: CheckpointReport) -> str:
 
 def inspect_state(target: str, request: StateRequest, *, home: str | None = None) -> StateResult:
     """Rows of one store. Raises ``NotFound`` or ``UsageError`` where the request names nothing."""
-    from slackwater.checkpoint.operators import OperatorReader  # noqa: PLC0415
-    from slackwater.checkpoint.state_reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
+    from slackwater.checkpoint.state.operators import OperatorReader  # noqa: PLC0415
+    from slackwater.checkpoint.state.reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
 
     opened = open_target(target, home)
     batch = opened.logs.committed if request.batch is None else request.batch
@@ -155,7 +155,7 @@ def _require_partition(opened: OpenedCheckpoint, request: StateRequest) -> None:
 
 def choose(operator: Operator, request: StateRequest) -> StateChoice:
     """The store or state variable a request means. Raises ``UsageError`` where it leaves more than one."""
-    from slackwater.checkpoint.state_reader import StateChoice  # noqa: PLC0415
+    from slackwater.checkpoint.state.reader import StateChoice  # noqa: PLC0415
 
     stores = choices(operator)
     if request.side is not None:
@@ -186,7 +186,7 @@ def choices(operator: Operator) -> Mapping[str, tuple[OperatorStore, str]]:
 
 
 def _choose_side(operator: Operator, request: StateRequest) -> StateChoice:
-    from slackwater.checkpoint.state_reader import StateChoice  # noqa: PLC0415
+    from slackwater.checkpoint.state.reader import StateChoice  # noqa: PLC0415
 
     stores = choices(operator)
     names = (f"{request.side}-keyWithIndexToValue", f"{request.side}-keyWithTsToValues")

@@ -16,7 +16,7 @@ from slackwater.apply.cut import cut
 from slackwater.apply.journal import Journal
 from slackwater.apply.preconditions import Fact
 from slackwater.apply.replayer import Replayer
-from slackwater.checkpoint.stores import state_stores
+from slackwater.checkpoint.state.stores import state_stores
 from slackwater.errors import OutcomeUnknown, Refused, SlackwaterError
 from slackwater.home.home import Home, StreamFile
 from slackwater.ledger.ledger import Ledger

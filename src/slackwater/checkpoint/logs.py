@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, commit_path, offset_path
 from slackwater.checkpoint.listing import Listing, read_listing
-from slackwater.checkpoint.versions import read_inventory
+from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.errors import FormatError
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry

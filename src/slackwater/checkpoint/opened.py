@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, logs_of_listing
-from slackwater.checkpoint.versions import read_inventory
+from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.errors import FormatError
 from slackwater.model.state import StateInventory
 from slackwater.storage.protocols import ReadStore
 
 if TYPE_CHECKING:
-    from slackwater.checkpoint.state_reader import BatchState
+    from slackwater.checkpoint.state.reader import BatchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class OpenedCheckpoint:
 
     def batch_state(self, batch: int) -> BatchState:
         """What is needed to read the state of a batch; an unreadable plan or commit counts as absent here."""
-        from slackwater.checkpoint.state_reader import BatchState  # noqa: PLC0415  (imports numpy and pyarrow)
+        from slackwater.checkpoint.state.reader import BatchState  # noqa: PLC0415  (imports numpy and pyarrow)
 
         offset = commit = None
         with suppress(FormatError, OSError):

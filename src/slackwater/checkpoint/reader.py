@@ -26,9 +26,9 @@ from slackwater.checkpoint.layout import (
 )
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint
-from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.sources import SourceReader
 from slackwater.checkpoint.spark_version import tell_version
+from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.errors import FormatError
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
@@ -199,7 +199,7 @@ class CheckpointReader:
         batch = marks.committed if self.options.batch is None else self.options.batch
         if not self.options.state or batch < 0:
             return None
-        from slackwater.checkpoint.state_reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
+        from slackwater.checkpoint.state.reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
 
         reader = StateReader(self.opened.batch_state(batch))
         rows = reader.count(operator, store)

@@ -14,7 +14,7 @@ import structlog
 
 from slackwater.checkpoint.logs import marks as read_marks
 from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.stores import state_stores
+from slackwater.checkpoint.state.stores import state_stores
 from slackwater.errors import NotFound, SlackwaterError, StreamFailed
 from slackwater.home.home import Home, StreamFile
 from slackwater.ledger.ledger import Ledger

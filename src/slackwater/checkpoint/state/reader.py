@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from slackwater.checkpoint.listing import Listing
-from slackwater.checkpoint.state_decode import Encoding, FamilyRows, StoreDecoder
-from slackwater.checkpoint.state_loader import LoadedStore, Place, StateLoader
+from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
+from slackwater.checkpoint.state.loader import LoadedStore, Place, StateLoader
 from slackwater.errors import FormatError
 from slackwater.formats.state_records import Records
 from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slackwater.app.inspect import StateRequest, choices, choose
-from slackwater.checkpoint.operators import OperatorReader
-from slackwater.checkpoint.state_reader import StateChoice, StateReader, StateRows
+from slackwater.checkpoint.state.operators import OperatorReader
+from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
 from slackwater.model.operator import Operator
 from tests.checkpoint.cases import CASES, description, opened
 from tests.support.spark_dump import as_multiset

@@ -16,8 +16,8 @@ from subprocess import DEVNULL, PIPE
 
 import numpy as np
 
-from slackwater.checkpoint import rocksdb_scan
-from slackwater.checkpoint.rocksdb_scan import Frame, read_frames, scan
+from slackwater.checkpoint.state import rocksdb_scan
+from slackwater.checkpoint.state.rocksdb_scan import Frame, read_frames, scan
 from slackwater.errors import FormatError
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from slackwater.checkpoint.layout import STATE
 from slackwater.checkpoint.listing import read_listing
-from slackwater.checkpoint.operators import OperatorReader
-from slackwater.checkpoint.versions import read_inventory
+from slackwater.checkpoint.state.inventory import read_inventory
+from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.storage.protocols import ReadStore
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rocksdict import Options, Rdict
 
-from slackwater.checkpoint import rocksdb_scan
-from slackwater.checkpoint.rocksdb_tables import read_tables
+from slackwater.checkpoint.state import rocksdb_scan
+from slackwater.checkpoint.state.rocksdb_tables import read_tables
 from slackwater.errors import FormatError
 from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile
 

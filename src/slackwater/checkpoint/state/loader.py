@@ -10,8 +10,14 @@ from pathlib import Path
 from slackwater.checkpoint.integrity import CheckedFile, read_checked
 from slackwater.checkpoint.layout import store_path
 from slackwater.checkpoint.listing import Listing
-from slackwater.checkpoint.rocksdb_tables import read_tables
-from slackwater.checkpoint.state_files import Lineage, VersionFiles, files_of_attempt, files_of_version, state_file
+from slackwater.checkpoint.state.rocksdb_tables import read_tables
+from slackwater.checkpoint.state.version_files import (
+    Lineage,
+    VersionFiles,
+    files_of_attempt,
+    files_of_version,
+    state_file,
+)
 from slackwater.errors import FormatError
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.changelog import parse_changelog, parse_changelog_header
