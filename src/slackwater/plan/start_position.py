@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.formats.kafka_initial_offsets import parse_initial_offsets
+
 from slackwater.model.checkpoint_logs import SourceFile
-from slackwater.plan.past import Past, is_kafka_offset, log_offset, offsets_by_source
+from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.rebuild import BEFORE_ALL
 
 NO_FILES = '{"logOffset":-1}'
