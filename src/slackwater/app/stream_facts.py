@@ -9,7 +9,7 @@ from slackwater.app.workspace import Workspace
 from slackwater.checkpoint.logs import marks as read_marks
 from slackwater.errors import SinkUnreadable
 from slackwater.formats.file_source_log import parse_file_source_log
-from slackwater.ledger.ancestry import METADATA, SINK, SOURCES
+from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.history import History
 from slackwater.model.marks import Marks

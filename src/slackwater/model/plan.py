@@ -25,7 +25,7 @@ STRICT: Mapping[str, object] = {"extra": "forbid", "strict": True}
 class BuildGeneration:
     """Build the base of the next checkpoint aside: the query's id, source logs, and an empty state before ``first``.
 
-    ``pending`` is the batch after ``last`` whose recorded range the new checkpoint plans, ``None`` for none.
+    ``pending`` is the batch after ``last`` that the new checkpoint will plan with its recorded range, ``None`` for none.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -60,6 +60,17 @@ class ReplayBatches:
     last: int
     settings: tuple[ReplaySettings, ...]
     kind: Literal["replay-batches"] = "replay-batches"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBatch:
+    """Plan ``batch`` in the new checkpoint with its recorded range, so that it is the next to run."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    batch: int
+    kind: Literal["plan-batch"] = "plan-batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,7 @@ class RestoreSink:
     kind: Literal["restore-sink"] = "restore-sink"
 
 
-Action = BuildGeneration | ReplayBatches | VerifyGeneration | CutSink | SwitchGeneration
+Action = BuildGeneration | ReplayBatches | PlanBatch | VerifyGeneration | CutSink | SwitchGeneration
 Inverse = RemoveGeneration | RestoreSink | SwitchGeneration
 
 

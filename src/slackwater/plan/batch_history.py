@@ -82,7 +82,7 @@ class BatchHistory:
         reported = self.history.input_rows.get(batch)
         if reported is not None:
             return reported
-        if batch <= 0 or batch - 1 not in self.history.offsets:
+        if batch > 0 and batch - 1 not in self.history.offsets:
             return None
         counted = [kind.rows(span) for kind, span in self.spans(batch, batch)]
         known = [count for count in counted if count is not None]

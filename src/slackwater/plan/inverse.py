@@ -10,6 +10,7 @@ from slackwater.model.plan import (
     BuildGeneration,
     CutSink,
     Inverse,
+    PlanBatch,
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
@@ -30,7 +31,7 @@ def inverse_of(action: Action) -> Inverse | None:
     match action:
         case BuildGeneration():
             return RemoveGeneration(action.number)
-        case ReplayBatches() | VerifyGeneration():
+        case ReplayBatches() | PlanBatch() | VerifyGeneration():
             return None
         case CutSink():
             return RestoreSink(action.after, action.batches, action.files, action.bytes)

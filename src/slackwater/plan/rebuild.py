@@ -17,6 +17,7 @@ from slackwater.model.plan import (
     CutSink,
     Facts,
     Plan,
+    PlanBatch,
     Precondition,
     PreconditionName,
     ReplayBatches,
@@ -179,6 +180,8 @@ def _actions(rebuild: Rebuild, scope: Scope, cut: Cut) -> tuple[Action, ...]:
     actions: list[Action] = [BuildGeneration(number, _query_id(rebuild, target), first, target, scope.pending)]
     if first <= target:
         actions.append(ReplayBatches(number, first, target, _settings(rebuild.batches, first, target)))
+    if scope.pending is not None:
+        actions.append(PlanBatch(number, scope.pending))
     actions.append(VerifyGeneration(number, first, target, scope.pending))
     if cut.batches:
         actions.append(CutSink(cut.after, cut.batches, cut.files, cut.bytes))

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from slackwater.ledger.ancestry import METADATA, SINK, SOURCES
+from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import LogLine
 from slackwater.recording.log_folders import LogFolders
