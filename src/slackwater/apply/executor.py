@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import assert_never
 
 from slackwater.apply import build, preconditions
-from slackwater.apply.cut import cut
 from slackwater.apply.journal import Journal
 from slackwater.apply.preconditions import Fact
 from slackwater.apply.replayer import Replayer
@@ -32,14 +31,18 @@ from slackwater.model.plan import (
 )
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, OperationRecord
+from slackwater.model.sink import Cut
 from slackwater.plan.contributing import StatePast, first_contributing
 from slackwater.plan.document import render
 from slackwater.plan.past import Past, log_offset, offsets_by_source
 from slackwater.plan.rebuild import check_reproducible
-from slackwater.sinks.files_output import manifest_lines
-from slackwater.sinks.written import written_output
+from slackwater.sinks.registry import open_output
+from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
+
+BACKUP = "backup"
+"""The folder of an operation that keeps what a cut removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,8 @@ def _put_in_place(applying: Applying, journal: Journal, folder: Path) -> None:
 
 def _cut(applying: Applying, action: CutSink, folder: Path) -> None:
     stream = applying.ledger.find_stream(applying.plan.stream)
-    cut(written_output(stream), action, manifest_lines(applying.history.written), folder)
+    cut = Cut(action.after, action.batches, action.files, action.bytes)
+    open_output(stream.sink).cut(cut, applying.history.written, LocalStore(folder / BACKUP))
 
 
 def _switch(applying: Applying, action: SwitchGeneration) -> None:

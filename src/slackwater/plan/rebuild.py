@@ -107,7 +107,7 @@ def _check_shown(situation: Situation, written: int) -> None:
             "sink-empty",
             f"The sink of stream {situation.stream.name} shows no written batch, yet batches were finished",
             where=situation.stream.sink.get("path"),
-            expected=f"batch {finished} in _spark_metadata",
+            expected=f"batch {finished} in its output",
             found="no entry",
             hint="if the output was moved or deleted, put it back; nothing was changed",
         )
