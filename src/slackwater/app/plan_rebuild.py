@@ -17,8 +17,7 @@ from slackwater.model.sink import Cut
 from slackwater.plan.past import Past
 from slackwater.plan.rebuild import Situation, rebuild, source_files_needed, target_batch
 from slackwater.runtime.loader import digest
-from slackwater.sinks.files_output import manifest_lines
-from slackwater.sinks.written import written_output
+from slackwater.sinks.registry import open_output
 
 JVM_WAIT_S = 60.0
 SHOWN_FILES = 3
@@ -76,14 +75,14 @@ def _with_file(stream: StreamRecord, reference: str) -> StreamRecord:
 
 def _cut(workspace: Workspace, situation: Situation) -> Cut:
     """What lies in the sink after the target. Raises Refused where another stream has read it already."""
-    output = written_output(situation.stream)
-    cut = output.cut_after(target_batch(situation), manifest_lines(situation.history.written))
+    output = open_output(situation.stream.sink)
+    cut = output.cut_after(target_batch(situation), situation.history.written)
     readers = readers_of(workspace, situation.stream, cut.files)
     if readers:
         raise Refused(
             "cut-was-read",
             f"The sink would have to be cut back to batch {cut.after}, but other streams have read what would be cut",
-            where=situation.stream.sink["path"],
+            where=output.location,
             found=", ".join(readers),
             hint="rebuild at a batch that the readers have not passed, or reset the readers, too",
         )

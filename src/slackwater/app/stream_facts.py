@@ -16,7 +16,8 @@ from slackwater.model.marks import Marks
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import BatchRecord, GenerationRecord, StreamRecord
 from slackwater.recording.log_copier import copy_new
-from slackwater.sinks.written import written_output
+from slackwater.sinks.contract import Output
+from slackwater.sinks.registry import open_output
 from slackwater.storage.open import local_path_of, open_read_store
 from slackwater.storage.protocols import ReadStore
 
@@ -34,17 +35,23 @@ class StreamFacts:
 def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
     """Copy into the ledger what the checkpoint and the sink have and it lacks."""
     generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
-    output = open_read_store(stream.sink["path"]) if "path" in stream.sink else None
-    copy_new(workspace.ledger, stream.full_name, generation.number, open_read_store(generation.location), output)
+    copy_new(
+        workspace.ledger,
+        stream.full_name,
+        generation.number,
+        open_read_store(generation.location),
+        open_output(stream.sink),
+    )
 
 
 def facts_of(workspace: Workspace, stream: StreamRecord) -> StreamFacts:
     """Where a stream stands. Raises SinkUnreadable where its sink cannot say what was written."""
     generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
     checkpoint = open_read_store(generation.location)
-    written = written_output(stream).last_written()
+    written = open_output(stream.sink).last_written()
     marks = replace(read_marks(checkpoint), written=written)
-    workspace.ledger.record_sink_mark(stream.full_name, written, marks.committed)
+    if written is not None:
+        workspace.ledger.record_sink_mark(stream.full_name, written, marks.committed)
     return StreamFacts(stream, generation, marks, _is_present(checkpoint))
 
 
@@ -53,7 +60,7 @@ def marks_or_none(workspace: Workspace, stream: StreamRecord) -> tuple[Marks, Si
     generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
     marks = read_marks(open_read_store(generation.location))
     try:
-        return replace(marks, written=written_output(stream).last_written()), None
+        return replace(marks, written=open_output(stream.sink).last_written()), None
     except SinkUnreadable as error:
         return marks, error
 
@@ -102,12 +109,12 @@ def _skipped(workspace: Workspace, stream: StreamRecord, batches: Sequence[Batch
 
 
 def readers_of(workspace: Workspace, stream: StreamRecord, files: Sequence[str]) -> list[str]:
-    """Other streams of the home that have taken one of these files into their logs."""
-    wanted = {_comparable(file) for file in files}
-    if not wanted:
+    """Other streams of the home that have read one of these files of the stream's output."""
+    if not files:
         return []
+    wanted, output = set(files), open_output(stream.sink)
     others = [other for other in workspace.ledger.streams() if other.full_name != stream.full_name]
-    return [other.full_name for other in others if _has_read(workspace, other, wanted)]
+    return [other.full_name for other in others if _has_read(workspace, other, wanted, output)]
 
 
 def missing_files(paths: Sequence[str]) -> list[str]:
@@ -115,12 +122,12 @@ def missing_files(paths: Sequence[str]) -> list[str]:
     return [path for path in paths if not _file_exists(path)]
 
 
-def _has_read(workspace: Workspace, stream: StreamRecord, wanted: set[str]) -> bool:
+def _has_read(workspace: Workspace, stream: StreamRecord, wanted: set[str], output: Output) -> bool:
     reconcile(workspace, stream)
     logs = [log for log in workspace.ledger.logs(stream.full_name) if log.startswith(SOURCES)]
     lines = (line for log in logs for line in workspace.ledger.lines(stream.full_name, log).values())
     return any(
-        _comparable(file.path) in wanted
+        output.name_of(file.path) in wanted
         for line in lines
         if not line.text.startswith("\0")
         for file in _files(line.text)
@@ -129,11 +136,6 @@ def _has_read(workspace: Workspace, stream: StreamRecord, wanted: set[str]) -> b
 
 def _files(text: str) -> Sequence[SourceFile]:
     return parse_file_source_log(text.encode()) if '"path"' in text else ()
-
-
-def _comparable(uri: str) -> str:
-    """``file:/a``, ``file:///a`` and their encoded spellings are one file."""
-    return local_path_of(uri) or uri
 
 
 def _file_exists(uri: str) -> bool:

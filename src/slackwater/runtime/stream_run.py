@@ -31,7 +31,7 @@ from slackwater.runtime.listener import ProgressRecorder, Recorded
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, start
-from slackwater.sinks.written import written_output
+from slackwater.sinks.registry import open_output
 from slackwater.storage.open import is_uri, open_read_store
 from slackwater.storage.protocols import ReadStore
 
@@ -107,10 +107,10 @@ def check(ledger: Ledger, stream: StreamRecord) -> tuple[LogCopier, Marks]:
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
-        checkpoint, output = open_read_store(generation.location), open_read_store(stream.sink["path"])
+        checkpoint, output = open_read_store(generation.location), open_output(stream.sink)
         copier = LogCopier(ledger, stream.full_name, generation.number, checkpoint, output)
         copier.copy()
-        marks = replace(read_marks(checkpoint), written=written_output(stream).last_written())
+        marks = replace(read_marks(checkpoint), written=output.last_written())
     except OSError as error:
         raise StreamFailed(
             "store-unreadable",
