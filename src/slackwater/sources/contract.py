@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 from slackwater.model.checkpoint_logs import SourceFile
 
 SourceEntries: TypeAlias = Mapping[int, str]
-"""The entries of ``sources/<source>/`` by number, as strings. Compacted ones are split: each holds only its own lines."""
+"""The entries of ``sources/<source>/`` by number, as strings; compacted ones are split."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ class Delta(OpaqueSource):
 
     kind = "delta"
 
-    def owns(self, offset: object, log: SourceEntries) -> bool:  # noqa: ARG002 - the offset is enough
+    def owns(self, offset: object, log: SourceEntries) -> bool:
         return (
             isinstance(offset, dict)
             and offset.keys() <= _FIELDS

@@ -30,7 +30,7 @@ class Files(OpaqueSource):
         # Old releases wrote the bare number.
         return (offset is None or is_long(offset)) and lists_files(log)
 
-    def empty_base(self, start: str | None) -> EmptyBase | None:  # noqa: ARG002 - empty wherever the range starts
+    def empty_base(self, start: str | None) -> EmptyBase | None:
         return EmptyBase(NO_FILES)
 
     def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
@@ -60,7 +60,7 @@ class Files(OpaqueSource):
     def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         return tuple(file.path for file in self.files(span) if not reach.exists(file.path))
 
-    def initial(self, log: SourceEntries) -> str | None:  # noqa: ARG002 - the same for all file sources
+    def initial(self, log: SourceEntries) -> str | None:
         return NO_FILES
 
     def describe(self, offset: str | None) -> str:

@@ -14,7 +14,7 @@ class Iceberg(OpaqueSource):
 
     kind = "iceberg"
 
-    def owns(self, offset: object, log: SourceEntries) -> bool:  # noqa: ARG002 - the offset is enough
+    def owns(self, offset: object, log: SourceEntries) -> bool:
         return (
             isinstance(offset, dict)
             and offset.keys() <= _FIELDS

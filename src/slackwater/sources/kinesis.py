@@ -11,7 +11,7 @@ class Kinesis(OpaqueSource):
 
     kind = "kinesis"
 
-    def owns(self, offset: object, log: SourceEntries) -> bool:  # noqa: ARG002 - the offset is enough
+    def owns(self, offset: object, log: SourceEntries) -> bool:
         if not isinstance(offset, dict):
             return False
         if offset.keys() <= {"streamName", "shards"}:

@@ -13,31 +13,31 @@ NO_OFFSET = "no offset yet"
 class OpaqueSource:
     """Copies the source's own log as it is and derives nothing from offsets."""
 
-    def empty_base(self, start: str | None) -> EmptyBase | None:  # noqa: ARG002 - part of the contract
+    def empty_base(self, start: str | None) -> EmptyBase | None:
         return None
 
-    def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:  # noqa: ARG002
+    def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
         return {str(entry): encoded(line) for entry, line in log.items()}
 
-    def rows(self, span: SourceRange) -> int | None:  # noqa: ARG002
+    def rows(self, span: SourceRange) -> int | None:
         return None
 
-    def unrecorded(self, span: SourceRange) -> tuple[str, ...]:  # noqa: ARG002
+    def unrecorded(self, span: SourceRange) -> tuple[str, ...]:
         return ()
 
-    def files(self, span: SourceRange) -> tuple[SourceFile, ...]:  # noqa: ARG002
+    def files(self, span: SourceRange) -> tuple[SourceFile, ...]:
         return ()
 
-    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:  # noqa: ARG002
+    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         return ()
 
-    def initial(self, log: SourceEntries) -> str | None:  # noqa: ARG002
+    def initial(self, log: SourceEntries) -> str | None:
         return None
 
     def describe(self, offset: str | None) -> str:
         return NO_OFFSET if offset is None else offset
 
-    def cut_entry(self, end: str | None) -> int | None:  # noqa: ARG002
+    def cut_entry(self, end: str | None) -> int | None:
         return None
 
 

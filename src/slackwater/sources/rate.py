@@ -24,7 +24,7 @@ class RateContinuous(OpaqueSource):
 
     kind = "rate-continuous"
 
-    def owns(self, offset: object, log: SourceEntries) -> bool:  # noqa: ARG002 - the offset is enough
+    def owns(self, offset: object, log: SourceEntries) -> bool:
         return isinstance(offset, dict) and bool(offset) and all(map(_is_partition, offset.items()))
 
 
@@ -33,7 +33,7 @@ class RateMicroBatch(OpaqueSource):
 
     kind = "rate-micro-batch"
 
-    def owns(self, offset: object, log: SourceEntries) -> bool:  # noqa: ARG002 - the offset is enough
+    def owns(self, offset: object, log: SourceEntries) -> bool:
         return _rows_until(offset) is not None
 
     def rows(self, span: SourceRange) -> int | None:

@@ -11,5 +11,5 @@ class Unknown(OpaqueSource):
 
     kind = "unknown"
 
-    def owns(self, offset: object, log: SourceEntries) -> bool:  # noqa: ARG002 - whatever nobody else owns
+    def owns(self, offset: object, log: SourceEntries) -> bool:
         return True
