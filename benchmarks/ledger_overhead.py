@@ -35,12 +35,14 @@ from slackwater.model.records import StreamRecord
 from slackwater.model.trigger import Trigger
 from slackwater.recording.log_copier import LogCopier
 from slackwater.recording.watcher import Watcher
+from slackwater.runtime.before_start import register
 from slackwater.runtime.listener import ProgressRecorder, Recorded, make_listener
 from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.query import BuiltStream, start
+from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.runner import ASK_LEDGER_S, POLL_S
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
-from slackwater.runtime.stream_run import RunServices, StreamRun, register
+from slackwater.runtime.stream_run import StreamRun
 from slackwater.sinks import files
 from slackwater.storage.open import open_read_store
 

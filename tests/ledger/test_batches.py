@@ -28,6 +28,7 @@ BATCH = BatchRecord(
     state_rows=10_000_000_000,
     output_rows=None,
     durations_ms={"addBatch": 812, "walCommit": 31},
+    run=4,
 )
 
 

@@ -18,17 +18,33 @@ def test_a_run_has_no_end_until_it_is_ended(ledger: Ledger, clock: Clock) -> Non
     assert ledger.runs(STREAM) == [ended]
 
 
+def test_a_run_is_recorded_with_its_settings_code_and_failure(ledger: Ledger) -> None:
+    settings = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}
+    run = ledger.begin_run(STREAM, 1, "4.1.3", settings=settings, code="ab" * 32)
+    assert (run.settings, run.code, run.failure, run.failure_code) == (settings, "ab" * 32, None, None)
+    ended = ledger.end_run(run.id, "failed", "ValueError: no", failure="permanent", failure_code="user-function")
+    assert (ended.failure, ended.failure_code) == ("permanent", "user-function")
+    assert ledger.run(run.id) == ended == ledger.last_run(STREAM)
+    assert ended.settings == settings
+
+
+def test_a_run_without_recorded_settings_has_none(ledger: Ledger) -> None:
+    run = ledger.begin_run(STREAM, 1, "4.1.3")
+    assert (run.settings, run.code) == (None, None)
+
+
 def test_a_run_that_was_killed_has_ended_once_the_next_one_begins(ledger: Ledger, clock: Clock) -> None:
     killed = ledger.begin_run(STREAM, 1, "4.1.3")
     clock.forward(60)
-    goes_on = ledger.begin_run(STREAM, 1, "4.1.3")
+    active = ledger.begin_run(STREAM, 1, "4.1.3")
     first, second = ledger.runs(STREAM)
     assert (first.id, first.end, first.ended_ms) == (killed.id, "killed", clock.now_ms)
-    assert second == goes_on
-    assert ledger.last_run(STREAM) == goes_on
+    assert first.reason == "the driver exited without recording an end"
+    assert second == active
+    assert ledger.last_run(STREAM) == active
 
 
-def test_a_stop_reaches_the_run_that_goes_on(ledger: Ledger, clock: Clock) -> None:
+def test_a_stop_reaches_the_active_run(ledger: Ledger, clock: Clock) -> None:
     run = ledger.begin_run(STREAM, 1, "4.1.3")
     assert not ledger.stop_requested(run.id)
     asked = ledger.request_stop(STREAM)
@@ -44,7 +60,7 @@ def test_asking_twice_keeps_the_first_time(ledger: Ledger, clock: Clock) -> None
     assert ledger.request_stop(STREAM) == first
 
 
-def test_there_is_nothing_to_stop_where_no_run_goes_on(ledger: Ledger) -> None:
+def test_there_is_nothing_to_stop_where_no_run_is_active(ledger: Ledger) -> None:
     assert ledger.request_stop(STREAM) is None
     run = ledger.begin_run(STREAM, 1, "4.1.3")
     ledger.end_run(run.id, "stopped")

@@ -10,6 +10,7 @@ import pytest
 
 import slackwater
 from tests.runtime.project import Project
+from tests.support.processes import Command
 
 PIPELINE = """
 import slackwater as sw
@@ -91,6 +92,42 @@ def test_a_setting_that_spark_does_not_take(project: Project, setting: str, exit
     assert told in command.log
     assert "Traceback" not in command.log
     assert "hint: " in command.log
+
+
+PIPELINE_WITH_MODULE = """
+import os
+from pathlib import Path
+
+import slackwater as sw
+from pyspark.sql import functions as F
+
+import beside
+
+pipeline = sw.Pipeline("work")
+
+@pipeline.stream(sink=sw.sinks.files("json", "out"))
+def rows(spark):
+    Path("environment.txt").write_text(os.environ.get("PYTHONPATH", ""))
+    rows = spark.readStream.schema("id LONG").json("in")
+    return rows.withColumn("id", F.udf(lambda number: __import__("beside").add_ten(number), "long")("id"))
+"""
+
+
+@pytest.mark.spark
+def test_workers_import_modules_beside_the_pipeline_and_the_environment_is_unchanged(project: Project) -> None:
+    project.write(PIPELINE_WITH_MODULE)
+    project.write("def add_ten(number):\n    return number + 10\n", "beside.py")
+    project.add_files(2)
+    # From another folder: nothing but the path of the workers leads to the module.
+    elsewhere = project.folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "in").symlink_to(project.input)
+    path = str(Path(slackwater.__file__).parents[1])
+    command = Command(["run", "../pipeline.py", "--until-caught-up"], elsewhere, environment={"PYTHONPATH": path})
+    project.commands.append(command)
+    assert command.end(90) == 0, command.log
+    assert project.ids("elsewhere/out") == [10, 11]
+    assert (elsewhere / "environment.txt").read_text() == path
 
 
 def _without_pyspark(folder: Path) -> dict[str, str]:

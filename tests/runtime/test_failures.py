@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from hashlib import sha256
 
 import pytest
 
+from slackwater.errors import StreamFailed
 from slackwater.runtime import failures
 from slackwater.runtime.session import spark_version
 from tests.runtime.project import Project
@@ -27,6 +29,18 @@ def refuse_three(number):
     if number == 3:
         raise ValueError("row three is bad")
     return number
+
+def look_up(number):
+    try:
+        socket.create_connection(("127.0.0.1", unused_port()))
+    except OSError as error:
+        raise RuntimeError("the lookup failed") from error
+
+def unused_port():
+    # A port that was free a moment ago and that nobody listens on.
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 class FailsOnce:
     '''A writer whose first start meets a checkpoint store that does not answer.'''
@@ -59,11 +73,11 @@ def bad(spark):
 
 @pipeline.stream(sink=json_files("refused"))
 def refused(spark):
-    # A port that was free a moment ago and that nobody listens on.
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return spark.readStream.format("socket").option("host", "127.0.0.1").option("port", port).load()
+    return spark.readStream.format("socket").option("host", "127.0.0.1").option("port", unused_port()).load()
+
+@pipeline.stream(sink=json_files("lookup"))
+def lookup(spark):
+    return source(spark).withColumn("same", F.udf(look_up, "long")("id"))
 """
 
 
@@ -72,7 +86,7 @@ def test_each_stream_ends_in_its_own_way(project: Project) -> None:
     project.write(PIPELINE)
     project.add_files(6)
     command = project.start("run", "pipeline.py")
-    for name, runs in (("available", 1), ("once", 1), ("flaky", 2), ("bad", 1), ("refused", 3)):
+    for name, runs in (("available", 1), ("once", 1), ("flaky", 2), ("bad", 1), ("refused", 3), ("lookup", 3)):
         command.wait_for(partial(_has_ended, project, name, runs), f"{name} ends after {runs} runs")
     project.add_files(1)
     command.wait_for(lambda: project.committed("ticking") == 6, "what does not fail goes on")
@@ -95,6 +109,36 @@ def test_each_stream_ends_in_its_own_way(project: Project) -> None:
     assert "Connection refused" in str(ends["flaky"][0][1])
     assert f"work/refused: {refused}; restart 2 of 2 in 2 s" in command.log
     assert "work/bad: failed: ValueError: row three is bad" in command.log
+    # The cause of an exception in a Python function is transient, although what wraps it is not.
+    assert [(run.end, run.reason) for run in project.runs("lookup")] == [
+        ("failed", "RuntimeError: the lookup failed")
+    ] * 3, command.log
+    assert {name: _failures(project, name) for name in ("available", "bad", "refused", "lookup")} == {
+        "available": [(None, None)],
+        "bad": [("permanent", "user-function")],
+        "refused": [("transient", "store-unreachable")] * 3,
+        "lookup": [("transient", "user-function")] * 3,
+    }
+    _assert_runs_are_described(project)
+
+
+def _failures(project: Project, name: str) -> list[tuple[str | None, str | None]]:
+    return [(run.failure, run.failure_code) for run in project.runs(name)]
+
+
+def _assert_runs_are_described(project: Project) -> None:
+    """Each run has its settings and the digest of its code, and each batch the run that executed it."""
+    code = sha256((project.folder / "pipeline.py").read_bytes()).hexdigest()
+    for name in ("available", "flaky"):
+        runs = project.runs(name)
+        for run in runs:
+            assert run.code == code
+            assert run.settings is not None
+            assert run.settings.keys() >= {"spark.sql.session.timeZone", "spark.sql.ansi.enabled"}
+            assert run.settings["spark.sql.shuffle.partitions"] == "1"
+        with project.ledger() as ledger:
+            batches = ledger.batches(f"work/{name}")
+        assert {batch.run for batch in batches} == {runs[-1].id}, name
 
 
 def _has_ended(project: Project, name: str, runs: int) -> bool:
@@ -149,4 +193,13 @@ def test_a_cause_behind_others_is_found() -> None:
     error.__cause__ = RuntimeError("wrapped")
     error.__cause__.__cause__ = ConnectionRefusedError("nobody there")
     assert failures.is_transient(error.__cause__.__cause__)
+    assert failures.is_transient(error)
     assert not failures.is_transient(RuntimeError("wrapped"))
+
+
+def test_a_transient_cause_of_our_own_error_is_found() -> None:
+    refused = StreamFailed("store-unreadable", "The output cannot be read: Could not connect to the endpoint URL")
+    refused.__cause__ = OSError("Could not connect to the endpoint URL")
+    refused.__cause__.__context__ = ConnectionRefusedError(111, "nobody listens")
+    failure = failures.classify(refused)
+    assert (failure.kind, failure.code) == ("transient", "store-unreachable")

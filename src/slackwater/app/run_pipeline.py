@@ -13,10 +13,13 @@ from slackwater.runtime.session import SessionOptions, require_spark
 from slackwater.runtime.stream_run import StreamOutcome
 from slackwater.settings import Settings
 
+WORKER_PATH = "spark.executorEnv.PYTHONPATH"
+"""PySpark hands it to every Python worker, with a local master too; the JVM's own PYTHONPATH comes after it."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the user asked for. ``seconds`` ends the run by a drain; ``spark`` are ``--conf`` settings."""
+    """The options of a run. ``seconds`` ends the run by a drain; ``spark`` are ``--conf`` settings."""
 
     streams: tuple[str, ...] = ()
     until_caught_up: bool = False
@@ -28,7 +31,7 @@ class RunOptions:
 def run_pipeline(
     reference: str, options: RunOptions, settings: Settings, display: RunDisplay
 ) -> tuple[StreamOutcome, ...]:
-    """Load the pipeline, run it, and say how each stream ended. Raises what ``runtime.runner.run`` raises."""
+    """Load the pipeline, run it, and return how each stream ended. Raises what ``runtime.runner.run`` raises."""
     require_spark()
     loaded = load(reference)
     session = session_options(loaded, settings, options.master, options.spark)
@@ -40,14 +43,12 @@ def run_pipeline(
 def session_options(
     loaded: LoadedPipeline, settings: Settings, master: str | None = None, spark: Mapping[str, str] | None = None
 ) -> SessionOptions:
-    """The session that this pipeline runs in, with the file's folder on the path of Python workers."""
-    folder = str(loaded.file.parent)
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if folder not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *paths])
+    """The session that this pipeline runs in. Python workers can import the modules in the folder of its file."""
+    chosen = {**settings.spark, **(spark or {})}
+    paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
     return SessionOptions(
         application=f"slackwater {loaded.pipeline.name}",
         master=master or settings.master,
-        settings={**settings.spark, **(spark or {})},
+        settings={**chosen, WORKER_PATH: os.pathsep.join(dict.fromkeys(paths))},
         connectors=tuple(sorted({*loaded.connectors, *settings.connectors})),
     )

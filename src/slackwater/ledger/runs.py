@@ -1,6 +1,8 @@
-"""The ledger's runs and operations: what was done to a stream, by whom it is ended, and who asked for it."""
+"""The ledger's runs and operations: what was executed on a stream, how it ended, and whether a stop was requested."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -11,31 +13,71 @@ from slackwater.ledger.tables import operations, runs
 from slackwater.model.records import OperationRecord, RunRecord
 
 KILLED = "killed"
-"""The end of a run that could not record its own: its driver was killed, or the ledger was away."""
+"""The end of a run that could not record its own: its driver was killed, or the ledger was unreachable."""
 
-# Built once: a run asks it every second.
+# Built once: a run executes it every second.
 _STOP_REQUESTED = select(runs.c.stop_requested_ms).where(runs.c.id == bindparam("run"))
 
 
 class RunsPart(LedgerPart):
     """Runs and operations."""
 
-    def begin_run(self, stream: str, generation: int, spark_version: str) -> RunRecord:
-        """Begin a run. The caller holds the lease, so an earlier run without an end is over; it ends as ``killed``."""
+    def begin_run(
+        self,
+        stream: str,
+        generation: int,
+        spark_version: str,
+        *,
+        settings: Mapping[str, str] | None = None,
+        code: str | None = None,
+    ) -> RunRecord:
+        """Record the start of a run with its SQL settings and the SHA-256 of its pipeline file.
+
+        The caller holds the lease, so an earlier run without an end has exited; it is ended as ``killed``.
+        """
         now = self._now_ms()
-        started = {"stream": stream, "generation": generation, "spark_version": spark_version, "started_ms": now}
+        started = {
+            "stream": stream,
+            "generation": generation,
+            "spark_version": spark_version,
+            "started_ms": now,
+            "settings": dict(settings) if settings is not None else None,
+            "code": code,
+        }
         with self._database.write() as connection:
             abandoned = (runs.c.stream == stream) & runs.c.ended_ms.is_(None)
-            killed = {"ended_ms": now, "end": KILLED, "reason": "the driver ended without a word"}
+            killed = {"ended_ms": now, "end": KILLED, "reason": "the driver exited without recording an end"}
             connection.execute(update(runs).where(abandoned).values(killed))
             number = connection.scalar(insert(runs).values(started).returning(runs.c.id))
             return _run(connection, number or 0)
 
-    def end_run(self, run_id: int, end: str, reason: str | None = None) -> RunRecord:
-        """Record how a run ended, in one word, and why. Raises ``NotFound`` (``run-unknown``)."""
+    def end_run(
+        self,
+        run_id: int,
+        end: str,
+        reason: str | None = None,
+        *,
+        failure: str | None = None,
+        failure_code: str | None = None,
+    ) -> RunRecord:
+        """Record how a run ended, in one word, and why. Raises ``NotFound`` (``run-unknown``).
+
+        ``failure`` is ``transient`` or ``permanent``; ``failure_code`` a code of ``runtime.failures``.
+        """
+        ended = {
+            "ended_ms": self._now_ms(),
+            "end": end,
+            "reason": reason,
+            "failure": failure,
+            "failure_code": failure_code,
+        }
         with self._database.write() as connection:
-            values = {"ended_ms": self._now_ms(), "end": end, "reason": reason}
-            connection.execute(update(runs).where(runs.c.id == run_id).values(values))
+            connection.execute(update(runs).where(runs.c.id == run_id).values(ended))
+            return _run(connection, run_id)
+
+    def run(self, run_id: int) -> RunRecord:
+        """One run. Raises ``NotFound`` (``run-unknown``)."""
+        with self._database.read() as connection:
             return _run(connection, run_id)
 
     def last_run(self, stream: str) -> RunRecord | None:
@@ -52,24 +94,24 @@ class RunsPart(LedgerPart):
             return [RunRecord(**row) for row in rows]
 
     def request_stop(self, stream: str) -> RunRecord | None:
-        """Ask the run that goes on to drain and end; ``None`` where no run goes on. Asking twice changes nothing."""
+        """Ask the active run to drain and end; ``None`` where no run is active. A second request changes nothing."""
         run = self.last_run(stream)
         if run is None or run.ended_ms is not None:
             return None
-        unasked = (runs.c.id == run.id) & runs.c.ended_ms.is_(None) & runs.c.stop_requested_ms.is_(None)
+        not_requested = (runs.c.id == run.id) & runs.c.ended_ms.is_(None) & runs.c.stop_requested_ms.is_(None)
         with self._database.write() as connection:
-            connection.execute(update(runs).where(unasked).values(stop_requested_ms=self._now_ms()))
-            asked = _run(connection, run.id)
-        return asked if asked.ended_ms is None else None
+            connection.execute(update(runs).where(not_requested).values(stop_requested_ms=self._now_ms()))
+            requested = _run(connection, run.id)
+        return requested if requested.ended_ms is None else None
 
     def stop_requested(self, run_id: int) -> bool:
-        """Whether somebody asked this run to stop."""
+        """Whether this run was asked to stop."""
         with self._database.read() as connection:
-            asked = connection.scalar(_STOP_REQUESTED, {"run": run_id})
-        return asked is not None
+            requested = connection.scalar(_STOP_REQUESTED, {"run": run_id})
+        return requested is not None
 
     def begin_operation(self, record: OperationRecord) -> None:
-        """Record an operation before its first step; the same id again (a continued apply) replaces what is known."""
+        """Record an operation before its first step; a repeated id (a resumed apply) replaces its record."""
         with self._database.write() as connection:
             upsert(connection, operations, [as_row(record)])
 
@@ -82,7 +124,7 @@ class RunsPart(LedgerPart):
             raise NotFound("operation-unknown", f"The ledger has no operation {operation_id}")
 
     def open_operation(self, stream: str) -> OperationRecord | None:
-        """The operation on a stream that has begun and not ended: it is under way, or its apply was killed."""
+        """The operation on a stream without an end: it is in progress, or its apply was killed."""
         unfinished = [record for record in self.operations(stream) if record.ended_ms is None]
         return unfinished[-1] if unfinished else None
 

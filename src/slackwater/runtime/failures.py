@@ -1,10 +1,35 @@
-"""Tells a failure that a restart may mend from one that it will not, and a failure's innermost cause in one line."""
+"""Classifies a failed query: may a restart help, what failed, in one line why, and where in the user's code.
+
+Spark reports most failures by an error condition (``getErrorClass`` in 3.5, ``getCondition`` since 4.0), which its
+messages carry in brackets; older checks are assertions with a fixed sentence. Both are matched in the messages of the
+whole chain of exceptions, because PySpark keeps only the messages of the JVM's causes. Sentences as Spark 3.5 to 4.3
+words them.
+"""
 
 from __future__ import annotations
 
 import re
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from slackwater.errors import SlackwaterError
+
+FailureKind = Literal["transient", "permanent"]
+FailureCode = Literal[
+    "state-schema",
+    "state-missing",
+    "operator-changed",
+    "source-added",
+    "source-removed",
+    "source-changed",
+    "data-loss",
+    "user-function",
+    "query-refused",
+    "store-unreachable",
+    "unknown",
+]
 
 TRANSIENT = re.compile(
     r"java\.net\.(ConnectException|SocketException|SocketTimeoutException|UnknownHostException|NoRouteToHostException)"
@@ -12,15 +37,19 @@ TRANSIENT = re.compile(
     r"|org\.apache\.kafka\.common\.errors\.(TimeoutException|DisconnectException|NetworkException"
     r"|NotLeaderOrFollowerException|LeaderNotAvailableException|CoordinatorNotAvailableException|BrokerNotAvailableException)"
     r"|FetchFailedException|ExecutorLostFailure|RpcTimeoutException"
-    r"|SlowDown|503 Service Unavailable|RequestTimeout"
+    r"|SlowDown|503 Service Unavailable|HTTP Error (429|502|503|504)\b|RequestTimeout"
     r"|java\.sql\.SQLTransientException"
     r"|\bConnection(Refused|Reset|Aborted)Error\b"
-    r"|Connection (reset|refused)"
+    r"|^(socket\.)?(TimeoutError|timeout): "
+    r"|Connection (reset|refused)|Temporary failure in name resolution",
+    re.MULTILINE,
 )
-"""Errors of networks, brokers and lost executors; anything else is taken for permanent, so it fails at once."""
+"""Errors of networks, brokers and lost executors; any other failure is permanent, so the stream fails at once."""
 
 TRANSIENT_CODES = frozenset({"ledger-unreachable"})
-"""Our own errors that pass: a database that was locked or away for a moment."""
+"""Our own transient errors: a database that was locked or unreachable."""
+
+TRANSIENT_TYPES = (ConnectionError, TimeoutError)
 
 WRAPPERS = (
     "Job aborted",
@@ -32,21 +61,81 @@ WRAPPERS = (
 CAUSE = re.compile(r"^\s*(?:Caused by: )?(?P<error>[\w.$]+(?:Exception|Error)): (?P<message>.+)$", re.MULTILINE)
 
 QUERY_DUMP = "=== Streaming Query ==="
-"""Spark appends the query's plan to the message; a literal of the user's in there is no cause of anything."""
+"""Spark appends the query's plan to the message; a literal in it is not the cause of anything."""
+
+PYTHON_FAILED = re.compile(r"\bPythonException: |raised by the Python Proxy|FOREACH(_BATCH)?_USER_FUNCTION_ERROR")
+SOURCE_COUNT = re.compile(r"There are \[(\d+)] sources in the checkpoint offsets and now there are \[(\d+)] sources")
+CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
+    (
+        "state-schema",
+        re.compile(
+            r"\[STATE_STORE_\w*(SCHEMA|ROW_FORMAT_VALIDATION|INVALID_VARIABLE_TYPE_CHANGE|INVALID_CONFIG_AFTER_RESTART)"
+            r"|\[TRANSFORM_WITH_STATE_SCHEMA|StateSchemaNotCompatible|InvalidUnsafeRowException"
+        ),
+    ),
+    ("operator-changed", re.compile(r"\[STREAMING_STATEFUL_OPERATOR_(NOT_MATCH|MISSING_STATE)")),
+    (
+        "state-missing",
+        re.compile(r"\[CANNOT_LOAD_STATE_STORE|Error reading (delta|snapshot|streaming state) file\b.* does not exist"),
+    ),
+    (
+        "data-loss",
+        re.compile(r"\[KAFKA_DATA_LOSS|ome data may have been (lost|missed)|\(KafkaIllegalStateException\)"),
+    ),
+    (
+        "source-changed",
+        re.compile(
+            r"\[(STREAMING_SOURCE|MISMATCHED_TOPIC_PARTITIONS|KAFKA_START_OFFSET_DOES_NOT_MATCH)|Wrong basePath"
+            r'|Invalid conversion from offset of|NumberFormatException: For input string: "\{'
+            r"|Expected e\.g\. \{\"topicA\""
+        ),
+    ),
+    (
+        "query-refused",
+        re.compile(r"AnalysisException|\[STREAMING_OUTPUT_MODE|\[UNSUPPORTED_STREAMING|\[UNRESOLVED_COLUMN"),
+    ),
+)
+"""The first that matches decides. ``state-missing`` is also what Spark before 4.3 reports of an added operator."""
+
+FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
+CALLED_FROM = re.compile(r"was called from\n(?P<file>/[^\n:]+):(?P<line>\d+)")
+NOT_THE_USERS = (sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a query failed. ``place`` is ``file:line`` in the user's code, ``None`` where the error does not show it."""
+
+    kind: FailureKind
+    code: FailureCode
+    reason: str
+    place: str | None = None
+
+
+def classify(error: BaseException) -> Failure:
+    """The failure that this exception, with all its causes, reports."""
+    messages = _messages(error)
+    transient = is_transient(error)
+    return Failure(
+        "transient" if transient else "permanent",
+        _code(error, messages, transient=transient),
+        reason_of(error),
+        _place(messages),
+    )
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether trying again, unchanged, has a chance."""
-    if isinstance(error, SlackwaterError) and error.code in TRANSIENT_CODES:
-        return True
-    return isinstance(error, ConnectionError) or TRANSIENT.search(_text(error)) is not None
+    """Whether a restart of the unchanged query may succeed: the error or any of its causes is transient."""
+    return any(_is_transient_type(cause) for cause in _chain(error)) or bool(TRANSIENT.search(_messages(error)))
 
 
 def reason_of(error: BaseException) -> str:
-    """The innermost cause in one line: what wraps it says only that something failed."""
+    """The innermost cause in one line, or our own error with its code."""
+    if isinstance(error, SlackwaterError):
+        return f"{error.code}: {error}"
     causes = [
         (match["error"], match["message"].strip())
-        for match in CAUSE.finditer(_text(error))
+        for match in CAUSE.finditer(_messages(error))
         if not match["message"].lstrip().startswith(WRAPPERS)
     ]
     if causes:
@@ -55,20 +144,64 @@ def reason_of(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
+def spark_errors() -> tuple[type[Exception], ...]:
+    """What a call to Spark raises where Spark refuses it, where its API differs, or where its JVM has exited."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    return Py4JError, PySparkException, OSError
+
+
+def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCode:
+    if PYTHON_FAILED.search(messages):
+        # Before all others: the message of the user's exception may contain anything.
+        return "user-function"
+    if isinstance(error, SlackwaterError) and error.code in ("query-refused", "query-start", "watermark-missing"):
+        return "query-refused"
+    if isinstance(error, SlackwaterError) and error.code == "store-unreadable":
+        return "store-unreachable"
+    if counts := SOURCE_COUNT.search(messages):
+        return "source-added" if int(counts[2]) > int(counts[1]) else "source-removed"
+    known = next((code for code, pattern in CODES if pattern.search(messages)), None)
+    return known or ("store-unreachable" if transient else "unknown")
+
+
+def _is_transient_type(error: BaseException) -> bool:
+    if isinstance(error, SlackwaterError):
+        return error.code in TRANSIENT_CODES
+    return isinstance(error, TRANSIENT_TYPES)
+
+
+def _place(messages: str) -> str | None:
+    """The innermost line of the user's code in the last Python traceback, or where the failing expression was made."""
+    found = [*FRAME.finditer(messages), *CALLED_FROM.finditer(messages)]
+    own = [match for match in found if not any(part in match["file"] for part in NOT_THE_USERS)]
+    return f"{own[-1]['file']}:{own[-1]['line']}" if own else None
+
+
 def _innermost(error: str, message: str) -> str:
-    # An ExecutionException's message is the whole text of what it wraps.
+    # An ExecutionException's message is the whole message of what it wraps.
     while wrapped := CAUSE.match(message):
         error, message = wrapped["error"], wrapped["message"].strip()
     return f"{error.rsplit('.', 1)[-1]}: {message}"
 
 
-def _text(error: BaseException) -> str:
-    """What the error and all its causes say, outermost first. PySpark keeps the JVM's causes in ``_cause``."""
-    texts: list[str] = []
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and all its causes, outermost first. PySpark keeps the JVM's causes in ``_cause``."""
     seen: set[int] = set()
-    cause: object = error
-    while isinstance(cause, BaseException) and id(cause) not in seen:
+    pending: list[object] = [error]
+    while pending:
+        cause = pending.pop(0)
+        if not isinstance(cause, BaseException) or id(cause) in seen:
+            continue
         seen.add(id(cause))
-        texts.append(f"{str(cause).partition(QUERY_DUMP)[0]}\n{getattr(cause, '_stackTrace', '') or ''}")
-        cause = getattr(cause, "_cause", None) or cause.__cause__
-    return "\n".join(texts)
+        yield cause
+        context = None if cause.__suppress_context__ else cause.__context__
+        pending += [getattr(cause, "_cause", None), cause.__cause__, context]
+
+
+def _messages(error: BaseException) -> str:
+    """The messages and JVM stack traces of the error and all its causes, outermost first."""
+    return "\n".join(
+        f"{str(cause).partition(QUERY_DUMP)[0]}\n{getattr(cause, '_stackTrace', '') or ''}" for cause in _chain(error)
+    )

@@ -28,10 +28,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Which stream and generation a query's progress belongs to."""
+    """Which stream and generation a query's progress belongs to, and the id of its run where Slackwater runs it."""
 
     stream: str
     generation: int
+    run: int | None = None
 
 
 class ProgressRecorder:
@@ -192,6 +193,7 @@ def batch_of(progress: dict[str, Any], recorded: Recorded) -> BatchRecord:
         state_rows=sum(operator.get("numRowsTotal", 0) for operator in operators),
         output_rows=output if output >= 0 else None,
         durations_ms=progress.get("durationMs", {}),
+        run=recorded.run,
     )
 
 

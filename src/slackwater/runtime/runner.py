@@ -19,13 +19,16 @@ from slackwater.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import BatchRecord, StreamRecord
 from slackwater.model.trigger import Trigger
+from slackwater.runtime.before_start import check, register
+from slackwater.runtime.failures import spark_errors
 from slackwater.runtime.listener import ProgressRecorder, make_listener
-from slackwater.runtime.loader import LoadedPipeline
+from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream, build
+from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
 from slackwater.runtime.stop_signals import StopSignals
-from slackwater.runtime.stream_run import RunServices, StreamOutcome, StreamRun, check, register, spark_errors
+from slackwater.runtime.stream_run import StreamOutcome, StreamRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,7 +132,15 @@ class _Application:
         self._display = display
         self._spark = spark
         self._recorder = ProgressRecorder(ledger, display.batch)
-        self._services = RunServices(home, ledger, self._recorder, spark_version(), request.restarts_most, display.say)
+        self._services = RunServices(
+            home,
+            ledger,
+            self._recorder,
+            spark_version(),
+            request.restarts_most,
+            display.say,
+            digest(request.loaded.reference),
+        )
         self._deadline = time.monotonic() + request.seconds if request.seconds is not None else None
         self._asked = 0.0
 
@@ -224,7 +235,7 @@ class _Application:
             self._display.say(f"stopping at once: {leases.lost}")
         for run in runs:
             if run.outcome is None:
-                run.stop_at_once(leases.lost.message if leases.lost else None)
+                run.interrupt(leases.lost.message if leases.lost else None)
                 self._display.state(run.stream.full_name, run.state)
 
     def _time_is_up(self) -> bool:

@@ -23,6 +23,7 @@ import structlog
 from slackwater import connectors
 from slackwater.errors import EnvironmentMissing, StreamFailed
 from slackwater.runtime.spark_settings import check_launch_settings, check_master, check_sql_settings
+from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _defaults(master: str) -> dict[str, str]:
     log_settings = Path(__file__).with_name("log4j2.properties").as_uri()
     quiet = {
         "spark.ui.showConsoleProgress": "false",
+        FULL_TRACEBACKS: "false",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log_settings}",
     }
     if not master.startswith("local"):

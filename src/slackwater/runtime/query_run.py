@@ -1,0 +1,141 @@
+"""One run of a stream's query, as the ledger counts runs: started, recorded while it is active, and ended."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import structlog
+
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.state.stores import state_stores
+from slackwater.errors import SlackwaterError
+from slackwater.home.home import Home
+from slackwater.ledger.ledger import Ledger
+from slackwater.model.profile import QueryProfile
+from slackwater.model.records import GenerationRecord, RunRecord
+from slackwater.model.trigger import Trigger
+from slackwater.recording.log_copier import LogCopier
+from slackwater.recording.watcher import Watcher
+from slackwater.runtime.failures import Failure, classify, spark_errors
+from slackwater.runtime.listener import ProgressRecorder, Recorded
+from slackwater.runtime.profile import profile_of
+from slackwater.runtime.query import BuiltStream, start
+from slackwater.runtime.sql_settings import effective_settings
+from slackwater.storage.open import open_read_store
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+STORES_EVERY_S = 1.0
+
+log = structlog.get_logger(__name__)
+
+End = Literal["finished", "stopped", "interrupted", "failed", "not-started"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """What all streams of an application share.
+
+    ``restarts_most`` limits the restarts without a committed batch in between; ``code`` is the SHA-256 of the pipeline
+    file.
+    """
+
+    home: Home
+    ledger: Ledger
+    recorder: ProgressRecorder
+    spark_version: str
+    restarts_most: int
+    say: Callable[[str], None]
+    code: str | None = None
+
+
+class QueryRun:
+    """A query that was started, with its run in the ledger and the watcher of its checkpoint."""
+
+    def __init__(
+        self,
+        services: RunServices,
+        generation: GenerationRecord,
+        built: BuiltStream,
+        trigger: Trigger,
+        copier: LogCopier,
+    ) -> None:
+        """Record the run, then start the query. Raises what the start raises; the run has ended as failed then."""
+        self._ledger = services.ledger
+        self._generation = generation
+        self._checkpoint = open_read_store(generation.location)
+        self._profile: QueryProfile | None = None
+        self._stores_due_at = 0.0
+        self._ledger_unreachable = False
+        self._run: RunRecord = services.ledger.begin_run(
+            generation.stream,
+            generation.number,
+            services.spark_version,
+            settings=effective_settings(built.frame.sparkSession),
+            code=services.code,
+        )
+        services.recorder.follow(generation.stream, Recorded(generation.stream, generation.number, self._run.id))
+        self._watcher = Watcher(copier)
+        self._watcher.start()
+        try:
+            self.query: StreamingQuery = start(built, generation.location, trigger)
+        except BaseException as error:
+            self.end("failed", classify(error))
+            raise
+        self._record_profile(built)
+
+    def record_stores(self) -> None:
+        """Record the generation's state stores as soon as its first batch has created them."""
+        if self._profile is None or time.monotonic() < self._stores_due_at:
+            return
+        self._stores_due_at = time.monotonic() + STORES_EVERY_S
+        try:
+            if self._profile.stateful and read_logs(self._checkpoint).committed < 0:
+                return
+            layout = {**self._profile.as_json(), "state_stores": state_stores(self._checkpoint)}
+            self._ledger.update_generation(self._generation.stream, self._generation.number, layout=layout)
+            self._stores_due_at = math.inf
+        except (SlackwaterError, OSError) as error:
+            log.warning("the state stores were not recorded", stream=self._generation.stream, error=str(error))
+
+    def stop_requested(self) -> bool:
+        """Whether ``slackwater stop`` asked this run to end."""
+        try:
+            requested = self._ledger.stop_requested(self._run.id)
+        except SlackwaterError as error:
+            if not self._ledger_unreachable:
+                log.warning("cannot read stop requests", stream=self._generation.stream, error=str(error))
+            self._ledger_unreachable = True
+            return False
+        self._ledger_unreachable = False
+        return requested
+
+    def end(self, end: End, failure: Failure | None = None, reason: str | None = None) -> None:
+        """Copy the last log entries and record the run's end. Does not stop the query."""
+        self._watcher.stop()
+        try:
+            self._ledger.end_run(
+                self._run.id,
+                end,
+                failure.reason if failure else reason,
+                failure=failure.kind if failure else None,
+                failure_code=failure.code if failure else None,
+            )
+        except SlackwaterError as error:
+            # The next run finds this one without an end and closes it.
+            log.warning("a run's end was not recorded", stream=self._generation.stream, end=end, error=str(error))
+
+    def _record_profile(self, built: BuiltStream) -> None:
+        """Record what the plan shows; the query is active already and continues where this fails."""
+        name, number = self._generation.stream, self._generation.number
+        unreadable: tuple[type[Exception], ...] = (SlackwaterError, LookupError, ValueError, TypeError, *spark_errors())
+        try:
+            self._profile = profile_of(built.frame)
+            self._ledger.update_generation(name, number, query_id=str(self.query.id), layout=self._profile.as_json())
+        except unreadable as error:
+            log.warning("the query's plan was not recorded", stream=name, error=str(error))

@@ -1,0 +1,96 @@
+"""The SQL settings that decide what a query computes: read from the session for the ledger, and set for a replay.
+
+Time zone and ANSI mode, for example, become part of the plan when the user's function builds its DataFrame.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PREFIX = "spark.sql."
+ALWAYS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
+"""Recorded even at their defaults, which depend on the machine's time zone, its environment and Spark's version."""
+
+FULL_TRACEBACKS = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
+"""Spark's default since 4.0 drops the causes of an exception in a Python function (``handle_worker_exception``)."""
+
+NOT_THE_QUERYS = frozenset(
+    {
+        FULL_TRACEBACKS,
+        "spark.sql.artifact.isolation.enabled",  # set by PySpark
+        "spark.sql.catalogImplementation",
+        "spark.sql.warehouse.dir",  # the working directory, unless it was set
+        "spark.sql.streaming.stateStore.maintenanceInterval",
+    }
+)
+"""Set by Slackwater or PySpark; they do not change what a query computes."""
+
+SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|account[._-]?key|://[^/@\s]+@", re.IGNORECASE)
+"""As ``spark.redaction.regex``, and user names in addresses."""
+
+_BETWEEN = "\x00"
+
+
+def effective_settings(spark: SparkSession) -> dict[str, str]:
+    """The session's ``spark.sql.*`` settings that differ from Spark's defaults, without secrets, sorted by name.
+
+    The session's time zone and ANSI mode are always among them.
+    """
+    conf = _conf(spark)
+    found = {key: str(conf.getConfString(key)) for key in ALWAYS}
+    sql_conf = _sql_conf_class(spark)
+    defaults = sql_conf()
+    for key, value in _set_explicitly(conf).items():
+        if key in NOT_THE_QUERYS or SECRET.search(key) or SECRET.search(value):
+            continue
+        known_to_spark = conf.isModifiable(key) or sql_conf.isStaticConfigKey(key)
+        if not known_to_spark or defaults.getConfString(key) != value:
+            found[key] = value
+    return dict(sorted(found.items()))
+
+
+def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """Set exactly these of the settings that a session can change; the others return to Spark's defaults.
+
+    What is not recorded for a run stays as it is: static settings, catalogs, secrets, and what Slackwater itself sets.
+    """
+    present = _set_explicitly(_conf(spark))
+    for key in _replaceable(spark, present):
+        if key not in settings:
+            spark.conf.unset(key)
+    for key in _replaceable(spark, settings):
+        if present.get(key) != settings[key]:
+            spark.conf.set(key, settings[key])
+
+
+def _replaceable(spark: SparkSession, keys: Iterable[str]) -> list[str]:
+    sql_conf = _sql_conf_class(spark)
+    return [
+        key
+        for key in keys
+        if key not in NOT_THE_QUERYS
+        and not key.startswith("spark.sql.catalog")
+        and not SECRET.search(key)
+        and not sql_conf.isStaticConfigKey(key)
+    ]
+
+
+def _sql_conf_class(spark: SparkSession) -> Any:
+    jvm: Any = spark.sparkContext._jvm
+    return jvm.org.apache.spark.sql.internal.SQLConf
+
+
+def _conf(spark: SparkSession) -> Any:
+    return spark._jsparkSession.sessionState().conf()
+
+
+def _set_explicitly(conf: Any) -> dict[str, str]:
+    # One call for all: an iterator would cost several calls for each setting.
+    listed = str(conf.getAllConfs().mkString(_BETWEEN)).split(_BETWEEN)
+    pairs = (entry.partition(" -> ") for entry in listed)
+    return {key: value for key, _, value in pairs if key.startswith(PREFIX)}
