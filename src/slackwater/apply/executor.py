@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import assert_never
 
 from slackwater.apply import preconditions
-from slackwater.apply.actions import build_generation, cut_sink, plan_batch, replay_batches, switch_generation, verify_generation
+from slackwater.apply.actions import (
+    build_generation,
+    cut_sink,
+    plan_batch,
+    replay_batches,
+    switch_generation,
+    verify_generation,
+)
 from slackwater.apply.actions.facts import ActionFacts
 from slackwater.apply.journal import End
 from slackwater.apply.operation import Operation

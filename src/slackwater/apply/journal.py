@@ -42,6 +42,11 @@ class Journal:
         """Whether an action was begun and taken back."""
         return self._states.get(index) == "undone"
 
+    @property
+    def in_progress(self) -> bool:
+        """Whether an action was begun by an attempt that has not ended."""
+        return bool(self._states) and self.end is None
+
     def facts(self, index: int) -> Mapping[str, Any]:
         """What the action recorded when it was done."""
         return self._facts.get(index, {})

@@ -1,11 +1,13 @@
-"""What applying a rebuild needs of Spark, as an interface: the runtime fulfils it."""
+"""What applying a rebuild needs of Spark, as an interface: the runtime implements it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from slackwater.model.profile import QueryProfile
+from slackwater.plan.contributing import Code
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +19,23 @@ class Replayed:
 
 
 class Replayer(Protocol):
-    """The upgraded query with a sink that lets everything go."""
+    """The present query with a no-op sink."""
 
     def profile(self) -> QueryProfile:
-        """What the query's plan says of its state."""
+        """What the query's plan shows of its state."""
+
+    def code(self) -> Code:
+        """The pipeline file that was loaded, and which rows its query reads."""
 
     def compact_interval(self) -> int:
         """The session's setting for file source logs: how Spark will read a log with fewer entries than that."""
 
-    def run_pending(self, checkpoint: str, *, changelog: bool) -> Replayed:
-        """Run the one batch that is planned in ``checkpoint`` but not committed. ``changelog`` False turns RocksDB's
-        changelog files off for this run. Raises StreamFailed where the batch fails."""
+    def earliest_offsets(self) -> Mapping[str, str]:
+        """The oldest positions that sources with positions (Kafka) still serve, by the source's place in the query."""
+
+    def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
+        """Run the one batch that is planned in ``checkpoint`` and not committed.
+
+        ``changelog`` False turns RocksDB's changelog files off for this run. ``settings`` are the SQL settings to run it
+        under, ``None``: those of the session. Raises StreamFailed where the batch fails.
+        """

@@ -95,9 +95,7 @@ def _newest_event_time_of(history: BatchHistory, delay_ms: int | None, code: Cod
     return look
 
 
-def _earliest_unproven(
-    history: BatchHistory, reaching: int, threshold: int, delay_ms: int | None, code: Code
-) -> int:
+def _earliest_unproven(history: BatchHistory, reaching: int, threshold: int, delay_ms: int | None, code: Code) -> int:
     """``reaching``, if the batch before it is recorded; else 0, unless its own start proves the earlier too old."""
     if reaching == 0 or reaching - 1 in history.history.offsets:
         return reaching

@@ -7,7 +7,6 @@ import uuid
 from dataclasses import dataclass
 from itertools import groupby
 
-from slackwater.diagnose.words import batch_range
 from slackwater.errors import Refused
 from slackwater.model.history import History
 from slackwater.model.plan import (

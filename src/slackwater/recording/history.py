@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from slackwater.errors import FormatError
 from slackwater.formats.file_source_log import parse_file_source_log
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.model.history import History
 from slackwater.model.records import BatchRecord, RunRecord, StreamRecord
 from slackwater.sinks.registry import open_output

@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.model.records import LogLine
 from slackwater.recording.log_folders import LogFolders
 from slackwater.recording.log_text import decode, is_whole, split_source_compact, strip_sink_compact

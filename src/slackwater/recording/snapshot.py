@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from slackwater.checkpoint.damage import cheap_damage, thorough_damage
-from slackwater.checkpoint.logs import CheckpointLogs, marks_of_inventory, read_logs
+from slackwater.checkpoint.logs import CheckpointLogs, marks_of_inventory
 from slackwater.checkpoint.owed import NO_DATA_BATCHES, owed_entry
 from slackwater.errors import FormatError, SinkUnreadable
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.home.home import Home
 from slackwater.home.identity import place_of
 from slackwater.home.stream_file import read_stream_file
+from slackwater.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SINK, SOURCES
-from slackwater.lease.view import view_of
 from slackwater.model.checkpoint_logs import OffsetEntry
 from slackwater.model.marks import NONE_YET, Marks
 from slackwater.model.profile import QueryProfile

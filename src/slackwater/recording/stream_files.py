@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 from slackwater.home.home import Home
@@ -55,7 +56,8 @@ def _restore(home: Home, ledger: Ledger, pipeline: str, name: str) -> None:
     generations = content.generations or _from_folders(home, stream)
     ledger.register_stream(stream)
     for generation in generations:
-        ledger.add_generation(generation)
+        here = home.checkpoint(pipeline, name, generation.number)
+        ledger.add_generation(replace(generation, location=str(here)) if here.exists() else generation)
     for operation in _operations(home, stream):
         ledger.begin_operation(operation)
 

@@ -139,11 +139,11 @@ def _copy_without_state(store: WriteStore, action: BuildGeneration, batches: Bat
         write_log(store, commit_path(batch), commit.encode("utf-8", "surrogateescape"))
 
 
-def _run_empty_base(
-    store: WriteStore, action: BuildGeneration, batches: BatchHistory, replayer: Replayer
-) -> None:
+def _run_empty_base(store: WriteStore, action: BuildGeneration, batches: BatchHistory, replayer: Replayer) -> None:
     before = batches.offset(action.first - 1)
-    ends = {offset.source: batches.kind(offset.source, offset.text).empty_base(offset.text) for offset in before.offsets}
+    ends = {
+        offset.source: batches.kind(offset.source, offset.text).empty_base(offset.text) for offset in before.offsets
+    }
     empty = tuple(
         replace(offset, text=base.end) if (base := ends[offset.source]) is not None else offset
         for offset in before.offsets

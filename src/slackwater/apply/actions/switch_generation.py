@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from slackwater.apply.actions.facts import LAYOUT, NOTHING, ActionFacts
 from slackwater.apply.operation import Operation
+from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.stores import state_stores
 from slackwater.errors import Refused
-from slackwater.checkpoint.logs import read_logs
 from slackwater.model.plan import BuildGeneration, SwitchGeneration
 from slackwater.model.records import GenerationRecord
 from slackwater.plan.rebuild import ends_after
