@@ -36,9 +36,7 @@ def owed_entry(
         return None
     if commit.next_batch_watermark_ms <= entry.metadata.batch_watermark_ms:
         return None
-    metadata = replace(
-        entry.metadata, batch_watermark_ms=commit.next_batch_watermark_ms, batch_timestamp_ms=now_ms
-    )
+    metadata = replace(entry.metadata, batch_watermark_ms=commit.next_batch_watermark_ms, batch_timestamp_ms=now_ms)
     return replace(entry, metadata=metadata)
 
 
