@@ -40,13 +40,16 @@ class BuildGeneration:
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """Batches ``first`` to ``last`` are replayed under these SQL settings: those of the runs that executed them."""
+    """Batches ``first`` to ``last`` are replayed under these SQL settings: those of the runs that executed them.
+
+    ``None``: not recorded; they are replayed under the settings of the session.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
     first: int
     last: int
-    settings: dict[str, str]
+    settings: dict[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,13 +93,15 @@ class BatchHistory:
         lines = [f"{batch}:{self.history.offsets.get(batch)}" for batch in batches]
         return sha256("\n".join(lines).encode()).hexdigest()
 
-    def settings(self, batch: int) -> Mapping[str, str]:
-        """The SQL settings of the run that executed a batch, as far as recorded, without those the batch itself pins."""
+    def settings(self, batch: int) -> Mapping[str, str] | None:
+        """The SQL settings of the run that executed a batch, where they are recorded."""
         run = self.history.runs.get(batch)
-        recorded = (run.settings if run is not None else None) or {}
+        return run.settings if run is not None else None
+
+    def pinned(self, batch: int) -> Mapping[str, str]:
+        """The settings that the batch's own entry pins: Spark applies them in any session."""
         metadata = self.offset(batch).metadata
-        pinned = metadata.conf if metadata is not None else {}
-        return {key: value for key, value in recorded.items() if key not in pinned}
+        return metadata.conf if metadata is not None else {}
 
     def _from_the_beginning(self, batch: int) -> list[tuple[Source, SourceRange]]:
         ends = offsets_by_source(self.offset(batch))

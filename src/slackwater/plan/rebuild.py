@@ -190,9 +190,23 @@ def _actions(rebuild: Rebuild, scope: Scope, cut: Cut) -> tuple[Action, ...]:
 
 def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySettings, ...]:
     """The batches in groups that ran under the same settings."""
-    groups = groupby(range(first, target + 1), lambda batch: dict(batches.settings(batch)))
+    groups = groupby(range(first, target + 1), batches.settings)
     spans = [(settings, list(group)) for settings, group in groups]
-    return tuple(ReplaySettings(group[0], group[-1], settings) for settings, group in spans)
+    return tuple(
+        ReplaySettings(group[0], group[-1], None if settings is None else dict(settings)) for settings, group in spans
+    )
+
+
+def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettings, ...]:
+    """The same without what Spark applies by itself, as the batches pin it."""
+    return tuple(
+        ReplaySettings(
+            group.first,
+            group.last,
+            {key: value for key, value in (group.settings or {}).items() if key not in batches.pinned(group.first)},
+        )
+        for group in _settings(batches, scope.first, scope.target)
+    )
 
 
 def check_reproducible(profile: QueryProfile, stream: str) -> None:
@@ -281,7 +295,7 @@ def _facts(rebuild: Rebuild, scope: Scope) -> Facts:
             pending=scope.pending,
             state=scope.state,
             code_differs=_code_differs(rebuild, scope),
-            settings=_settings(rebuild.batches, scope.first, target) if scope.first <= target else (),
+            settings=_settings_of_note(rebuild.batches, scope),
         ),
     )
 

@@ -1,8 +1,8 @@
-"""Runs recorded batches again with the user's own query and a sink that lets all go: the replayer of a rebuild."""
+"""Runs recorded batches again with the user's own query and a no-op sink: the replayer of a rebuild."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -13,10 +13,13 @@ from slackwater.errors import StreamFailed, UsageError
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.profile import QueryProfile
 from slackwater.runtime import failures
-from slackwater.runtime.loader import LoadedPipeline
+from slackwater.plan.contributing import Code
+from slackwater.runtime.loader import LoadedPipeline, digest
+from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, build, start_without_output
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, start_session
+from slackwater.runtime.sql_settings import effective_settings, replace_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +33,7 @@ QUIET = {
 
 
 class SparkReplayer:
-    """Starts Spark when it is first asked for something; a context manager that stops it."""
+    """Starts Spark when it is first needed; a context manager that stops it."""
 
     def __init__(
         self,
@@ -49,7 +52,9 @@ class SparkReplayer:
         self._say = say
         self._on_jvm = on_jvm
         self._spark: SparkSession | None = None
+        self._present_settings: Mapping[str, str] = {}
         self._built: BuiltStream | None = None
+        self._built_under: Mapping[str, str] = {}
         self._profile: QueryProfile | None = None
 
     def __enter__(self) -> Self:
@@ -58,24 +63,38 @@ class SparkReplayer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the session, if one was started."""
         if self._spark is not None:
             self._spark.stop()
+            self._spark = self._built = None
+
+    def code(self) -> Code:
+        """The pipeline file that was loaded, and which rows its query reads."""
+        return Code(digest(self._loaded.reference), self.profile().rows_digest)
+
+    def earliest_offsets(self) -> Mapping[str, str]:
+        """The oldest offsets that Kafka still serves, by the source's place in the query."""
+        return {}  # PENDING
 
     def profile(self) -> QueryProfile:
-        """What the query's plan says of its state."""
+        """What the query's plan shows, under the present session's settings."""
         if self._profile is None:
-            self._profile = profile_of(self._open()[1].frame)
+            self._profile = profile_of(self._build(self._open()).frame)
         return self._profile
 
     def compact_interval(self) -> int:
         """The session's compaction setting for file source logs."""
-        return int(self._open()[0].conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
+        return int(self._open().conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
 
-    def run_pending(self, checkpoint: str, *, changelog: bool) -> Replayed:
-        """Run the one planned batch. Raises StreamFailed where it fails."""
+    def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
+        """Run the one planned batch under these SQL settings. Raises StreamFailed where it fails."""
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - heavy; only a replay pays for it
 
-        spark, built = self._open()
+        spark = self._open()
+        built = self._build(spark, settings)
         before = spark.conf.get(CHANGELOG, None)
         if not changelog:
             spark.conf.set(CHANGELOG, "false")
@@ -93,21 +112,33 @@ class SparkReplayer:
             return Replayed(-1, 0)
         return Replayed(int(progress["batchId"]), int(progress["numInputRows"]))
 
-    def _open(self) -> tuple[SparkSession, BuiltStream]:
+    def _open(self) -> SparkSession:
         if self._spark is None:
             self._spark = start_session(self._session, self._say)
             self._on_jvm(driver_jvm_pid(self._spark))
-        if self._built is None:
-            definition = self._loaded.pipeline.streams.get(self._stream)
-            if definition is None:
-                raise UsageError(
-                    "stream-undefined",
-                    f"The pipeline file no longer defines stream {self._stream}",
-                    where=self._loaded.reference,
-                    hint="give the file that does with --pipeline",
-                )
-            self._built = build(self._spark, self._loaded, definition, self._home)
-        return self._spark, self._built
+            self._present_settings = effective_settings(self._spark)
+        return self._spark
+
+    def _build(self, spark: SparkSession, settings: Mapping[str, str] | None = None) -> BuiltStream:
+        """The query, analysed under these settings; ``None`` means those of the present session."""
+        wanted = self._present_settings if settings is None else settings
+        if self._built is None or self._built_under != wanted:
+            replace_settings(spark, wanted)
+            # The user's function is called again: time zone and ANSI mode are resolved when a DataFrame is analysed.
+            self._built = build(spark, self._loaded, self._definition(), self._home)
+            self._built_under = dict(wanted)
+        return self._built
+
+    def _definition(self) -> StreamDefinition:
+        definition = self._loaded.pipeline.streams.get(self._stream)
+        if definition is None:
+            raise UsageError(
+                "stream-undefined",
+                f"The pipeline file no longer defines stream {self._stream}",
+                where=self._loaded.reference,
+                hint="give the file that does with --pipeline",
+            )
+        return definition
 
 
 def _restore(spark: SparkSession, before: str | None) -> None:

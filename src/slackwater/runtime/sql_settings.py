@@ -30,6 +30,16 @@ NOT_THE_QUERYS = frozenset(
 )
 """Set by Slackwater or PySpark; they do not change what a query computes."""
 
+HOW_IT_IS_STORED = (
+    "spark.sql.catalog",
+    "spark.sql.streaming.checkpoint",
+    "spark.sql.streaming.fileSink.",
+    "spark.sql.streaming.fileSource.",
+    "spark.sql.streaming.minBatchesToRetain",
+    "spark.sql.streaming.stateStore.",
+)
+"""Beginnings of settings that decide how and where data lies: a replay reads and writes as the present session does."""
+
 SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|account[._-]?key|://[^/@\s]+@", re.IGNORECASE)
 """As ``spark.redaction.regex``, and user names in addresses."""
 
@@ -57,7 +67,7 @@ def effective_settings(spark: SparkSession) -> dict[str, str]:
 def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
     """Set exactly these of the settings that a session can change; the others return to Spark's defaults.
 
-    What is not recorded for a run stays as it is: static settings, catalogs, secrets, and what Slackwater itself sets.
+    Unchanged: static settings, secrets, what Slackwater itself sets, and how data is stored.
     """
     present = _set_explicitly(_conf(spark))
     for key in _replaceable(spark, present):
@@ -74,7 +84,7 @@ def _replaceable(spark: SparkSession, keys: Iterable[str]) -> list[str]:
         key
         for key in keys
         if key not in NOT_THE_QUERYS
-        and not key.startswith("spark.sql.catalog")
+        and not key.startswith(HOW_IT_IS_STORED)
         and not SECRET.search(key)
         and not sql_conf.isStaticConfigKey(key)
     ]

@@ -37,8 +37,8 @@ def do(operation: Operation, action: ReplayBatches) -> ActionFacts:
     return NOTHING
 
 
-def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str]:
-    return next((group.settings for group in action.settings if group.first <= batch <= group.last), {})
+def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:
+    return next((group.settings for group in action.settings if group.first <= batch <= group.last), None)
 
 
 def _check_same_code(operation: Operation, digest: str) -> None:
