@@ -89,7 +89,7 @@ def _source_fields(position: Position, index: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"source": source.source, "kind": source.kind, "description": described}
     if source.kind == "kafka":
         return fields | {"starting_offsets": _json(source)}
-    if source.kind == "file":
+    if source.kind == "files":
         return fields | {
             "log_offset": _json(source)["logOffset"],
             "files_read": source.files_read,

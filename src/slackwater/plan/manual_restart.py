@@ -37,7 +37,7 @@ class Effect:
 
 
 BY_SOURCE = {
-    "file": Effect(
+    "files": Effect(
         "any",
         "duplicate",
         "a file source takes no startingOffsets: a new checkpoint reads every file that it finds, so those read before "
