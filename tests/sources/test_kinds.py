@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from slackwater.app.lag import lag_of
+from slackwater.checkpoint.listing import read_listing
+from slackwater.checkpoint.sources import SourceReader
 from slackwater.errors import FormatError
+from slackwater.model.checkpoint_logs import OffsetEntry, SourceOffset
+from slackwater.model.records import BatchRecord, BatchSource
 from slackwater.sources.contract import EmptyBase, SourceRange
 from slackwater.sources.files import NO_FILES
 from slackwater.sources.registry import kind_named, register, unregister
+from slackwater.storage.local import LocalStore
 from tests.sources.examples import file_log
-from tests.sources.made_up import Book
+from tests.sources.made_up import EXAMPLE, Book
 from tests.sources.test_contract import Outside
 
 FILES, KAFKA = kind_named("file"), kind_named("kafka")
@@ -106,6 +114,18 @@ def test_malformed_entries_are_copied_but_not_taken_for_files() -> None:
         FILES.files(SourceRange("0", None, '{"logOffset":0}', log))
     with pytest.raises(FormatError):
         KAFKA.initial({0: "\0v1\n{\udcff"})
+
+
+def test_callers_find_a_registered_kind(tmp_path: Path) -> None:
+    (log := tmp_path / "sources" / "0").mkdir(parents=True)
+    (log / "0").write_text(EXAMPLE.log[0])
+    store = LocalStore(tmp_path)
+    source = BatchSource("a book", None, EXAMPLE.first, EXAMPLE.last, 0)
+    entry = OffsetEntry(1, None, (SourceOffset("0", EXAMPLE.first),))
+
+    assert lag_of(BatchRecord("p/s", 1, 0, timestamp_ms=0, input_rows=0, sources=(source,))) == EXAMPLE.rows
+    (line,) = SourceReader(store, read_listing(store)).sources(entry)
+    assert (line.kind, line.initial) == ("book", '{"page":1}')
 
 
 def test_a_registered_kind_replaces_one_of_the_same_name_and_can_be_removed() -> None:
