@@ -76,8 +76,8 @@ def _rate_continuous(value: int) -> str:
 _INITIAL = '{"orders":{"0":10,"1":0}}'
 
 EXAMPLES = (
-    Example("file", '{"logOffset":1}', '{"logOffset":8}', '{"logOffset":22}', file_log(25)),
-    Example("file", "1", "8", "22", file_log(25), name="file, offsets of an old release"),
+    Example("files", '{"logOffset":1}', '{"logOffset":8}', '{"logOffset":22}', file_log(25)),
+    Example("files", "1", "8", "22", file_log(25), name="files, offsets of an old release"),
     Example(
         "kafka",
         '{"orders":{"0":12,"1":3}}',

@@ -18,7 +18,7 @@ from slackwater.sources.registry import kind_named, kind_of
 from tests.checkpoint.cases import CASES, NAMES, checkpoint_folder, description
 
 _KINDS = {
-    "FileStreamSource": {"file"},
+    "FileStreamSource": {"files"},
     "RateStreamV2": {"rate"},
     "RatePerMicroBatchStream": {"rate-micro-batch"},
     # Outside real-time mode it writes a number, in real-time mode a number for each partition.
@@ -91,7 +91,7 @@ def test_logs_of_file_sources_are_written_as_spark_wrote_them(version: str, case
     for folder in (checkpoint_folder(version, case) / "sources").glob("*"):
         log = _log(folder)
         kind = kind_of(None, log)
-        if kind is not kind_named("file") or set(log) != set(range(len(log))):
+        if kind is not kind_named("files") or set(log) != set(range(len(log))):
             continue
         on_disk = {file.name: file.read_bytes() for file in folder.glob("[0-9]*")}
         written = kind.log_until(f'{{"logOffset":{max(log)}}}', log, derive_interval(on_disk))
@@ -109,4 +109,4 @@ def test_the_corpus_has_rate_and_file_sources() -> None:
         for offset in entry.offsets
     }
 
-    assert {"file", "rate"} <= kinds
+    assert {"files", "rate"} <= kinds

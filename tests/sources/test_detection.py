@@ -99,7 +99,7 @@ def test_what_is_nearly_an_offset_is_unknown(offset: str) -> None:
     [
         ({}, "number"),
         ({0: "v1\n1704067200000"}, "rate"),
-        (file_log(3), "file"),
+        (file_log(3), "files"),
         ({0: "v1\nanything else"}, "number"),
     ],
     ids=["no log", "creation time", "files", "another log"],

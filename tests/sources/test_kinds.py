@@ -20,7 +20,7 @@ from tests.sources.examples import file_log
 from tests.sources.made_up import EXAMPLE, Book
 from tests.sources.test_contract import Outside
 
-FILES, KAFKA = kind_named("file"), kind_named("kafka")
+FILES, KAFKA = kind_named("files"), kind_named("kafka")
 
 
 def _kafka(start: str | None, end: str | None, initial: str | None = None) -> SourceRange:

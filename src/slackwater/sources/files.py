@@ -22,7 +22,7 @@ _NO_ENTRY = -1
 class Files(OpaqueSource):
     """Positions are entry numbers of the source's own log; only that log names the files."""
 
-    kind = "file"
+    kind = "files"
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         if isinstance(offset, dict):
