@@ -23,7 +23,8 @@ from slackwater.sources.registry import UNKNOWN, kind_of
 from slackwater.storage.protocols import ReadStore
 
 _FIRST_ENTRY = 0
-_SHOWN_KINDS = {Number.kind: "socket, memory or rate"}
+_SHOWN_KINDS = {Files.kind: "file", Number.kind: "socket, memory or rate"}
+"""Names of kinds in inspection reports, where they differ from the registry's."""
 
 
 @dataclass(slots=True)
@@ -47,9 +48,10 @@ class SourceReader:
         if kind is UNKNOWN:
             # The offset may be damaged; the log shows the kind too.
             kind = kind_of(None, log)
+        shown = _SHOWN_KINDS.get(kind.kind, kind.kind)
         if kind.kind == Files.kind:
-            return SourceLine(index, name, kind.kind, self._file_log(log))
-        return SourceLine(index, name, _SHOWN_KINDS.get(kind.kind, kind.kind), initial=self._initial(kind, log))
+            return SourceLine(index, name, shown, self._file_log(log))
+        return SourceLine(index, name, shown, initial=self._initial(kind, log))
 
     def _file_log(self, log: _EntryFiles) -> SourceLog | None:
         if not log:

@@ -60,7 +60,7 @@ class Source(Protocol):
 
     @property
     def kind(self) -> str:
-        """The stable name of the kind, as in JSON documents."""
+        """The stable name of the kind, under which the registry finds it."""
         ...
 
     def owns(self, offset: object, log: SourceEntries) -> bool:

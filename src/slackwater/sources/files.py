@@ -12,7 +12,7 @@ from slackwater.formats.file_source_log import parse_file_source_log
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.sources.contract import EmptyBase, Reach, SourceEntries, SourceRange
 from slackwater.sources.opaque import OpaqueSource, encoded
-from slackwater.sources.shapes import decoded, is_long, lists_files
+from slackwater.sources.shapes import decoded, is_long, log_shape
 
 NO_FILES = '{"logOffset":-1}'
 """The offset of a file source that has read no files, as Spark writes it."""
@@ -22,13 +22,13 @@ _NO_ENTRY = -1
 class Files(OpaqueSource):
     """Positions are entry numbers of the source's own log; only that log names the files."""
 
-    kind = "file"
+    kind = "files"
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         if isinstance(offset, dict):
             return offset.keys() == {"logOffset"} and is_long(offset["logOffset"]) and offset["logOffset"] >= _NO_ENTRY
         # Old releases wrote the bare number.
-        return (offset is None or is_long(offset)) and lists_files(log)
+        return (offset is None or is_long(offset)) and log_shape(log) == "files"
 
     def empty_base(self, start: str | None) -> EmptyBase | None:
         return EmptyBase(NO_FILES)

@@ -11,11 +11,9 @@ from typing import TypeAlias
 from slackwater.formats.kafka_initial_offsets import parse_initial_offsets, render_initial_offsets
 from slackwater.sources.contract import EmptyBase, Reach, SourceEntries, SourceRange
 from slackwater.sources.opaque import NO_OFFSET, OpaqueSource, encoded
-from slackwater.sources.shapes import decoded, is_index, is_long
+from slackwater.sources.shapes import decoded, is_index, is_long, log_shape
 
 _INITIAL = 0
-_MARK = "\0"
-"""The byte before the version, by which the initial offsets of Kafka are recognised."""
 
 _Partition: TypeAlias = tuple[str, int]
 
@@ -27,7 +25,7 @@ class Kafka(OpaqueSource):
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         if offset is None:
-            return log.get(_INITIAL, "").startswith(_MARK)
+            return log_shape(log) == "kafka"
         return bool(_positions(offset))
 
     def empty_base(self, start: str | None) -> EmptyBase | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from slackwater.sources.contract import SourceEntries
 from slackwater.sources.opaque import OpaqueSource
-from slackwater.sources.shapes import creation_time, is_long, lists_files
+from slackwater.sources.shapes import is_long, log_shape
 
 
 class Number(OpaqueSource):
@@ -16,4 +16,4 @@ class Number(OpaqueSource):
     kind = "number"
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
-        return is_long(offset) and not lists_files(log) and creation_time(log) is None
+        return is_long(offset) and log_shape(log) not in {"files", "rate"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from slackwater.sources.contract import SourceEntries, SourceRange
 from slackwater.sources.opaque import OpaqueSource
-from slackwater.sources.shapes import creation_time, decoded, is_index, is_long
+from slackwater.sources.shapes import decoded, is_index, is_long, log_shape
 
 
 class Rate(OpaqueSource):
@@ -16,7 +16,7 @@ class Rate(OpaqueSource):
     kind = "rate"
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
-        return (offset is None or is_long(offset)) and creation_time(log) is not None
+        return (offset is None or is_long(offset)) and log_shape(log) == "rate"
 
 
 class RateContinuous(OpaqueSource):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TypeGuard
+import re
+from typing import Literal, TypeAlias, TypeGuard
 
 from slackwater.sources.contract import SourceEntries
 
 _LONG = range(-(2**63), 2**63)
+_INDEX = re.compile("0|[1-9][0-9]{0,18}")
 _FIRST_ENTRY = 0
+_KAFKA_MARK = "\0v"
+"""Initial offsets of Kafka have a zero byte before the version."""
+LogShape: TypeAlias = Literal["files", "kafka", "rate", "none"]
 
 
 def decoded(offset: str | None) -> object:
@@ -28,21 +33,18 @@ def is_long(value: object) -> TypeGuard[int]:
 
 
 def is_index(value: str) -> bool:
-    """Whether a string is the decimal number of a partition."""
-    return value.isascii() and value.isdigit()
+    """Whether a string is a non-negative integer as Spark writes it: a partition, or a time."""
+    return _INDEX.fullmatch(value) is not None
 
 
-def lists_files(log: SourceEntries) -> bool:
-    """Whether a source's own log is that of a file source."""
-    return bool(log) and _body(log[max(log)]).startswith('{"path":')
-
-
-def creation_time(log: SourceEntries) -> str | None:
-    """The only line of a rate source's own log: when the source was created, in milliseconds since the epoch."""
-    body = _body(log[_FIRST_ENTRY]).strip() if _FIRST_ENTRY in log else ""
-    return body if is_index(body) else None
-
-
-def _body(entry: str) -> str:
-    """The lines after the version."""
-    return entry.partition("\n")[2]
+def log_shape(log: SourceEntries) -> LogShape:
+    """What the newest entry of a source's own log shows; "none" where there is no entry, or another one."""
+    if not log:
+        return "none"
+    newest = max(log)
+    version, _, body = log[newest].partition("\n")
+    if version.startswith(_KAFKA_MARK):
+        return "kafka" if newest == _FIRST_ENTRY else "none"
+    if body.startswith('{"path":'):
+        return "files"
+    return "rate" if newest == _FIRST_ENTRY and is_index(body.strip()) else "none"
