@@ -1,6 +1,6 @@
 """What a query's logical plan says about its state: the facts a rebuild depends on.
 
-Recorded in the ledger when a generation first runs, and taken anew from the upgraded code before a replay.
+Recorded in the ledger when a generation first runs, and read from the upgraded code before a replay.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ class QueryProfile:
     """Stateful operators (names of Spark's logical nodes), watermark delays and window lengths, all in milliseconds.
 
     ``retention_ms`` is how far behind the watermark a row can lie and still matter for output to come; ``None`` where
-    that cannot be told from the plan, and then only a replay from batch 0 is exact.
+    the plan does not show it, and then only a replay from batch 0 is exact.
     ``sources`` are descriptions of the streaming sources in the order of the offset lines.
+    ``rows_digest`` is a SHA-256 of all that decides which rows with which event times reach the watermarks; ``None``
+    where it is unknown.
     """
 
     operators: tuple[str, ...]
@@ -24,6 +26,7 @@ class QueryProfile:
     windows_ms: tuple[int, ...]
     retention_ms: int | None
     sources: tuple[str, ...]
+    rows_digest: str | None = None
 
     @property
     def stateful(self) -> bool:
@@ -31,22 +34,24 @@ class QueryProfile:
         return bool(self.operators)
 
     def as_json(self) -> dict[str, Any]:
-        """The form the ledger keeps."""
+        """The form in which the ledger keeps it."""
         return {
             "operators": list(self.operators),
             "watermark_delays_ms": list(self.watermark_delays_ms),
             "windows_ms": list(self.windows_ms),
             "retention_ms": self.retention_ms,
             "sources": list(self.sources),
+            "rows_digest": self.rows_digest,
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> QueryProfile:
-        """The profile the ledger kept."""
+        """The recorded profile; one that was recorded without ``rows_digest`` has ``None``."""
         return cls(
             operators=tuple(value["operators"]),
             watermark_delays_ms=tuple(value["watermark_delays_ms"]),
             windows_ms=tuple(value["windows_ms"]),
             retention_ms=value["retention_ms"],
             sources=tuple(value["sources"]),
+            rows_digest=value.get("rows_digest"),
         )
