@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.apply.cut import cut
 from slackwater.errors import Refused, SinkUnreadable
 from slackwater.formats.compactible import lay_out
-from slackwater.model.plan import CutSink
-from slackwater.sinks.files_output import FilesOutput
+from slackwater.sinks.files.output import FilesOutput
 from slackwater.storage.local import LocalStore
 from tests.support.outputs import manifest_ids
 
@@ -84,16 +82,16 @@ def test_cut_leaves_exactly_the_batches_before(
     lines = _write(folder / "out", last, interval, purged=purged)
     output = FilesOutput(LocalStore(folder / "out"))
 
-    found = output.cut_after(after, lines)
-    cut(output, CutSink(after, found.batches, found.files, found.bytes), lines, folder / "operation")
-    cut(output, CutSink(after, found.batches, found.files, found.bytes), lines, folder / "operation")
+    recorded = {batch: "\n".join(["v1", *own]) for batch, own in lines.items()}
+    found, backup = output.cut_after(after, recorded), LocalStore(folder / "operation" / "backup")
+    output.cut(found, recorded, backup)
+    output.cut(found, recorded, backup)
 
     kept = [json.loads(line)["path"] for batch in range(min(after, last) + 1) for line in lines[batch]]
     assert output.last_written() == min(after, last)
     assert sorted(_listed(folder / "out")) == sorted(kept)
     assert len(found.files) + len(kept) == sum(map(len, lines.values()))
-    for uri in found.files:
-        name = uri.rpartition("/")[2]
+    for name in found.files:
         assert not (folder / "out" / name).exists()
         assert (folder / "operation" / "backup" / name).read_bytes() == b"0123456789"
 

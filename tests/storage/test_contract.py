@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from slackwater.storage.protocols import Entry, WriteStore
@@ -20,6 +22,34 @@ def test_write_replaces(store: WriteStore) -> None:
     store.write("a", b"new")
     assert store.read("a") == b"new"
     assert [entry.name for entry in store.list()] == ["a"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 3_000_000, 12_000_000])
+def test_pieces_are_written_and_read_as_one_file(store: WriteStore, size: int) -> None:
+    data = bytes(range(251)) * (size // 251) + bytes(size % 251)
+    store.write("a/large", b"old")
+    store.write_pieces("a/large", (data[start : start + 700_000] for start in range(0, size, 700_000)))
+    assert store.read("a/large") == data
+    assert b"".join(store.read_pieces("a/large")) == data
+    assert all(len(piece) <= 1 << 20 for piece in store.read_pieces("a/large"))
+    assert [entry.name for entry in store.list("a")] == ["large"]
+
+
+def test_pieces_that_fail_leave_the_old_file(store: WriteStore) -> None:
+    def failing() -> Iterator[bytes]:
+        yield b"new"
+        raise ValueError("the source failed")
+
+    store.write("a/file", b"old")
+    with pytest.raises(ValueError, match="the source failed"):
+        store.write_pieces("a/file", failing())
+    assert store.read("a/file") == b"old"
+    assert [entry.name for entry in store.list("a")] == ["file"]
+
+
+def test_pieces_of_an_absent_file(store: WriteStore) -> None:
+    with pytest.raises(FileNotFoundError):
+        list(store.read_pieces("nothing"))
 
 
 def test_empty_file(store: WriteStore) -> None:

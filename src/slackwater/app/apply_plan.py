@@ -1,38 +1,48 @@
-"""Use case: carry out a plan."""
+"""Use case: apply a plan, or continue one whose apply was interrupted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from slackwater.app.plan_rebuild import cut_of
+from slackwater.app.acting import Consent, acting
+from slackwater.app.rebuilding import Asked, derive, reconcile
 from slackwater.app.run_pipeline import session_options
-from slackwater.app.stream_facts import facts_of, history_of, missing_files, readers_of, reconcile
 from slackwater.app.workspace import Workspace
-from slackwater.apply.executor import Applying, execute
-from slackwater.apply.preconditions import Fact
+from slackwater.apply.executor import execute
+from slackwater.apply.journal import Journal
+from slackwater.apply.operation import PLAN_FILE, Operation
+from slackwater.apply.preconditions import compare
 from slackwater.apply.replayer import Replayer
-from slackwater.errors import EnvironmentMissing
+from slackwater.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.history import History
-from slackwater.model.plan import Action, BuildGeneration, Plan
-from slackwater.model.records import StreamRecord
-from slackwater.plan.past import Past
-from slackwater.plan.rebuild import source_files_needed
+from slackwater.model.plan import Action, CutSink, Inverse, Plan, PreconditionName
+from slackwater.model.profile import QueryProfile
+from slackwater.model.records import OperationRecord, StreamRecord
+from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.document import render
+from slackwater.plan.rebuild import batches_used
+from slackwater.recording.history import history_of, readers_of
+from slackwater.recording.reach import StoreReach
+from slackwater.recording.snapshot import Looking, look
 from slackwater.runtime.loader import digest, load
 from slackwater.runtime.replay import SparkReplayer
 from slackwater.runtime.session import require_spark
+from slackwater.sinks.registry import open_output
+from slackwater.storage.local import LocalStore
 
 
 class ApplyDisplay(Protocol):
     """Whoever shows an apply to its user."""
 
     def say(self, text: str) -> None:
-        """A line of talk."""
+        """A message."""
 
-    def action(self, action: Action) -> None:
-        """An action begins."""
+    def action(self, action: Action | Inverse) -> None:
+        """An action starts."""
 
     def batch(self, batch: int) -> None:
         """A batch was replayed."""
@@ -47,40 +57,141 @@ class Applied:
     repeated: bool = False
 
 
-def apply_plan(
-    workspace: Workspace, plan: Plan, display: ApplyDisplay, spark: Mapping[str, str], master: str | None = None
-) -> Applied:
-    """Carry the plan out, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """How Spark is started for the replay, and what the user says of a home that is not where it was made."""
+
+    spark: Mapping[str, str]
+    master: str | None = None
+    consent: Consent = None
+
+
+def apply_plan(workspace: Workspace, plan: Plan, display: ApplyDisplay, options: ApplyOptions) -> Applied:
+    """Apply the plan, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
+    acting(workspace, options.consent, display.say)
     ledger = workspace.ledger
     stream = ledger.find_stream(plan.stream)
-    done = {operation.id for operation in ledger.operations(plan.stream) if operation.status == "applied"}
-    if plan.id in done:
+    if any(one.id == plan.id and one.status == "applied" for one in ledger.operations(plan.stream)):
         return Applied(plan, repeated=True)
-    _require(plan)
-    with LeaseKeeper([stream], workspace.home, ledger, f"apply {plan.goal}", display.say) as leases:
-        reconcile(workspace, stream)
-        history = history_of(workspace, stream)
-        loaded = load(plan.pipeline_file)
-        session = session_options(loaded, workspace.settings, master, spark)
-        with SparkReplayer(
-            loaded, stream.name, session, home=workspace.home.path, say=display.say, on_jvm=leases.add_jvm
-        ) as replayer:
-            applying = Applying(
-                plan=plan,
-                home=workspace.home,
-                ledger=ledger,
-                history=history,
-                facts=_facts(workspace, stream, plan, history),
-                open_replayer=_opener(replayer),
-                on_action=display.action,
-                on_batch=display.batch,
-            )
-            execute(applying)
+    with (
+        LeaseKeeper([stream], workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
+        _spark_replayer(workspace, plan, stream, display, options, leases.add_jvm) as open_replayer,
+    ):
+        operation = _operation(workspace, plan, stream, display, open_replayer)
+        if not operation.journal.in_progress:
+            _check_derived(workspace, operation, lambda: open_replayer().profile())
+            _record(operation)
+        else:
+            _check_same(operation)
+        execute(operation)
     return Applied(plan)
 
 
-def _opener(replayer: SparkReplayer) -> Callable[[], Replayer]:
-    return lambda: replayer
+def operation_for_undo(workspace: Workspace, plan: Plan, stream: StreamRecord, display: ApplyDisplay) -> Operation:
+    """The operation of a plan that is going to be taken back: no Spark is needed for that."""
+
+    def no_replayer() -> Replayer:
+        raise EnvironmentMissing("replayer-unneeded", "Taking an operation back replays nothing")
+
+    return _operation(workspace, plan, stream, display, no_replayer)
+
+
+def _operation(
+    workspace: Workspace, plan: Plan, stream: StreamRecord, display: ApplyDisplay, open_replayer: Callable[[], Replayer]
+) -> Operation:
+    reconcile(workspace, stream)
+    history = history_of(workspace.ledger, stream)
+    return Operation(
+        plan=plan,
+        stream=stream,
+        home=workspace.home,
+        ledger=workspace.ledger,
+        journal=Journal(workspace.home.operation(stream.pipeline, stream.name, plan.id)),
+        output=open_output(stream.sink),
+        history=history,
+        facts=_facts(workspace, stream, plan, history),
+        open_replayer=open_replayer,
+        progress=display,
+    )
+
+
+def _check_derived(workspace: Workspace, operation: Operation, read_query: Callable[[], QueryProfile]) -> None:
+    """The plan must be what planning gives now. Raises Moved where facts changed, UsageError where the plan was edited."""
+    plan = operation.plan
+    asked = Asked(plan.request, plan.pipeline_file)
+    derived = derive(
+        workspace, operation.stream, asked, read_query, identity=(plan.id, plan.made_at), own_lease=True
+    ).plan
+    facts = {(one.action, one.name): one.expected for one in derived.preconditions}
+    known = [one for one in plan.preconditions if (one.action, one.name) in facts]
+    compare(plan, known, lambda one: facts[one.action, one.name])
+    for field in ("goal", "stream", "pipeline_file", "target", "preconditions", "actions", "undo"):
+        if getattr(plan, field) != getattr(derived, field):
+            raise UsageError(
+                "plan-damaged",
+                f"The plan was changed or damaged: its {field} are not those of this request",
+                where=f"stream {plan.stream}",
+                expected=_short(getattr(derived, field)),
+                found=_short(getattr(plan, field)),
+                hint=f"nothing was changed; plan again: slackwater plan {plan.goal} {plan.stream}",
+            )
+
+
+def _short(value: object) -> str:
+    shown = str(value)
+    return shown if len(shown) <= 200 else shown[:200] + "..."  # noqa: PLR2004 - enough to see what differs
+
+
+def _check_same(operation: Operation) -> None:
+    """A continued apply takes the very plan that it began with."""
+    recorded = LocalStore(operation.folder).read(PLAN_FILE).decode()
+    if recorded != render(operation.plan):
+        raise Refused(
+            "plan-differs",
+            f"Operation {operation.plan.id} was begun with another plan of this id",
+            where=str(operation.folder / PLAN_FILE),
+            hint=f"continue with the plan that it began with: slackwater apply {operation.folder / PLAN_FILE} --yes\n"
+            f"or, to go back: slackwater undo {operation.plan.id} --yes",
+        )
+
+
+def _record(operation: Operation) -> None:
+    """The operation's folder, plan and ledger record, before its first action."""
+    store = LocalStore(operation.folder)
+    store.write(PLAN_FILE, render(operation.plan).encode())
+    plan, now_ms = operation.plan, operation.ledger.now_ms()
+    operation.ledger.begin_operation(
+        OperationRecord(plan.id, plan.stream, plan.goal, "applying", now_ms, summary=str(operation.folder / PLAN_FILE))
+    )
+
+
+@contextmanager
+def _spark_replayer(
+    workspace: Workspace,
+    plan: Plan,
+    stream: StreamRecord,
+    display: ApplyDisplay,
+    options: ApplyOptions,
+    on_jvm: Callable[[int], None],
+) -> Iterator[Callable[[], Replayer]]:
+    """A replayer that loads the pipeline and starts Spark when it is first asked for; ended with the block."""
+    opened: list[SparkReplayer] = []
+
+    def open_once() -> Replayer:
+        if not opened:
+            _require(plan)
+            loaded = load(plan.pipeline_file)
+            session = session_options(loaded, workspace.settings, options.master, options.spark)
+            opened.append(
+                SparkReplayer(loaded, stream.name, session, home=workspace.home.path, say=display.say, on_jvm=on_jvm)
+            )
+        return opened[0]
+
+    try:
+        yield open_once
+    finally:
+        for replayer in opened:
+            replayer.close()
 
 
 def _require(plan: Plan) -> None:
@@ -91,22 +202,36 @@ def _require(plan: Plan) -> None:
         raise
 
 
-def _facts(workspace: Workspace, stream: StreamRecord, plan: Plan, history: History) -> Mapping[str, Fact]:
-    """How each precondition's fact is looked up again, by the precondition's name."""
-    past, cut = Past(history), cut_of(plan)
-    built = next(action for action in plan.actions if isinstance(action, BuildGeneration))
+def _facts(
+    workspace: Workspace, stream: StreamRecord, plan: Plan, history: History
+) -> Mapping[PreconditionName, Callable[[], str]]:
+    """How the fact of each precondition is looked up."""
+    ledger, batches = workspace.ledger, BatchHistory(history)
+    facts, target = plan.facts, plan.facts.target
+    cut = next((action for action in plan.actions if isinstance(action, CutSink)), None)
+    looking = Looking(ledger, workspace.home, own_lease=True)
 
-    def listed(names: list[str]) -> str:
-        return ", ".join(names) or "none"
+    def current() -> StreamRecord:
+        return ledger.find_stream(stream.full_name)
+
+    def missing() -> list[str]:
+        reach = StoreReach()
+        return [
+            *batches.missing(facts.contributing, target, reach),
+            *batches.missing_after(target, reach),
+        ]
 
     return {
-        "writer": lambda: "none",  # the lease is held: nobody else writes
-        "generation": lambda: str(workspace.ledger.find_stream(stream.full_name).current_generation),
-        "planned": lambda: str(facts_of(workspace, stream).marks.planned),
-        "committed": lambda: str(facts_of(workspace, stream).marks.committed),
-        "written": lambda: str(facts_of(workspace, stream).marks.written),
-        "history": lambda: past.digest(max(min(built.first, built.last) - 1, 0), built.last),
+        "generation": lambda: str(current().current_generation),
+        "planned": lambda: str(look(looking, current()).marks.planned),
+        "committed": lambda: str(look(looking, current()).marks.committed),
+        "written": lambda: str(look(looking, current()).marks.written),
+        "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
         "pipeline": lambda: digest(plan.pipeline_file),
-        "readers": lambda: listed(readers_of(workspace, stream, cut.files if cut else ())),
-        "source-files": lambda: listed(missing_files(source_files_needed(past, built.first, built.last))),
+        "readers": lambda: _listed(readers_of(ledger, stream, cut.files if cut else ())),
+        "source-files": lambda: _listed(missing()),
     }
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"

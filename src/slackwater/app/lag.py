@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from slackwater.model.records import BatchRecord
-from slackwater.plan.past import is_kafka_offset, kafka_span
+from slackwater.sources.contract import SourceRange
+from slackwater.sources.registry import kind_of
 
 
 def lag_of(batch: BatchRecord) -> int | None:
-    """Rows the sources hold beyond the batch's end; ``None`` where no source tells (file sources do not)."""
-    spans = [
-        kafka_span(source.end, source.latest)
-        for source in batch.sources
-        if source.latest is not None and is_kafka_offset(source.latest) and is_kafka_offset(source.end)
+    """Rows the sources hold beyond the batch's end; ``None`` where no source reports them (file sources do not)."""
+    ahead = [
+        kind_of(source.end, {}).rows(SourceRange(str(index), source.end, source.latest))
+        for index, source in enumerate(batch.sources)
     ]
-    return sum(spans) if spans else None
+    known = [rows for rows in ahead if rows is not None]
+    return sum(known) if known else None

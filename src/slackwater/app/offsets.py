@@ -6,20 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.app.stream_facts import StreamFacts, facts_of, history_of, profile_of, reconcile
+from slackwater.app.rebuilding import reconcile
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused
+from slackwater.lease.keeper import JVM_WAIT_S
 from slackwater.lease.lease import wait_until_free
 from slackwater.lease.view import view_of
 from slackwater.model.history import History
+from slackwater.model.plan import Request
 from slackwater.model.profile import QueryProfile
-from slackwater.plan.contributing import StatePast, first_contributing
-from slackwater.plan.past import Past
-from slackwater.plan.position import SourcePosition, position_after
-from slackwater.plan.rebuild import NOT_REPRODUCIBLE, Situation, target_batch
-from slackwater.plan.recipe import Effect, RecipeFacts, effects_of
-
-JVM_WAIT_S = 60.0
+from slackwater.model.snapshot import Snapshot
+from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.contributing import Code, StateBounds, first_contributing
+from slackwater.plan.manual_restart import Effect, RestartFacts, effects_of
+from slackwater.plan.rebuild import NOT_REPRODUCIBLE, Rebuild, target_batch
+from slackwater.plan.start_position import SourcePosition, position_after
+from slackwater.recording.history import history_of
+from slackwater.recording.snapshot import Looking, look
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +58,21 @@ class Position:
 class _Known:
     """What the position is worked out from."""
 
-    past: Past
-    facts: StreamFacts
-    profile: QueryProfile | None
+    batches: BatchHistory
+    snapshot: Snapshot
+
+    @property
+    def profile(self) -> QueryProfile | None:
+        return self.snapshot.profile
 
     @property
     def written(self) -> int:
-        return -1 if self.facts.marks.written is None else self.facts.marks.written
+        return -1 if self.snapshot.marks.written is None else self.snapshot.marks.written
 
     @property
     def newest_written(self) -> int:
         """The newest recorded batch that the sink holds: what is open then is what a restart must not lose."""
-        return max((batch for batch in self.past.batches if batch <= self.written), default=-1)
+        return max((batch for batch in self.batches.batches if batch <= self.written), default=-1)
 
     @property
     def watermark_ms(self) -> int:
@@ -74,8 +80,8 @@ class _Known:
         newest = self.newest_written
         if newest < 0:
             return 0
-        commit = self.past.commit(newest)
-        return max(self.past.offset(newest).watermark_ms, commit.next_batch_watermark_ms if commit else 0)
+        commit = self.batches.commit(newest)
+        return max(self.batches.offset(newest).watermark_ms, commit.next_batch_watermark_ms if commit else 0)
 
     @property
     def not_reproducible(self) -> str | None:
@@ -84,13 +90,13 @@ class _Known:
         return next((NOT_REPRODUCIBLE[operator] for operator in operators if operator in NOT_REPRODUCIBLE), None)
 
     @property
-    def state(self) -> StatePast:
+    def state(self) -> StateBounds:
         """What is known of the state. Where it cannot be made anew at all, everything counts."""
         if self.profile is None:
-            return StatePast(self.facts.marks.state is not None, None, None)
+            return StateBounds(self.snapshot.marks.state is not None, None, None)
         delays = self.profile.watermark_delays_ms
         retention = None if self.not_reproducible else self.profile.retention_ms
-        return StatePast(self.profile.stateful, retention, delays[0] if len(delays) == 1 else None)
+        return StateBounds(self.profile.stateful, retention, delays[0] if len(delays) == 1 else None)
 
 
 def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> Position:
@@ -102,13 +108,16 @@ def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None])
         # The JVM of a killed driver may commit one more batch.
         wait_until_free(ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
     reconcile(workspace, stream)
-    facts, history = facts_of(workspace, stream), history_of(workspace, stream)
-    profile = profile_of(facts.generation)
-    known = _Known(Past(history), facts, profile)
-    target = target_batch(_situation(workspace, facts, history, at))
-    contributing = _contributing(known, at)
+    snapshot = look(Looking(ledger, workspace.home), stream)
+    history = history_of(ledger, stream)
+    known = _Known(BatchHistory(history), snapshot)
+    request = Request(str(at), None)
+    # The code that ran: what it read is what a restart would have to read again.
+    code = Code(_code_of(history))
+    target = target_batch(Rebuild(snapshot, history, request, at.batch, code, number=0))
+    contributing = _contributing(known, at, code)
     after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
-    sources = position_after(known.past, after)
+    sources = position_after(known.batches, after)
     return Position(
         stream=stream.full_name,
         at=at,
@@ -117,47 +126,37 @@ def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None])
         contributing=contributing,
         running=running,
         sources=sources,
-        descriptions=profile.sources if profile else (),
-        effects=effects_of(_recipe_facts(known, after, contributing, sources)),
+        descriptions=snapshot.profile.sources if snapshot.profile else (),
+        effects=effects_of(_restart_facts(known, after, contributing, sources)),
     )
 
 
-def _situation(workspace: Workspace, facts: StreamFacts, history: History, at: At) -> Situation:
-    return Situation(
-        stream=facts.stream,
-        generation=facts.generation,
-        next_generation=facts.generation,
-        marks=facts.marks,
-        history=history,
-        profile=profile_of(facts.generation),
-        pipeline_digest="",
-        checkpoint_present=facts.checkpoint_present,
-        shown_before=max((mark.written for mark in workspace.ledger.sink_marks(facts.stream.full_name)), default=-1),
-        target=at.batch,
-    )
+def _code_of(history: History) -> str:
+    newest = max(history.runs, default=None)
+    return (history.runs[newest].code if newest is not None else None) or ""
 
 
-def _contributing(known: _Known, at: At) -> int | None:
+def _contributing(known: _Known, at: At, code: Code) -> int | None:
     if known.newest_written < 0:
         return 0
     try:
-        return first_contributing(known.past, known.newest_written, known.state)
+        return first_contributing(known.batches, known.newest_written, known.state, code)
     except Refused:
         if at.kind == "contributing":
             raise
         return None
 
 
-def _recipe_facts(
+def _restart_facts(
     known: _Known, after: int, contributing: int | None, sources: tuple[SourcePosition, ...]
-) -> RecipeFacts:
-    return RecipeFacts(
+) -> RestartFacts:
+    return RestartFacts(
         written=known.written,
         after=after,
         contributing=contributing,
         stateful=known.state.stateful,
         source_kinds=tuple(source.kind for source in sources),
-        input_rows=known.past.history.input_rows,
+        input_rows=known.batches.history.input_rows,
         watermark_ms=known.watermark_ms,
         not_reproducible=known.not_reproducible,
     )

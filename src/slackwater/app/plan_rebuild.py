@@ -3,116 +3,65 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from slackwater.app.stream_facts import facts_of, history_of, missing_files, profile_of, readers_of, reconcile
+from slackwater.app.acting import Consent, acting
+from slackwater.app.rebuilding import Asked, derive
+from slackwater.app.run_pipeline import session_options
 from slackwater.app.workspace import Workspace
-from slackwater.errors import Refused
+from slackwater.errors import EnvironmentMissing
+from slackwater.lease.keeper import JVM_WAIT_S
 from slackwater.lease.lease import wait_until_free
-from slackwater.model.plan import BuildGeneration, CutSink, Plan
-from slackwater.model.records import GenerationRecord, StreamRecord
-from slackwater.model.sink import Cut
-from slackwater.plan.past import Past
-from slackwater.plan.rebuild import Situation, rebuild, source_files_needed, target_batch
-from slackwater.runtime.loader import digest
-from slackwater.sinks.files_output import manifest_lines
-from slackwater.sinks.written import written_output
-
-JVM_WAIT_S = 60.0
-SHOWN_FILES = 3
+from slackwater.model.plan import Plan
+from slackwater.model.profile import QueryProfile
+from slackwater.model.records import StreamRecord
+from slackwater.runtime.loader import load
+from slackwater.runtime.replay import SparkReplayer
+from slackwater.runtime.session import require_spark
 
 
 @dataclass(frozen=True, slots=True)
-class RebuildOptions:
-    """``batch`` ``None`` means the last written one; ``retention_ms`` overrides how far back rows count."""
+class PlanOptions:
+    """How Spark is started where the changed query has to be read, and what the user says of a moved or copied home."""
 
-    batch: int | None = None
-    retention_ms: int | None = None
-    pipeline_file: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
+    master: str | None = None
+    consent: Consent = None
 
 
-def plan_rebuild(workspace: Workspace, name: str, options: RebuildOptions, say: Callable[[str], None]) -> Plan:
+def plan_rebuild(
+    workspace: Workspace, name: str, asked: Asked, options: PlanOptions, say: Callable[[str], None]
+) -> Plan:
     """The plan for one stream. Raises Refused where no exact and safe way exists, NotFound for an unknown stream."""
+    acting(workspace, options.consent, say)
     stream = workspace.ledger.find_stream(name)
     wait_until_free(workspace.ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
-    _refuse_unfinished(workspace, stream)
-    reconcile(workspace, stream)
-    situation = _situation(workspace, stream, options)
-    cut = _cut(workspace, situation)
     made_at = datetime.now(UTC)
     identifier = f"{made_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
-    plan = rebuild(situation, cut, identifier, made_at.isoformat(timespec="seconds"))
-    _refuse_missing_files(situation, plan)
-    return plan
+
+    def read_query() -> QueryProfile | None:
+        reference = asked.pipeline_file or stream.pipeline_file
+        return _read_present_query(workspace, stream, reference, options, say)
+
+    identity = (identifier, made_at.isoformat(timespec="seconds"))
+    return derive(workspace, stream, asked, read_query, identity=identity).plan
 
 
-def _situation(workspace: Workspace, stream: StreamRecord, options: RebuildOptions) -> Situation:
-    facts = facts_of(workspace, stream)
-    reference = options.pipeline_file or stream.pipeline_file
-    number = max(generation.number for generation in workspace.ledger.generations(stream.full_name)) + 1
-    location = workspace.home.checkpoint(stream.pipeline, stream.name, number)
-    return Situation(
-        stream=_with_file(stream, reference),
-        generation=facts.generation,
-        next_generation=GenerationRecord(stream.full_name, number, str(location)),
-        marks=facts.marks,
-        history=history_of(workspace, stream),
-        profile=profile_of(facts.generation),
-        pipeline_digest=digest(reference),
-        checkpoint_present=facts.checkpoint_present,
-        shown_before=max((mark.written for mark in workspace.ledger.sink_marks(stream.full_name)), default=-1),
-        target=options.batch,
-        retention_ms=options.retention_ms,
-    )
-
-
-def _with_file(stream: StreamRecord, reference: str) -> StreamRecord:
-    return StreamRecord(
-        stream.pipeline, stream.name, stream.sink, stream.output_mode, reference, stream.current_generation
-    )
-
-
-def _cut(workspace: Workspace, situation: Situation) -> Cut:
-    """What lies in the sink after the target. Raises Refused where another stream has read it already."""
-    output = written_output(situation.stream)
-    cut = output.cut_after(target_batch(situation), manifest_lines(situation.history.written))
-    readers = readers_of(workspace, situation.stream, cut.files)
-    if readers:
-        raise Refused(
-            "cut-was-read",
-            f"The sink would have to be cut back to batch {cut.after}, but other streams have read what would be cut",
-            where=situation.stream.sink["path"],
-            found=", ".join(readers),
-            hint="rebuild at a batch that the readers have not passed, or reset the readers, too",
-        )
-    return cut
-
-
-def _refuse_unfinished(workspace: Workspace, stream: StreamRecord) -> None:
-    left = workspace.ledger.open_operation(stream.full_name)
-    if left is not None:
-        raise Refused(
-            "operation-unfinished",
-            f"Operation {left.id} on stream {stream.name} was interrupted and must be carried to its end first",
-            hint=f"slackwater apply {left.summary} --yes",
-        )
-
-
-def _refuse_missing_files(situation: Situation, plan: Plan) -> None:
-    built = next(action for action in plan.actions if isinstance(action, BuildGeneration))
-    missing = missing_files(source_files_needed(Past(situation.history), built.first, built.last))
-    if missing:
-        more = f" and {len(missing) - SHOWN_FILES} more" if len(missing) > SHOWN_FILES else ""
-        raise Refused(
-            "source-files-gone",
-            f"The source no longer has {len(missing)} files that batches {built.first}..{built.last} have read",
-            found=", ".join(missing[:SHOWN_FILES]) + more,
-            hint="restore the files; or reset the stream and accept the loss",
-        )
-
-
-def cut_of(plan: Plan) -> CutSink | None:
-    """The plan's cut of the sink, if it has one."""
-    return next((action for action in plan.actions if isinstance(action, CutSink)), None)
+def _read_present_query(
+    workspace: Workspace, stream: StreamRecord, reference: str, options: PlanOptions, say: Callable[[str], None]
+) -> QueryProfile | None:
+    """The plan of the query as the pipeline file defines it now; ``None`` where Spark or Java is missing."""
+    try:
+        require_spark()
+    except EnvironmentMissing as error:
+        say(f"the changed query cannot be compared with the one that ran ({error.message}): all batches count")
+        return None
+    loaded = load(reference)
+    say("the pipeline file has changed since these batches ran: reading the query's plan")
+    session = session_options(loaded, workspace.settings, options.master, options.spark)
+    with SparkReplayer(
+        loaded, stream.name, session, home=workspace.home.path, say=say, on_jvm=lambda _: None
+    ) as replayer:
+        return replayer.profile()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from slackwater.app.acting import Consent, acting
 from slackwater.app.workspace import open_workspace
 from slackwater.runtime.loader import LoadedPipeline, load
 from slackwater.runtime.runner import RunDisplay, RunRequest, run
@@ -26,6 +27,7 @@ class RunOptions:
     seconds: float | None = None
     master: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
+    consent: Consent = None
 
 
 def run_pipeline(
@@ -37,6 +39,7 @@ def run_pipeline(
     session = session_options(loaded, settings, options.master, options.spark)
     request = RunRequest(loaded, session, options.streams, options.until_caught_up, options.seconds, settings.restarts)
     with open_workspace(settings, create=True) as workspace:
+        acting(workspace, options.consent, display.say)
         return run(request, workspace.home, workspace.ledger, display)
 
 

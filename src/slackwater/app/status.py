@@ -1,4 +1,4 @@
-"""Use case: where every stream of a home stands. Nothing is written, not even to the ledger."""
+"""Use case: the state of every stream of a home, and what comes next. Nothing is written, not even to the ledger."""
 
 from __future__ import annotations
 
@@ -6,37 +6,58 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slackwater.app.lag import lag_of
-from slackwater.app.stream_facts import marks_or_none, profile_of
-from slackwater.app.verdict import Seen, Verdict, verdict_of
 from slackwater.app.workspace import Workspace, open_workspace
-from slackwater.errors import NotFound, SinkUnreadable
+from slackwater.diagnose.number_line import findings
+from slackwater.errors import EnvironmentMissing, NotFound
 from slackwater.lease.view import LeaseView, end_of, view_of
+from slackwater.model.finding import Finding
 from slackwater.model.marks import Marks
 from slackwater.model.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.model.snapshot import Snapshot
+from slackwater.recording.snapshot import Looking, look
 from slackwater.settings import Settings
 
 LOOK_BACK = 20
 """How many batches before the newest known one may be without a progress event before the whole list is read."""
 
+URGENCY = (3, 5, 7)
+"""Exit codes of ``status``, the most urgent first: damaged, must not be started, failed."""
+
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """One stream. ``run_end`` is the last run's end as it is seen now; ``batch`` the newest one that told its progress.
+    """One stream. ``run_end`` is the last run's end as it is seen now; ``batch`` the newest with recorded progress.
 
-    ``lag`` counts rows the sources hold beyond that batch, ``None`` where no source tells.
+    ``lag`` counts rows the sources hold beyond that batch, ``None`` where no source reports it. ``findings`` are what the
+    number line says, the most urgent first; never empty.
     """
 
-    stream: StreamRecord
-    location: str
-    marks: Marks
-    sink_error: SinkUnreadable | None
+    snapshot: Snapshot
+    findings: tuple[Finding, ...]
     batch: BatchRecord | None
     lag: int | None
     lease: LeaseView
-    run: RunRecord | None
     run_end: str | None
-    operation: OperationRecord | None
-    verdict: Verdict
+
+    @property
+    def stream(self) -> StreamRecord:
+        """The stream's record."""
+        return self.snapshot.stream
+
+    @property
+    def marks(self) -> Marks:
+        """The stream's marks."""
+        return self.snapshot.marks
+
+    @property
+    def run(self) -> RunRecord | None:
+        """The last run."""
+        return self.snapshot.last_run
+
+    @property
+    def operation(self) -> OperationRecord | None:
+        """The operation that has not ended."""
+        return self.snapshot.operation
 
     @property
     def rerun(self) -> bool:
@@ -51,52 +72,50 @@ class HomeStatus:
     home: str
     streams: tuple[StreamStatus, ...]
 
+    @property
+    def exit_code(self) -> int:
+        """0 where every stream is in order, else the most urgent code of all findings."""
+        codes = {finding.exit_code for stream in self.streams for finding in stream.findings}
+        return next((code for code in URGENCY if code in codes), 0)
 
-def status(settings: Settings, name: str | None = None) -> HomeStatus:
-    """Where the streams stand. A home without a ledger has no streams; NotFound where one was asked for by name."""
+
+def status(settings: Settings, name: str | None = None, *, verify: bool = False) -> HomeStatus:
+    """The state of the streams. A home without a ledger has no streams; NotFound where one was asked for by name.
+
+    ``verify`` reads every file that the marks speak of. Raises EnvironmentMissing where a store cannot be reached.
+    """
     try:
         with open_workspace(settings) as workspace:
             streams = workspace.ledger.streams() if name is None else [workspace.ledger.find_stream(name)]
-            return HomeStatus(str(settings.home), tuple(stream_status(workspace, stream) for stream in streams))
+            found = tuple(stream_status(workspace, stream, verify=verify) for stream in streams)
+            return HomeStatus(str(settings.home), found)
     except NotFound as error:
         if name is None and error.code == "ledger-missing":
             return HomeStatus(str(settings.home), ())
         raise
 
 
-def stream_status(workspace: Workspace, stream: StreamRecord) -> StreamStatus:
-    """Where one stream stands."""
+def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = False) -> StreamStatus:
+    """The state of one stream."""
     ledger = workspace.ledger
-    # The lease first: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
-    run = ledger.last_run(stream.full_name)
-    marks, sink_error = marks_or_none(workspace, stream)
-    generation = ledger.generation(stream.full_name, stream.current_generation)
-    recorded = max(ledger.entries(stream.full_name, "offsets"), default=-1)
-    batch = _newest(workspace, stream, max(recorded, marks.planned))
-    operation = ledger.open_operation(stream.full_name)
-    silent = sink_error is not None and sink_error.code == "sink-silent"
-    seen = Seen(
-        stream=stream,
-        marks=marks,
-        recorded=recorded,
-        sink_error=None if sink_error is None or silent else sink_error.message,
-        profile=profile_of(generation),
-        operation=operation,
-        working=lease.record.purpose if lease.state == "held" and lease.record else None,
-    )
+    try:
+        snapshot = look(Looking(ledger, workspace.home, thorough=verify), stream)
+    except OSError as error:
+        raise EnvironmentMissing(
+            "store-unreachable",
+            f"The checkpoint or the output of stream {stream.full_name} cannot be read",
+            found=str(error),
+            hint="check its address, and that you may read there",
+        ) from error
+    batch = _newest(workspace, stream, max(snapshot.recorded.planned, snapshot.marks.planned))
     return StreamStatus(
-        stream=stream,
-        location=generation.location,
-        marks=marks,
-        sink_error=sink_error,
+        snapshot=snapshot,
+        findings=findings(snapshot),
         batch=batch,
         lag=lag_of(batch) if batch else None,
         lease=lease,
-        run=run,
-        run_end=end_of(run, lease) if run else None,
-        operation=operation,
-        verdict=verdict_of(seen),
+        run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
     )
 
 

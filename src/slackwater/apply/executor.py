@@ -1,207 +1,141 @@
-"""Carries a rebuild out: build aside, verify, cut, switch. Destroys nothing; what is replaced stays.
+"""Applies plans and takes them back: one loop over the actions, each journaled before and after it is done.
 
-A killed apply is carried on by running it again: what was built aside is built anew, what was cut or switched is
-carried to its end. Three outcomes: applied, refused (nothing changed), unknown (nothing more is touched).
+A killed apply is continued by running it again, or taken back by ``undo``. Three outcomes: applied, refused (what was
+built aside is removed, nothing in use was changed), unknown (nothing more is touched).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import assert_never
 
-from slackwater.apply import build, preconditions
-from slackwater.apply.cut import cut
-from slackwater.apply.journal import Journal
-from slackwater.apply.preconditions import Fact
-from slackwater.apply.replayer import Replayer
-from slackwater.checkpoint.state.stores import state_stores
-from slackwater.errors import OutcomeUnknown, Refused, SlackwaterError
-from slackwater.home.home import Home, StreamFile
-from slackwater.ledger.ledger import Ledger
-from slackwater.model.history import History
+from slackwater.apply import preconditions
+from slackwater.apply.actions import (
+    build_generation,
+    cut_sink,
+    plan_batch,
+    replay_batches,
+    switch_generation,
+    verify_generation,
+)
+from slackwater.apply.actions.facts import ActionFacts
+from slackwater.apply.journal import End
+from slackwater.apply.operation import Operation
+from slackwater.errors import OutcomeUnknown, SlackwaterError
 from slackwater.model.plan import (
     Action,
     BuildGeneration,
     CutSink,
-    Plan,
+    Inverse,
+    PlanBatch,
+    RemoveGeneration,
     ReplayBatches,
+    RestoreSink,
     SwitchGeneration,
+    Undo,
     VerifyGeneration,
 )
-from slackwater.model.profile import QueryProfile
-from slackwater.model.records import GenerationRecord, OperationRecord
-from slackwater.plan.contributing import StatePast, first_contributing
-from slackwater.plan.document import render
-from slackwater.plan.past import Past, log_offset, offsets_by_source
-from slackwater.plan.rebuild import check_reproducible
-from slackwater.sinks.files_output import manifest_lines
-from slackwater.sinks.written import written_output
-from slackwater.storage.open import open_write_store
-from slackwater.storage.protocols import WriteStore
 
 
-@dataclass(frozen=True, slots=True)
-class Applying:
-    """What an apply works with. ``facts`` look anew each time they are called."""
+def execute(operation: Operation) -> None:
+    """Apply the plan, or what is left of it.
 
-    plan: Plan
-    home: Home
-    ledger: Ledger
-    history: History
-    facts: Mapping[str, Fact]
-    open_replayer: Callable[[], Replayer]
-    on_action: Callable[[Action], None]
-    on_batch: Callable[[int], None]
+    Raises Refused (or another error) where nothing in use was changed, OutcomeUnknown where something may have been.
+    An interruption (KeyboardInterrupt) leaves the operation to be continued or undone.
+    """
+    journal = operation.journal
+    try:
+        for index, action in enumerate(operation.plan.actions):
+            if journal.state(index) != "done":
+                _apply_one(operation, index, action)
+    except (SlackwaterError, OSError) as error:
+        _fail(operation, error)
+        raise
+    _end(operation, "applied", f"{operation.plan.goal} at {operation.plan.target}")
 
 
-def execute(applying: Applying) -> None:
-    """Carry the plan out. Raises Refused where nothing was changed, OutcomeUnknown where something may have been."""
-    plan = applying.plan
-    pipeline, name = plan.stream.split("/", 1)
-    folder = applying.home.operation(pipeline, name, plan.id)
-    journal = Journal(folder)
-    destructive = any(journal.state(step) for step in ("cut-sink", "switch-generation"))
-    _check(applying, destructive=destructive)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "plan.json").write_text(render(plan), encoding="utf-8")
-    started = applying.ledger.now_ms()
-    applying.ledger.begin_operation(
-        OperationRecord(plan.id, plan.stream, plan.goal, "applying", started, summary=str(folder / "plan.json"))
+def undo(operation: Operation) -> None:
+    """Take back what the operation has done, the last action first, as far as it came. Can be repeated after a kill."""
+    for one in operation.plan.undo:
+        if operation.journal.state(one.action) is not None:
+            _undo_one(operation, one)
+    _end(operation, "undone", "undone")
+
+
+def has_changed_what_is_in_use(operation: Operation) -> bool:
+    """Whether an action was begun that changes more than what is built aside."""
+    return any(
+        operation.journal.state(index) is not None
+        for index, action in enumerate(operation.plan.actions)
+        if isinstance(action, CutSink | SwitchGeneration)
     )
-    try:
-        if journal.state("verify-generation") != "done":
-            _build_aside(applying, journal)
-        _put_in_place(applying, journal, folder)
-    except (SlackwaterError, OSError, KeyboardInterrupt) as error:
-        _end(applying, journal, error)
-        raise
-    applying.ledger.end_operation(plan.id, "applied", f"rebuilt at batch {plan.facts.target}")
 
 
-def _check(applying: Applying, *, destructive: bool) -> None:
-    """Check the preconditions; those that this operation itself has begun to change are no longer asked."""
-    skip = frozenset({"written", "generation", "readers"} if destructive else ())
-    try:
-        preconditions.check(applying.plan, applying.facts, skip)
-    except Refused as moved:
-        left = applying.ledger.open_operation(applying.plan.stream)
-        if left is not None and left.id == applying.plan.id and not destructive:
-            applying.ledger.end_operation(left.id, "refused", str(moved))
-        raise
+def _apply_one(operation: Operation, index: int, action: Action) -> None:
+    journal, now_ms = operation.journal, operation.ledger.now_ms
+    operation.progress.action(action)
+    if journal.state(index) is None:
+        preconditions.check(operation.plan, index, operation.facts)
+        if isinstance(action, BuildGeneration):
+            build_generation.check_absent(operation, action)
+        journal.write(index, action.kind, "begun", now_ms())
+    facts = _do(operation, action)
+    journal.write(index, action.kind, "done", now_ms(), facts)
 
 
-def _end(applying: Applying, journal: Journal, error: BaseException) -> None:
-    """Record how a failed apply ended; once something was cut or switched, only another apply may go on."""
-    if journal.state("cut-sink") or journal.state("switch-generation"):
+def _do(operation: Operation, action: Action) -> ActionFacts:
+    match action:
+        case BuildGeneration():
+            return build_generation.do(operation, action)
+        case ReplayBatches():
+            return replay_batches.do(operation, action)
+        case PlanBatch():
+            return plan_batch.do(operation, action)
+        case VerifyGeneration():
+            return verify_generation.do(operation, action)
+        case CutSink():
+            return cut_sink.do(operation, action)
+        case SwitchGeneration():
+            return switch_generation.do(operation, action)
+        case _:
+            assert_never(action)
+
+
+def _undo_one(operation: Operation, one: Undo) -> None:
+    journal, now_ms = operation.journal, operation.ledger.now_ms
+    operation.progress.action(one.inverse)
+    journal.write(one.action, one.inverse.kind, "undoing", now_ms())
+    _take_back(operation, one.inverse)
+    journal.write(one.action, one.inverse.kind, "undone", now_ms())
+
+
+def _take_back(operation: Operation, inverse: Inverse) -> None:
+    match inverse:
+        case RemoveGeneration():
+            build_generation.remove(operation, inverse)
+        case RestoreSink():
+            cut_sink.restore(operation, inverse)
+        case SwitchGeneration():
+            switch_generation.back(operation, inverse)
+        case _:
+            assert_never(inverse)
+
+
+def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
+    """Remove what was built aside; once something in use was begun to be changed, nothing more is touched."""
+    if has_changed_what_is_in_use(operation):
         raise OutcomeUnknown(
             "apply-interrupted",
-            f"The plan was carried out in part: {error}",
-            where=f"stream {applying.plan.stream}",
-            hint=f"run slackwater apply of plan {applying.plan.id} again: it goes on where it stopped",
+            f"The plan was applied in part: {error}",
+            where=f"stream {operation.plan.stream}",
+            hint=f"continue: slackwater apply {operation.folder / 'plan.json'} --yes; "
+            f"or go back: slackwater undo {operation.plan.id} --yes",
         ) from error
-    applying.ledger.end_operation(applying.plan.id, "refused", str(error) or "interrupted")
+    for one in operation.plan.undo:
+        if operation.journal.state(one.action) is not None:
+            _undo_one(operation, one)
+    _end(operation, "refused", str(error) or "interrupted")
 
 
-def _build_aside(applying: Applying, journal: Journal) -> None:
-    """The new generation, from nothing: what an earlier, killed apply left of it is removed first."""
-    action = next(action for action in applying.plan.actions if isinstance(action, BuildGeneration))
-    store, past = open_write_store(action.location), Past(applying.history)
-    _remove_all(store)
-    replayer = applying.open_replayer()
-    _check_query(applying.plan, past, replayer.profile())
-    building = build.Building(action, store, past, replayer, applying.on_batch)
-    for step in applying.plan.actions:
-        if isinstance(step, BuildGeneration | ReplayBatches | VerifyGeneration):
-            applying.on_action(step)
-            journal.write(step.kind, "begun", applying.ledger.now_ms())
-            _build_step(step, building)
-            journal.write(step.kind, "done", applying.ledger.now_ms())
-
-
-def _build_step(step: BuildGeneration | ReplayBatches | VerifyGeneration, building: build.Building) -> None:
-    if isinstance(step, BuildGeneration):
-        build.lay_base(building)
-    elif isinstance(step, ReplayBatches):
-        build.replay(building)
-    elif isinstance(step, VerifyGeneration):
-        build.verify(building)
-    else:
-        assert_never(step)
-
-
-def _put_in_place(applying: Applying, journal: Journal, folder: Path) -> None:
-    for step in applying.plan.actions:
-        if isinstance(step, CutSink | SwitchGeneration) and journal.state(step.kind) != "done":
-            applying.on_action(step)
-            journal.write(step.kind, "begun", applying.ledger.now_ms())
-            if isinstance(step, CutSink):
-                _cut(applying, step, folder)
-            else:
-                _switch(applying, step)
-            journal.write(step.kind, "done", applying.ledger.now_ms())
-
-
-def _cut(applying: Applying, action: CutSink, folder: Path) -> None:
-    stream = applying.ledger.find_stream(applying.plan.stream)
-    cut(written_output(stream), action, manifest_lines(applying.history.written), folder)
-
-
-def _switch(applying: Applying, action: SwitchGeneration) -> None:
-    plan, ledger = applying.plan, applying.ledger
-    built = next(step for step in plan.actions if isinstance(step, BuildGeneration))
-    past = Past(applying.history)
-    ends = offsets_by_source(past.offset(built.last)) if built.last >= 0 else dict.fromkeys(past.history.sources)
-    cuts = {source: log_offset(text) if built.last >= 0 else -1 for source, text in ends.items()}
-    ledger.add_generation(
-        GenerationRecord(
-            plan.stream,
-            action.new,
-            built.location,
-            query_id=built.query_id,
-            layout=_layout(applying, built),
-            based_at=built.last,
-            parent=action.old,
-            source_cut={source: entry for source, entry in cuts.items() if entry is not None},
-        )
-    )
-    ledger.set_current_generation(plan.stream, action.new)
-    stream = ledger.find_stream(plan.stream)
-    known = applying.home.read_stream_file(stream.pipeline, stream.name)
-    content = replace(known, generation=action.new) if known else StreamFile(built.query_id, action.new, stream.sink)
-    applying.home.write_stream_file(stream.pipeline, stream.name, content)
-
-
-def _layout(applying: Applying, built: BuildGeneration) -> dict[str, object]:
-    profile = applying.open_replayer().profile().as_json()
-    return {**profile, "state_stores": state_stores(open_write_store(built.location))}
-
-
-def _check_query(plan: Plan, past: Past, profile: QueryProfile) -> None:
-    """The upgraded query may keep rows for longer than the old one did; then more batches contribute than planned."""
-    facts = plan.facts
-    check_reproducible(profile, plan.stream)
-    if facts.target < 0:
-        return
-    state = StatePast(profile.stateful, profile.retention_ms, facts.delay_ms)
-    needed = first_contributing(past, facts.target, state)
-    if needed < facts.contributing:
-        raise Refused(
-            "retention-longer",
-            "The query as it is now needs older batches than the plan counted on",
-            where=f"stream {plan.stream}",
-            expected=f"batches from {needed}",
-            found=f"batches from {facts.contributing}",
-            hint=f"slackwater plan rebuild {plan.stream} --retention {_retention_text(profile.retention_ms)}",
-        )
-
-
-def _retention_text(retention_ms: int | None) -> str:
-    return "all" if retention_ms is None else f"{-(-retention_ms // 1000)}s"
-
-
-def _remove_all(store: WriteStore) -> None:
-    for folder in list(store.folders("")):
-        for name in folder.files:
-            store.delete(f"{folder.path}/{name}" if folder.path else name)
+def _end(operation: Operation, end: End, summary: str) -> None:
+    operation.journal.write_end(end, operation.ledger.now_ms())
+    operation.ledger.end_operation(operation.plan.id, end, summary)

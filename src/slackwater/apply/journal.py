@@ -1,50 +1,109 @@
-"""The journal of one operation: a line before each step and one after it, on disk before anything happens."""
+"""The journal of one operation: a line before each action and one after it, on the disk before anything happens.
+
+Lines are keyed by the action's index in the plan, so that a plan can hold several actions of one kind. ``facts`` of a
+line are what later actions need to know of this one.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from slackwater.errors import FormatError
 
-State = Literal["begun", "done"]
+State = Literal["begun", "done", "undoing", "undone"]
+End = Literal["applied", "refused", "undone"]
+STATES: tuple[State, ...] = ("begun", "done", "undoing", "undone")
+ENDS: tuple[End, ...] = ("applied", "refused", "undone")
 JOURNAL = "journal.jsonl"
 
 
 class Journal:
-    """``journal.jsonl`` in an operation's folder."""
+    """``journal.jsonl`` in an operation's folder. Raises FormatError (``journal-damaged``) where it cannot be parsed."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / JOURNAL
-        self._states = self._read()
+        self._states: dict[int, State] = {}
+        self._facts: dict[int, Mapping[str, Any]] = {}
+        self.end: End | None = None
+        self.started_ms: int | None = None
+        self._whole = 0
+        self._read()
 
-    def state(self, step: str) -> State | None:
-        """How far a step came in this or an earlier, killed apply."""
-        return self._states.get(step)
+    def state(self, index: int) -> State | None:
+        """How far an action came in this or an earlier, killed attempt; ``None``: not begun, or undone."""
+        state = self._states.get(index)
+        return None if state == "undone" else state
 
-    def write(self, step: str, state: State, at_ms: int) -> None:
-        """Record a step. It is on the disk when this returns."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, "state": state, "at_ms": at_ms}) + "\n")
+    def undone(self, index: int) -> bool:
+        """Whether an action was begun and taken back."""
+        return self._states.get(index) == "undone"
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether an action was begun by an attempt that has not ended."""
+        return bool(self._states) and self.end is None
+
+    def facts(self, index: int) -> Mapping[str, Any]:
+        """What the action recorded when it was done."""
+        return self._facts.get(index, {})
+
+    def write(self, index: int, kind: str, state: State, at_ms: int, facts: Mapping[str, Any] | None = None) -> None:
+        """Record an action's state. It is on the disk when this returns."""
+        self._append({"index": index, "kind": kind, "state": state, "at_ms": at_ms, "facts": dict(facts or {})})
+        self._states[index] = state
+        if facts:
+            self._facts[index] = facts
+        self.end = None
+
+    def write_end(self, end: End, at_ms: int) -> None:
+        """Record how the operation ended."""
+        self._append({"end": end, "at_ms": at_ms})
+        self.end = end
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        line = (json.dumps(record, sort_keys=True) + "\n").encode()
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "r+b") as file:
+            # What follows the last line break was being written when the process was killed, and was never acted on.
+            file.truncate(self._whole)
+            file.seek(self._whole)
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
-        self._states[step] = state
+        self._whole += len(line)
 
-    def _read(self) -> dict[str, State]:
-        if not self._path.exists():
-            return {}
-        lines = self._path.read_text(encoding="utf-8").split("\n")
-        # Killed while it wrote: what follows the last line break was never acted on.
-        return dict(self._parse(line) for line in lines[:-1])
+    def _read(self) -> None:
+        try:
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            return
+        self._whole = content.rfind(b"\n") + 1
+        for line in content[: self._whole].splitlines():
+            self._take(line)
 
-    def _parse(self, line: str) -> tuple[str, State]:
+    def _take(self, line: bytes) -> None:
         try:
             record = json.loads(line)
-            return record["step"], record["state"]
-        except (ValueError, KeyError, TypeError) as error:
+            self.started_ms = int(record["at_ms"]) if self.started_ms is None else self.started_ms
+            if "end" in record:
+                self.end = ENDS[ENDS.index(record["end"])]
+                return
+            index, state = int(record["index"]), STATES[STATES.index(record["state"])]
+            facts = record.get("facts") or {}
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FormatError(
-                "journal-damaged", "An operation's journal does not read", where=str(self._path)
+                "journal-damaged",
+                "The journal of an operation cannot be parsed",
+                where=str(self._path),
+                expected="a line of JSON for each step",
+                found=repr(line[:80]),
+                hint="restore the file from a backup; nothing was changed",
             ) from error
+        self._states[index] = state
+        self.end = None
+        if facts:
+            self._facts[index] = facts

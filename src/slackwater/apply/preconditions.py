@@ -1,33 +1,41 @@
-"""Checks a plan's preconditions just before acting, and says what moved since the plan was made."""
+"""Checks the preconditions of one action just before it begins, and says what has changed since the plan was made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from slackwater.errors import Moved
-from slackwater.model.plan import PRECONDITIONS, Plan
+from slackwater.model.plan import PRECONDITIONS, Plan, Precondition, PreconditionName
 
-Fact = Callable[[], str]
+DIGEST_SHOWN = 12
 
 
-def check(plan: Plan, facts: Mapping[str, Fact], skip: frozenset[str] = frozenset()) -> None:
-    """Compare each precondition with the fact of its name. Raises Moved at the first that no longer holds."""
-    for precondition in plan.preconditions:
-        if precondition.name in skip:
-            continue
-        found = facts[precondition.name]()
+def check(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], str]]) -> None:
+    """Compare the preconditions of an action with the facts. Raises Moved at the first that no longer holds."""
+    compare(
+        plan,
+        [one for one in plan.preconditions if one.action == index],
+        lambda precondition: facts[precondition.name](),
+    )
+
+
+def compare(plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable[[Precondition], str]) -> None:
+    """Raises Moved at the first precondition whose fact is another now."""
+    for precondition in preconditions:
+        found = fact_of(precondition)
         if found != precondition.expected:
             raise Moved(
                 f"moved-{precondition.name}",
-                f"Something moved since the plan was made: {_what(precondition.name, precondition.expected, found)}",
+                "Something has changed since the plan was made: "
+                + _what(precondition.name, precondition.expected, found),
                 where=f"stream {plan.stream}",
                 expected=_short(precondition.expected),
                 found=_short(found),
-                hint=f"slackwater plan {plan.goal} {plan.stream}",
+                hint=f"plan again: slackwater plan {plan.goal} {plan.stream}",
             )
 
 
-def _what(name: str, expected: str, found: str) -> str:
+def _what(name: PreconditionName, expected: str, found: str) -> str:
     if name in ("committed", "planned", "written") and found.isdigit() and int(found) > int(expected):
         first, last = int(expected) + 1, int(found)
         batches = f"batch {first} was" if first == last else f"batches {first}-{last} were"
@@ -35,5 +43,5 @@ def _what(name: str, expected: str, found: str) -> str:
     return f"{PRECONDITIONS[name]} changed"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:12] + "..."  # noqa: PLR2004 - a digest says enough in its first letters
+def _short(value: str) -> str:
+    return value if len(value) <= 60 else value[:DIGEST_SHOWN] + "..."  # noqa: PLR2004 - a digest is recognised by its start

@@ -1,4 +1,4 @@
-"""What applying a rebuild needs of Spark, as an interface; the runtime implements it."""
+"""What applying a rebuild needs of Spark, as an interface: the runtime implements it."""
 
 from __future__ import annotations
 
@@ -7,28 +7,35 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from slackwater.model.profile import QueryProfile
+from slackwater.plan.contributing import Code
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The batch that Spark ran, as its progress event reports it; ``batch_id`` is -1 where it ran none."""
+    """What Spark reported of the one batch it ran."""
 
     batch_id: int
     input_rows: int
 
 
 class Replayer(Protocol):
-    """The upgraded query with a no-op sink."""
+    """The present query with a no-op sink."""
 
     def profile(self) -> QueryProfile:
-        """What the query's plan shows, under the present session's settings."""
+        """What the query's plan shows of its state."""
+
+    def code(self) -> Code:
+        """The pipeline file that was loaded, and which rows its query reads."""
 
     def compact_interval(self) -> int:
         """The session's setting for file source logs: how Spark will read a log with fewer entries than that."""
 
-    def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
-        """Run the one batch that is planned in ``checkpoint`` but not committed. Raises StreamFailed where it fails.
+    def earliest_offsets(self) -> Mapping[str, str]:
+        """The oldest positions that sources with positions (Kafka) still serve, by the source's place in the query."""
 
-        ``changelog`` False turns RocksDB's changelog files off for this batch. ``settings`` are the SQL settings of
-        the run that executed the batch (``RunRecord.settings``); ``None`` means those of the present session.
+    def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
+        """Run the one batch that is planned in ``checkpoint`` and not committed.
+
+        ``changelog`` False turns RocksDB's changelog files off for this run. ``settings`` are the SQL settings to run it
+        under, ``None``: those of the session. Raises StreamFailed where the batch fails.
         """

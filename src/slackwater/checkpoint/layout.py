@@ -11,7 +11,6 @@ OFFSETS = "offsets"
 COMMITS = "commits"
 SOURCES = "sources"
 STATE = "state"
-SINK_METADATA = "_spark_metadata"
 SST_FOLDERS = frozenset({"SSTs", "logs"})
 DEFAULT_STORE = "default"
 """The store without a directory of its own."""

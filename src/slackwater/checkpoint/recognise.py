@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SINK_METADATA, SOURCES, STATE
+from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, STATE
 from slackwater.errors import NotFound
 from slackwater.formats.compactible import parse_entry_name
+from slackwater.formats.file_sink_log import FOLDER as SINK_METADATA
 from slackwater.storage.protocols import Entry, ReadStore
 
 _OWN_DIRECTORIES = frozenset({OFFSETS, COMMITS, SOURCES, STATE})

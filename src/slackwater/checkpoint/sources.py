@@ -1,8 +1,8 @@
-"""The sources of a checkpoint: what kind each is, told from its offsets and its own log, and what that log lists."""
+"""The sources of a checkpoint: the kind of each, found from its offsets and its own log, and what that log lists."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from slackwater.checkpoint.integrity import read_checked
@@ -12,46 +12,19 @@ from slackwater.checkpoint.logs import damage_of, source_order
 from slackwater.errors import FormatError
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.file_source_log import parse_file_source_log
-from slackwater.formats.kafka_initial_offsets import parse_initial_offsets
 from slackwater.formats.text_log import split_log
 from slackwater.model.checkpoint import SourceLine, SourceLog
-from slackwater.model.checkpoint_logs import OffsetEntry, SourceFile, SourceOffset
+from slackwater.model.checkpoint_logs import OffsetEntry, SourceFile
 from slackwater.model.damage import Damage
+from slackwater.sources.contract import Source
+from slackwater.sources.files import Files
+from slackwater.sources.number import Number
+from slackwater.sources.registry import UNKNOWN, kind_of
 from slackwater.storage.protocols import ReadStore
 
-_FIRST_ENTRY = "0"
-_SHAPES = (
-    ("file", {"logOffset"}),
-    ("delta", {"reservoirId", "reservoirVersion"}),
-    ("iceberg", {"snapshot_id", "position"}),
-    ("rate-micro-batch", {"offset", "timestamp"}),
-    ("kinesis", {"streamName"}),
-)
-
-
-def kind_of_offset(text: str | None) -> str | None:
-    """What source writes offsets of this shape; ``None`` where that cannot be told."""
-    if text is None:
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(value, int):
-        return "number"
-    if not isinstance(value, dict) or not value:
-        return None
-    shape = next((kind for kind, fields in _SHAPES if fields <= value.keys()), None)
-    if shape:
-        return shape
-    inner = list(value.values())
-    if all(isinstance(item, dict) for item in inner):
-        if all("runTimeMs" in item for item in inner):
-            return "rate-continuous"
-        partitions = [offset for item in inner for offset in item.items()]
-        if partitions and all(name.isdigit() and isinstance(offset, int) for name, offset in partitions):
-            return "kafka"
-    return None
+_FIRST_ENTRY = 0
+_SHOWN_KINDS = {Files.kind: "file", Number.kind: "socket, memory or rate"}
+"""Names of kinds in inspection reports, where they differ from the registry's."""
 
 
 @dataclass(slots=True)
@@ -64,52 +37,36 @@ class SourceReader:
     damage: list[Damage] = field(default_factory=list)
 
     def sources(self, entry: OffsetEntry | None) -> tuple[SourceLine, ...]:
-        """Every source that the newest entry or a log of its own speaks of."""
-        offsets = {offset.source: offset for offset in entry.offsets} if entry else {}
+        """Every source in the newest entry, and every other one that has a log of its own."""
+        offsets = {offset.source: offset.text for offset in entry.offsets} if entry else {}
         names = sorted(offsets.keys() | set(self.listing.folder(SOURCES).directories), key=source_order)
         return tuple(self._source(index, name, offsets.get(name)) for index, name in enumerate(names))
 
-    def _source(self, index: int, name: str, offset: SourceOffset | None) -> SourceLine:
-        kind = kind_of_offset(offset.text) if offset else None
-        ids = self._entries(name)
-        if kind == "file" or (kind is None and len(ids) > 0 and self._lists_files(name)):
-            return SourceLine(index, name, "file", self._file_log(name, ids))
-        if self.listing.has(source_path(name, _FIRST_ENTRY)):
-            return self._with_initial(index, name, kind)
-        return SourceLine(index, name, {"number": "socket, memory or rate"}.get(kind or "", kind or "unknown"))
+    def _source(self, index: int, name: str, offset: str | None) -> SourceLine:
+        log = _EntryFiles(self, name)
+        kind = kind_of(offset, log)
+        if kind is UNKNOWN:
+            # The offset may be damaged; the log shows the kind too.
+            kind = kind_of(None, log)
+        shown = _SHOWN_KINDS.get(kind.kind, kind.kind)
+        if kind.kind == Files.kind:
+            return SourceLine(index, name, shown, self._file_log(log))
+        return SourceLine(index, name, shown, initial=self._initial(kind, log))
 
-    def _entries(self, name: str) -> dict[int, str]:
-        """The log entries of a source by number; a compacted one takes the place of the plain one."""
-        found: dict[int, str] = {}
-        for file in sorted(self.listing.folder(source_path(name)).files):
-            parsed = parse_entry_name(file)
-            if parsed and (parsed[1] or parsed[0] not in found):
-                found[parsed[0]] = file
-        return found
-
-    def _lists_files(self, name: str) -> bool:
-        entries = self._entries(name)
-        data = self._read(source_path(name, entries[max(entries)])) or b""
-        return b'{"path":' in data
-
-    def _file_log(self, name: str, ids: dict[int, str]) -> SourceLog | None:
-        if not ids:
+    def _file_log(self, log: _EntryFiles) -> SourceLog | None:
+        if not log:
             return None
-        compacted = [number for number, file in ids.items() if file.endswith(".compact")]
-        newest = max(compacted, default=min(ids))
-        # The newest compacted entry holds all before it.
-        names = [ids[number] for number in sorted(ids) if number >= newest]
         files: list[SourceFile] = []
         count = 0
-        for file in names:
-            data = self._read(source_path(name, file))
+        for entry in log.newest():
+            data = log.data(entry)
             if data is None:
                 continue
             try:
                 count += self._count(data, files)
             except FormatError as error:
-                self.damage.append(damage_of(source_path(name, file), error))
-        return SourceLog(min(ids), max(ids), count, tuple(files))
+                self.damage.append(damage_of(log.path(entry), error))
+        return SourceLog(min(log), max(log), count, tuple(files))
 
     def _count(self, data: bytes, files: list[SourceFile]) -> int:
         if self.with_files:
@@ -121,24 +78,19 @@ class SourceReader:
             parse_file_source_log(f"v1\n{lines[-1]}".encode())
         return sum(1 for line in lines if line)
 
-    def _with_initial(self, index: int, name: str, kind: str | None) -> SourceLine:
-        path = source_path(name, _FIRST_ENTRY)
-        data = self._read(path)
+    def _initial(self, kind: Source, log: _EntryFiles) -> str | None:
+        """The initial position, or whatever else the source wrote into its first entry."""
+        data = log.data(_FIRST_ENTRY) if _FIRST_ENTRY in log else None
         if data is None:
-            return SourceLine(index, name, kind or "unknown")
+            return None
         try:
-            if kind == "kafka" or data[:1] == b"\0":
-                return SourceLine(index, name, "kafka", initial=parse_initial_offsets(data))
-            _, lines = split_log(data, newest=1)
+            return kind.initial(log) or "\n".join(split_log(data, newest=1)[1]).strip() or None
         except FormatError as error:
-            self.damage.append(damage_of(path, error))
-            return SourceLine(index, name, kind or "unknown")
-        text = "\n".join(lines).strip()
-        if kind == "number" and text.isdigit():
-            return SourceLine(index, name, "rate", initial=text)
-        return SourceLine(index, name, kind or "unknown", initial=text or None)
+            self.damage.append(damage_of(log.path(_FIRST_ENTRY), error))
+            return None
 
-    def _read(self, path: str) -> bytes | None:
+    def read(self, path: str) -> bytes | None:
+        """A file; ``None`` where it cannot be read, which is added to the damage."""
         try:
             checked = read_checked(self.store, self.listing, path, thorough=False)
         except OSError as error:
@@ -146,3 +98,49 @@ class SourceReader:
             return None
         self.damage.extend(checked.damage)
         return checked.data
+
+
+class _EntryFiles(Mapping[int, str]):
+    """The files of a source's own log by entry, each read once and only when it is asked for.
+
+    Where an entry has a plain and a compacted file, the compacted one is read.
+    """
+
+    def __init__(self, reader: SourceReader, source: str) -> None:
+        self._reader = reader
+        self._source = source
+        self._names: dict[int, str] = {}
+        self._data: dict[int, bytes | None] = {}
+        for name in sorted(reader.listing.folder(source_path(source)).files):
+            parsed = parse_entry_name(name)
+            if parsed and (parsed[1] or parsed[0] not in self._names):
+                self._names[parsed[0]] = name
+
+    def __getitem__(self, entry: int) -> str:
+        """The entry as a string, empty where it cannot be read."""
+        return (self.data(entry) or b"").decode("utf-8", "surrogateescape")
+
+    def __contains__(self, entry: object) -> bool:
+        return entry in self._names
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def path(self, entry: int) -> str:
+        """Where the entry is, in the checkpoint. Raises KeyError where there is none."""
+        return source_path(self._source, self._names[entry])
+
+    def data(self, entry: int) -> bytes | None:
+        """The bytes of an entry, ``None`` where it cannot be read. Raises KeyError where there is none."""
+        if entry not in self._data:
+            self._data[entry] = self._reader.read(self.path(entry))
+        return self._data[entry]
+
+    def newest(self) -> list[int]:
+        """The newest compacted entry, which holds all before it, and all entries after it, in order."""
+        compacted = [entry for entry, name in self._names.items() if name.endswith(".compact")]
+        first = max(compacted, default=min(self._names))
+        return sorted(entry for entry in self._names if entry >= first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_spark
+from slackwater.cli.arguments import Format, Parser, add_consent, add_format, add_home, add_spark, consent_of
 from slackwater.cli.console import err, out, parse_conf, prepare, print_json
 from slackwater.errors import Refused, UsageError
 
@@ -16,16 +16,25 @@ def declare(parser: Parser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask for the stream's name")
     add_spark(parser)
     add_home(parser)
+    add_consent(parser)
     add_format(parser)
-    parser.epilog = "Each step is journaled: an interrupted apply is carried on by running it again."
+    parser.epilog = "Each step is journaled: an interrupted apply is continued by running it again."
     parser.set_defaults(verb=apply)
 
 
 def apply(
-    *, plan_file: Path, yes: bool, master: str | None, conf: list[str] | None, home: str | None, shown_as: Format
+    *,
+    plan_file: Path,
+    yes: bool,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
+    moved: bool,
+    copied: bool,
+    shown_as: Format,
 ) -> int:
     """Show the plan, have it confirmed, carry it out."""
-    from slackwater.app.apply_plan import apply_plan  # noqa: PLC0415 - light start
+    from slackwater.app.apply_plan import ApplyOptions, apply_plan  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.apply_display import ApplyDisplay  # noqa: PLC0415
     from slackwater.cli.render_plan import plan_page  # noqa: PLC0415
@@ -35,16 +44,17 @@ def apply(
     plan = parse(_read(plan_file), plan_file)
     if not yes:
         err().print(plan_page(plan))
-        _confirm(plan.stream)
-    with open_workspace(settings) as workspace, ApplyDisplay(plan) as display:
-        applied = apply_plan(workspace, plan, display, parse_conf(conf), master)
+        confirm(plan.stream, "apply the plan")
+    options = ApplyOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
+    with open_workspace(settings, restore=True) as workspace, ApplyDisplay(plan) as display:
+        applied = apply_plan(workspace, plan, display, options)
     if shown_as is Format.JSON:
         told = {"outcome": applied.outcome, "repeated": applied.repeated, "plan": plan.id, "stream": plan.stream}
         print_json({"schema": "slackwater.apply/1", **told})
     elif applied.repeated:
         out().print(f"applied before: plan {plan.id} changed nothing now", markup=False)
     else:
-        out().print(f"applied: {plan.stream} goes on after batch {plan.facts.target}", markup=False)
+        out().print(f"applied: {plan.stream} continues after batch {plan.facts.target}", markup=False)
         err().print(f"next: slackwater run {plan.pipeline_file}", markup=False)
     return 0
 
@@ -61,12 +71,13 @@ def _read(file: Path) -> str:
         ) from error
 
 
-def _confirm(stream: str) -> None:
+def confirm(stream: str, what: str) -> None:
+    """Have the stream's name typed. Raises Refused for another name, UsageError where nobody can be asked."""
     name = stream.rpartition("/")[2]
     if not sys.stdin.isatty():
-        raise UsageError("unconfirmed", "Nobody is here to confirm the plan", hint="give --yes")
+        raise UsageError("unconfirmed", "There is no terminal to confirm on", hint="give --yes")
     try:
-        typed = err().input(f"Type the stream's name ({name}) to carry the plan out: ", markup=False).strip()
+        typed = err().input(f"Type the stream's name ({name}) to {what}: ", markup=False).strip()
     except EOFError:
         typed = ""
     if typed not in (name, stream):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from slackwater.cli.render_plan import step_text
-from slackwater.model.plan import Action, Plan
+from slackwater.model.plan import Action, Inverse, Plan
 
 
 class ApplyDisplay:
@@ -41,7 +41,7 @@ class ApplyDisplay:
         """A line of talk."""
         self._console.print(text, markup=False)
 
-    def action(self, action: Action) -> None:
+    def action(self, action: Action | Inverse) -> None:
         """An action begins."""
         self._console.print(f"- {step_text(action)}", markup=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import NoReturn, TypeVar
+from typing import Literal, NoReturn, TypeVar
 
 from slackwater.errors import UsageError
 
@@ -80,6 +80,18 @@ def add_stream(parser: Parser) -> None:
 def add_home(parser: Parser) -> None:
     """Where ledger and checkpoints lie."""
     parser.add_argument("--home", metavar="FOLDER", help="where ledger and checkpoints lie (default: .slackwater)")
+
+
+def add_consent(parser: Parser) -> None:
+    """What the user says of a home that is not where it was made."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--moved", action="store_true", help="the home was moved here, and is used from here on")
+    choice.add_argument("--copied", action="store_true", help="the home is a copy, and becomes one of its own")
+
+
+def consent_of(*, moved: bool, copied: bool) -> Literal["moved", "copied"] | None:
+    """The two flags as one value."""
+    return "moved" if moved else "copied" if copied else None
 
 
 def add_format(parser: Parser) -> None:

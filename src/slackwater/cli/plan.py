@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_stream, add_verbs
-from slackwater.cli.console import err, out, parse_seconds, prepare
+from slackwater.cli.arguments import Format, Parser, add_consent, add_format, add_home, add_spark, add_stream, add_verbs, consent_of
+from slackwater.cli.console import err, out, parse_conf, parse_seconds, prepare
 from slackwater.errors import UsageError
 
 LAST_WRITTEN = "last-written"
+EARLIEST = "earliest"
+BATCH_DIGITS = 19
 
 
 def declare(parser: Parser) -> None:
     """Its verbs: one for each remedy."""
     add_verb = add_verbs(parser)
-    _declare_rebuild(add_verb("rebuild", "Go on from the last written batch, with state made anew."))
+    _declare_rebuild(add_verb("rebuild", "Continue after the last written batch, with state recomputed."))
 
 
 def _declare_rebuild(parser: Parser) -> None:
@@ -24,12 +26,14 @@ def _declare_rebuild(parser: Parser) -> None:
         "--at",
         metavar="POSITION",
         default=LAST_WRITTEN,
-        help=f"{LAST_WRITTEN} (default), or batch:N for an older written batch",
+        help=f"{LAST_WRITTEN} (default), batch:N for an older written batch, or {EARLIEST} to process everything again",
     )
     parser.add_argument("--out", dest="file", metavar="PLAN", type=Path, help="write the plan to this file")
     parser.add_argument("--pipeline", metavar="FILE|MODULE", help="the upgraded pipeline, if it moved")
     parser.add_argument("--retention", metavar="2d", help="how far behind the watermark rows count, or 'all'")
+    add_spark(parser)
     add_home(parser)
+    add_consent(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. The plan is for slackwater apply."
     parser.set_defaults(verb=rebuild)
@@ -42,40 +46,51 @@ def rebuild(
     file: Path | None,
     pipeline: str | None,
     retention: str | None,
+    master: str | None,
+    conf: list[str] | None,
     home: str | None,
+    moved: bool,
+    copied: bool,
     shown_as: Format,
 ) -> int:
     """Make the plan, show it, and write it down where asked."""
-    from slackwater.app.plan_rebuild import RebuildOptions, plan_rebuild  # noqa: PLC0415 - light start
+    from slackwater.app.plan_rebuild import PlanOptions, plan_rebuild  # noqa: PLC0415 - light start
+    from slackwater.app.rebuilding import Asked  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.render_plan import plan_page  # noqa: PLC0415
+    from slackwater.model.plan import Request  # noqa: PLC0415
     from slackwater.plan.document import render  # noqa: PLC0415
 
     settings = prepare(home, shown_as)
-    options = RebuildOptions(parse_batch(at), _retention_ms(retention), _absolute(pipeline))
-    with open_workspace(settings) as workspace:
-        plan = plan_rebuild(workspace, stream, options, lambda text: err().print(text, markup=False))
+    check_target(at)
+    asked = Asked(Request(at, _retention_ms(retention)), _absolute(pipeline))
+    options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
+    with open_workspace(settings, restore=True) as workspace:
+        plan = plan_rebuild(workspace, stream, asked, options, lambda text: err().print(text, markup=False))
     if file is not None:
         _write(file, render(plan))
     if shown_as is Format.JSON:
         sys.stdout.write(render(plan))
         return 0
     out().print(plan_page(plan))
-    hint = f"slackwater apply {file}" if file is not None else f"slackwater plan rebuild {plan.stream} --out plan.json"
+    again = f"slackwater plan rebuild {plan.stream} --at {at} --out {plan.id}.json"
+    hint = f"slackwater apply {file}" if file is not None else again
     err().print(f"next: {hint}", markup=False)
     return 0
 
 
-def parse_batch(text: str) -> int | None:
-    """``batch:N`` as N, ``last-written`` as ``None``. Raises UsageError for another target."""
-    if text == LAST_WRITTEN:
-        return None
-    number = text.removeprefix("batch:")
-    if number != text and number.isascii() and number.isdigit():
-        return int(number)
-    raise UsageError(
-        "target", "A rebuild cannot be planned for this target", expected="last-written or batch:N", found=text
-    )
+def check_target(target: str) -> None:
+    """Raises UsageError for what is no target of a rebuild."""
+    number = target.removeprefix("batch:")
+    is_batch = number != target and number.isascii() and number.isdigit() and len(number) < BATCH_DIGITS
+    if target not in {LAST_WRITTEN, EARLIEST} and not is_batch:
+        raise UsageError(
+            "target",
+            "A rebuild cannot be planned for this target",
+            expected=f"{LAST_WRITTEN}, {EARLIEST} or batch:N",
+            found=target,
+            hint="slackwater plan rebuild --help",
+        )
 
 
 def _retention_ms(text: str | None) -> int | None:

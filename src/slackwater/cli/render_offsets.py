@@ -7,7 +7,7 @@ from typing import Any
 
 from slackwater.app.offsets import Position
 from slackwater.model.checkpoint_logs import SourceFile
-from slackwater.plan.position import SourcePosition
+from slackwater.plan.start_position import SourcePosition
 
 SCHEMA = "slackwater.offsets/1"
 RECIPE = "a new checkpoint, and the query told to begin here"
@@ -74,7 +74,7 @@ def _json(source: SourcePosition) -> Any:
 
 
 def _source_talk(source: SourcePosition) -> list[str]:
-    if source.kind != "files":
+    if source.files_read is None and not source.files_to_come:
         return []
     read = "an unknown number of" if source.files_read is None else f"{source.files_read:,}"
     lines = [f"source {source.source} is a file source: {read} files lie before this position"]

@@ -9,17 +9,21 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from slackwater.diagnose.words import batch_range
 from slackwater.model.plan import (
     Action,
     BuildGeneration,
     CutSink,
     Facts,
+    Inverse,
     Plan,
+    PlanBatch,
+    RemoveGeneration,
     ReplayBatches,
+    RestoreSink,
     SwitchGeneration,
     VerifyGeneration,
 )
-from slackwater.plan.rebuild import batch_range
 
 
 def plan_page(plan: Plan) -> Group:
@@ -29,7 +33,9 @@ def plan_page(plan: Plan) -> Group:
     parts += [Text(f"note: {note}") for note in plan.facts.notes]
     parts += [Text(), Text("what will be done", style="bold"), _steps(plan)]
     parts += [Text(), Text("what it costs", style="bold"), *_cost(plan)]
-    parts += [Text(), Text("undo", style="bold"), *[Text(f"  {step}") for step in plan.undo]]
+    if plan.risks:
+        parts += [Text(), Text("risks", style="bold"), *[Text(f"  {risk}") for risk in plan.risks]]
+    parts += [Text(), Text("undo", style="bold"), *_undo(plan)]
     return Group(*parts)
 
 
@@ -41,7 +47,7 @@ def number_line(facts: Facts) -> Table:
         ("committed", facts.committed, "newest batch in commits/"),
         ("state", facts.state, "newest batch whose state can be loaded"),
         ("written", facts.written, "newest batch the sink itself shows"),
-        ("go on from", facts.target, f"watermark {_moment(facts.watermark_ms)}"),
+        ("continue after", facts.target, f"watermark {_moment(facts.watermark_ms)}"),
         (
             "contributing",
             facts.contributing if facts.contributing <= facts.target else None,
@@ -53,20 +59,33 @@ def number_line(facts: Facts) -> Table:
     return table
 
 
-def step_text(action: Action) -> str:
-    """One action in a sentence."""
-    if isinstance(action, BuildGeneration):
-        return f"build generation {action.number} aside, with the query's id {action.query_id}"
-    if isinstance(action, ReplayBatches):
-        return f"replay {batch_range(action.first, action.last)} under their own ids, without output"
-    if isinstance(action, VerifyGeneration):
-        return f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
-    if isinstance(action, CutSink):
-        taken = f"{len(action.files)} files, {action.bytes:,} bytes"
-        return f"cut the sink back to batch {action.after}: {taken}, into the backup"
-    if isinstance(action, SwitchGeneration):
-        return f"switch from generation {action.old} to {action.new}; {action.old} stays"
-    assert_never(action)
+def step_text(action: Action | Inverse) -> str:
+    """One action, or the inverse of one, in a sentence."""
+    match action:
+        case BuildGeneration():
+            return f"build generation {action.number} aside, with the query's id {action.query_id}"
+        case ReplayBatches():
+            return f"replay {batch_range(action.first, action.last)} under their own ids, without output"
+        case PlanBatch():
+            return f"plan batch {action.batch} with its recorded range"
+        case VerifyGeneration():
+            return f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
+        case CutSink():
+            taken = f"{len(action.files)} files, {action.bytes:,} bytes"
+            return f"cut the sink back to batch {action.after}: {taken}, into the backup"
+        case SwitchGeneration():
+            return f"switch from generation {action.old} to {action.new}; {action.old} stays"
+        case RemoveGeneration():
+            return f"remove generation {action.number}, which the operation has built"
+        case RestoreSink():
+            return f"put {batch_range(action.after + 1, action.after + len(action.batches))} back into the sink"
+        case _:
+            assert_never(action)
+
+
+def _undo(plan: Plan) -> list[Text]:
+    lines = [Text(f"  slackwater undo {plan.id} --yes, until the stream has run again:")]
+    return lines + [Text(f"  - {step_text(one.inverse)}") for one in plan.undo]
 
 
 def _steps(plan: Plan) -> Table:

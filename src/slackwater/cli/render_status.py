@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group
@@ -10,10 +11,11 @@ from rich.text import Text
 from slackwater.app.status import HomeStatus, StreamStatus
 from slackwater.cli.render_words import iso, mark, moment, number, span
 from slackwater.lease.view import LeaseView, expires_ms
+from slackwater.model.finding import Finding, Severity
 
 SCHEMA = "slackwater.status/1"
 LABEL_WIDTH = 11
-STYLES = {"clean": "green", "running": "green", "new": "green", "operation-running": "green"}
+STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
 
 
 def status_page(home: HomeStatus) -> Group:
@@ -33,10 +35,10 @@ def status_document(home: HomeStatus) -> dict[str, Any]:
 
 
 def _block(status: StreamStatus) -> list[Text]:
-    marks, verdict = status.marks, status.verdict
+    marks, first = status.marks, status.findings[0]
     heading = Text(status.stream.full_name, style="bold")
     heading.append(f"  generation {status.stream.current_generation}", style="not bold dim")
-    heading.append(f"  {verdict.text}", style=f"not bold {STYLES.get(verdict.code, 'yellow')}")
+    heading.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
     lines = [
         heading,
         _line(
@@ -44,20 +46,26 @@ def _block(status: StreamStatus) -> list[Text]:
             f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
             f"written {mark(marks.written)}",
         ),
-        _line("next", f"batch {marks.next_batch}, {_next_text(status)}"),
+        _line("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
         _line("lag", f"{number(status.lag)} rows" if status.lag is not None else "-"),
         _line("watermark", moment(status.batch.watermark_ms if status.batch else None)),
         _line("lease", lease_text(status.lease)),
         _line("last run", _run_text(status)),
     ]
-    if status.sink_error is not None:
-        lines.append(_line("sink", str(status.sink_error)))
+    lines += [_line("also", finding.text) for finding in status.findings[1:]]
+    lines += [_line("found", text) for text in _details(first)]
     if status.operation is not None:
         began = moment(status.operation.started_ms)
         lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, begun {began}, not ended"))
-    if verdict.next is not None:
-        lines.append(_line("go on", verdict.next))
+    lines += [_line("next", step) for step in (first.next, first.advice) if step is not None]
     return lines
+
+
+def _details(finding: Finding) -> list[str]:
+    if finding.severity is not Severity.STOP:
+        return []
+    pairs = (("at", finding.where), ("expected", finding.expected), ("found", finding.found))
+    return [", ".join(f"{name} {value}" for name, value in pairs if value)] if any(value for _, value in pairs) else []
 
 
 def _next_text(status: StreamStatus) -> str:
@@ -105,14 +113,15 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "pipeline_file": stream.pipeline_file or None,
         "sink": dict(stream.sink),
         "generation": stream.current_generation,
-        "checkpoint": status.location,
+        "checkpoint": status.snapshot.generation.location,
         "marks": {
             "planned": marks.planned,
             "committed": marks.committed,
             "state": marks.state,
             "written": marks.written,
+            "owed": marks.owed,
         },
-        "sink_error": status.sink_error.as_dict() if status.sink_error else None,
+        "sink_error": _unreadable(status),
         "next_batch": marks.next_batch,
         "next_batch_planned": status.rerun,
         "lag_rows": status.lag,
@@ -121,9 +130,20 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "lease": _lease_fields(status.lease),
         "last_run": _run_fields(status),
         "operation": _operation_fields(status),
-        "verdict": {"code": status.verdict.code, "text": status.verdict.text},
-        "next": status.verdict.next,
+        "verdict": {"code": status.findings[0].code, "text": status.findings[0].text},
+        "findings": [_finding_fields(finding) for finding in status.findings],
+        "next": status.findings[0].next,
     }
+
+
+def _unreadable(status: StreamStatus) -> dict[str, Any] | None:
+    problem = status.snapshot.output.unreadable
+    return {key: value for key, value in asdict(problem).items() if value is not None} if problem else None
+
+
+def _finding_fields(finding: Finding) -> dict[str, Any]:
+    fields = {**asdict(finding), "severity": str(finding.severity)}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _lease_fields(view: LeaseView) -> dict[str, Any]:

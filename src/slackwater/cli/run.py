@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from slackwater.cli.arguments import Parser, add_home, add_spark
+from slackwater.cli.arguments import Parser, add_consent, add_home, add_spark, consent_of
 from slackwater.cli.console import err, parse_conf, parse_seconds, prepare
 
 FAILED = 7
@@ -23,6 +23,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument("--for", dest="duration", metavar="60s", help="drain and end after this time")
     add_spark(parser)
     add_home(parser)
+    add_consent(parser)
     parser.epilog = (
         "Ctrl-C or SIGTERM drains: the running batch is finished, none is begun after it. A second one stops at once."
     )
@@ -38,6 +39,8 @@ def run(
     master: str | None,
     conf: list[str] | None,
     home: str | None,
+    moved: bool,
+    copied: bool,
 ) -> int:
     """Run, and say on stderr how each stream ended."""
     from slackwater.app.run_pipeline import RunOptions, run_pipeline  # noqa: PLC0415 - light start
@@ -50,6 +53,7 @@ def run(
         seconds=parse_seconds(duration) if duration is not None else None,
         master=master,
         spark=parse_conf(conf),
+        consent=consent_of(moved=moved, copied=copied),
     )
     with make_display(live=sys.stderr.isatty()) as display:
         outcomes = run_pipeline(pipeline, options, settings, display)

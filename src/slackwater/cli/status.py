@@ -9,20 +9,23 @@ from slackwater.cli.console import out, prepare, print_json
 def declare(parser: Parser) -> None:
     """Its arguments."""
     parser.add_argument("stream", metavar="STREAM", nargs="?", help="only this one: stream, or pipeline/stream")
+    parser.add_argument(
+        "--verify", action="store_true", help="read every file that the marks speak of, not only the newest"
+    )
     add_home(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. It works while the streams run, and on a machine without Java."
     parser.set_defaults(verb=status)
 
 
-def status(*, stream: str | None, home: str | None, shown_as: Format) -> int:
+def status(*, stream: str | None, verify: bool, home: str | None, shown_as: Format) -> int:
     """Look, and show."""
     from slackwater.app.status import status as look  # noqa: PLC0415 - light start
     from slackwater.cli.render_status import status_document, status_page  # noqa: PLC0415
 
-    found = look(prepare(home, shown_as), stream)
+    found = look(prepare(home, shown_as), stream, verify=verify)
     if shown_as is Format.JSON:
         print_json(status_document(found))
     else:
         out().print(status_page(found), soft_wrap=True)
-    return 0
+    return found.exit_code

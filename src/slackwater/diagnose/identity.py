@@ -34,16 +34,16 @@ def home_finding(place: str, was: str) -> Finding:
     """The home is not where it was made. ``place`` is ``moved`` or ``copied``; ``was`` is its recorded folder."""
     if place == "moved":
         text = f"the home was moved here from {was}"
-        command = "slackwater home --moved"
+        option = "--moved"
     else:
         text = f"the home is a copy of {was}; what it does would change the original's outputs"
-        command = "slackwater home --copied"
+        option = "--copied"
     return Finding(
         f"home-{place}",
         Severity.STOP,
         text,
         risk="wrong",
-        next=command,
+        advice=f"repeat the command with {option}, if that is so",
         expected=f"a home at {was}",
         exit_code=REFUSED,
     )

@@ -1,4 +1,4 @@
-"""``_spark_metadata/N`` and ``N.compact`` of the file sink: the data files that count (``FileStreamSinkLog``)."""
+"""``N`` and ``N.compact`` of the file sink's manifest: the data files that count (``FileStreamSinkLog``)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from slackwater.errors import FormatError
 from slackwater.formats.text_log import integer_field, parse_object, render_json, shown, split_log, text_field
 from slackwater.model.checkpoint_logs import SinkFile
 
+FOLDER = "_spark_metadata"
+"""The folder of the log below the output directory. Spelled nowhere else."""
 NEWEST_VERSION = 1
 _WHAT = "a sink entry"
 

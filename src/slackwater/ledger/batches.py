@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from sqlalchemy import ColumnElement, RowMapping, or_, select
 
-from slackwater.ledger.ancestry import Share
 from slackwater.ledger.database import upsert
+from slackwater.ledger.lineage import Share
 from slackwater.ledger.part import LedgerPart, as_row, between, inherited
 from slackwater.ledger.tables import batches, log_lines
 from slackwater.model.records import BatchRecord, BatchSource, LogLine

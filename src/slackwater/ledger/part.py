@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Connection, Table, select
 
 from slackwater.ledger import tables
-from slackwater.ledger.ancestry import Share, shares
+from slackwater.ledger.lineage import Share, shares
 from slackwater.model.records import GenerationRecord
 
 if TYPE_CHECKING:

@@ -80,6 +80,11 @@ class RunsPart(LedgerPart):
         with self._database.read() as connection:
             return _run(connection, run_id)
 
+    def record_rows_digest(self, run_id: int, rows_digest: str | None) -> None:
+        """Record which rows the query of a run reads, as ``QueryProfile.rows_digest``; known once it has started."""
+        with self._database.write() as connection:
+            connection.execute(update(runs).where(runs.c.id == run_id).values(rows_digest=rows_digest))
+
     def last_run(self, stream: str) -> RunRecord | None:
         """The newest run of a stream."""
         with self._database.read() as connection:

@@ -6,12 +6,12 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import RowMapping, select, update
+from sqlalchemy import RowMapping, delete, func, literal, select, update
 
 from slackwater.errors import NotFound, UsageError
 from slackwater.ledger.database import upsert
 from slackwater.ledger.part import LedgerPart, as_row
-from slackwater.ledger.tables import generations, streams
+from slackwater.ledger.tables import batches, generations, leases, log_lines, operations, replaced_lines, streams
 from slackwater.model.records import GenerationRecord, StreamRecord
 
 
@@ -25,10 +25,11 @@ class StreamsPart(LedgerPart):
         """
         row = as_row(record) | {"full_name": record.full_name, "sink": dict(record.sink)}
         with self._database.write() as connection:
-            in_use = connection.scalar(
-                select(streams.c.current_generation).where(streams.c.full_name == record.full_name)
+            known = (
+                connection.execute(select(streams).where(streams.c.full_name == record.full_name)).mappings().first()
             )
-            upsert(connection, streams, [row if in_use is None else row | {"current_generation": in_use}])
+            kept = {"current_generation": known["current_generation"], "id": record.id or known["id"]} if known else {}
+            upsert(connection, streams, [row | kept])
 
     def streams(self) -> list[StreamRecord]:
         """All streams of the home, by full name."""
@@ -71,6 +72,29 @@ class StreamsPart(LedgerPart):
             with self._database.write() as connection:
                 this_one = (generations.c.stream == stream) & (generations.c.number == number)
                 connection.execute(update(generations).where(this_one).values(changed))
+
+    def remove_generation(self, stream: str, number: int) -> None:
+        """Forget a generation that an operation built and took back; the one in use cannot be removed."""
+        here = (generations.c.stream == stream) & (generations.c.number == number)
+        with self._database.write() as connection:
+            for table in (log_lines, replaced_lines, batches):
+                connection.execute(delete(table).where((table.c.stream == stream) & (table.c.generation == number)))
+            connection.execute(delete(generations).where(here))
+
+    def relocate(self, old: str, new: str) -> None:
+        """Replace the folder ``old`` by ``new`` at the start of every recorded path of checkpoints and operations."""
+        with self._database.write() as connection:
+            for table, column in ((generations, generations.c.location), (operations, operations.c.summary)):
+                below = column.startswith(old.rstrip("/") + "/", autoescape=True)
+                moved = literal(new.rstrip("/")) + func.substr(column, len(old.rstrip("/")) + 1)
+                connection.execute(update(table).where(below).values({column.name: moved}))
+
+    def replace_ids(self, ids: Mapping[str, str]) -> None:
+        """Give streams other ids, by full name, and forget all leases: what a copy of a home needs."""
+        with self._database.write() as connection:
+            for stream, identifier in ids.items():
+                connection.execute(update(streams).where(streams.c.full_name == stream).values(id=identifier))
+            connection.execute(delete(leases))
 
     def generations(self, stream: str) -> list[GenerationRecord]:
         """All generations of a stream, oldest first."""

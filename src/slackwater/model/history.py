@@ -1,17 +1,20 @@
-"""What is recorded of a stream's past: the verbatim log entries that a rebuild copies."""
+"""What is recorded of a stream's past: the verbatim log entries that a rebuild copies, and who executed which batch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from slackwater.model.records import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Texts of ``metadata``, ``offsets/N``, ``commits/N``, the sink's manifest and ``sources/<i>/M``, by number.
+    """``metadata``, ``offsets/N``, ``commits/N``, the sink's log and ``sources/<i>/M`` as strings, by number.
 
-    ``event_time_max_ms`` and ``input_rows`` hold what progress events told of a batch, where one was received.
-    ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks tell of their rows.
+    ``event_time_max_ms`` and ``input_rows`` hold what progress events reported of a batch, where one was received.
+    ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks speak of their rows.
+    ``runs`` has the run that executed each batch, where that is known.
     """
 
     metadata: str | None
@@ -22,3 +25,4 @@ class History:
     event_time_max_ms: Mapping[int, int]
     input_rows: Mapping[int, int]
     skipped: frozenset[int] = frozenset()
+    runs: Mapping[int, RunRecord] = field(default_factory=dict)

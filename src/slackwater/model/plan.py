@@ -1,48 +1,102 @@
-"""A plan: frozen data, made from facts, carried out as it stands or not at all.
+"""A plan: frozen data, made from facts, applied as it is or not at all.
 
-``explain``, the JSON document and ``apply`` consume the same list of actions; each must handle every kind.
+The page, the JSON document, ``apply`` and ``undo`` consume the same list of actions; each must handle every kind, and
+a kind that one of them forgets is a type error (``assert_never``). The envelope knows no goal.
+
+No value here is a path outside of what the plan is about: ``apply`` derives checkpoints from the home and the stream,
+and files from the output's own manifest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-PLAN_SCHEMA: Literal["slackwater.plan/1"] = "slackwater.plan/1"
+from slackwater.model.finding import Goal
+
+PLAN_SCHEMA: Literal["slackwater.plan/2"] = "slackwater.plan/2"
+
+STRICT: Mapping[str, object] = {"extra": "forbid", "strict": True}
+"""How a plan's document is read (pydantic's own name for it below): no conversions, no fields that are not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildGeneration:
-    """Lay the base of a new checkpoint aside: the query's id, the source logs, and an empty state before ``first``."""
+    """Build the base of the next checkpoint aside: the query's id, source logs, and an empty state before ``first``.
+
+    ``pending`` is the batch after ``last`` that the new checkpoint will plan with its recorded range, ``None`` for none.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
 
     number: int
-    location: str
     query_id: str
     first: int
     last: int
+    pending: int | None
     kind: Literal["build-generation"] = "build-generation"
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayBatches:
-    """Run the recorded batches again under their own ids and watermarks, without output, to make their state anew."""
+class ReplaySettings:
+    """Batches ``first`` to ``last`` are replayed under these SQL settings: those of the runs that executed them.
+
+    ``None``: not recorded; they are replayed under the settings of the session.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
 
     first: int
     last: int
+    settings: dict[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayBatches:
+    """Run the recorded batches again under their own ids and watermarks, without output, to recompute their state."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    first: int
+    last: int
+    settings: tuple[ReplaySettings, ...]
     kind: Literal["replay-batches"] = "replay-batches"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBatch:
+    """Plan ``batch`` in the new checkpoint with its recorded range, so that it is the next to run."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    batch: int
+    kind: Literal["plan-batch"] = "plan-batch"
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyGeneration:
     """Read the new checkpoint back: marks, ranges and watermarks must be the recorded ones."""
 
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    first: int
     last: int
+    pending: int | None
     kind: Literal["verify-generation"] = "verify-generation"
 
 
 @dataclass(frozen=True, slots=True)
 class CutSink:
-    """Take whole batches out of the sink; their files are moved into the operation's backup."""
+    """Take whole batches out of the sink; what is taken out is kept in the operation's backup.
+
+    ``files`` are relative to the output, as the output itself listed them.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
 
     after: int
     batches: tuple[int, ...]
@@ -53,40 +107,83 @@ class CutSink:
 
 @dataclass(frozen=True, slots=True)
 class SwitchGeneration:
-    """Make the new checkpoint the one in use; the old one stays."""
+    """Make another checkpoint the one in use; the old one stays."""
+
+    __pydantic_config__: ClassVar = STRICT
 
     old: int
     new: int
     kind: Literal["switch-generation"] = "switch-generation"
 
 
-Action = BuildGeneration | ReplayBatches | VerifyGeneration | CutSink | SwitchGeneration
+@dataclass(frozen=True, slots=True)
+class RemoveGeneration:
+    """Remove a checkpoint that the operation has built; only its journal can say that it did."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    kind: Literal["remove-generation"] = "remove-generation"
 
 
 @dataclass(frozen=True, slots=True)
-class Precondition:
-    """A fact the plan stands on. ``name`` is one of ``PRECONDITIONS``; ``expected`` is the fact as text."""
+class RestoreSink:
+    """Put batches that were cut back into the sink, from the operation's backup."""
 
-    name: str
-    expected: str
+    __pydantic_config__: ClassVar = STRICT
+
+    after: int
+    batches: tuple[int, ...]
+    files: tuple[str, ...]
+    bytes: int
+    kind: Literal["restore-sink"] = "restore-sink"
 
 
-PRECONDITIONS = {
-    "writer": "processes that may write to the stream",
+Action = BuildGeneration | ReplayBatches | PlanBatch | VerifyGeneration | CutSink | SwitchGeneration
+Inverse = RemoveGeneration | RestoreSink | SwitchGeneration
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """The inverse of the action with this index."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    action: int
+    inverse: Inverse
+
+
+PreconditionName = Literal[
+    "generation", "planned", "committed", "written", "history", "pipeline", "source-files", "readers"
+]
+PRECONDITIONS: Mapping[PreconditionName, str] = {
     "generation": "the generation in use",
     "planned": "the newest batch in offsets/",
     "committed": "the newest batch in commits/",
     "written": "the newest batch the sink shows",
     "history": "the recorded ranges of the batches to be replayed",
     "pipeline": "the pipeline file",
+    "source-files": "source files that no longer exist",
     "readers": "streams that have read what is to be cut",
-    "source-files": "source files that are gone",
 }
 
 
 @dataclass(frozen=True, slots=True)
+class Precondition:
+    """A fact that one action relies on, as a string. It is checked just before that action begins, not after."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    action: int
+    name: PreconditionName
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
-    """What carrying the plan out takes. Rows are those that progress events told; ``batches_uncounted`` had none."""
+    """What applying the plan takes. Rows are those that progress events reported; ``batches_uncounted`` had none."""
+
+    __pydantic_config__: ClassVar = STRICT
 
     batches_replayed: int
     rows_read_again: int
@@ -99,14 +196,17 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was seen when the plan was made. Marks are batch ids, -1 for none."""
+    """What was seen when the plan was made. Marks are batch ids, -1 for none; ``pending`` as in ``BuildGeneration``."""
+
+    __pydantic_config__: ClassVar = STRICT
 
     planned: int
     committed: int
     state: int | None
-    written: int
+    written: int | None
     target: int
     contributing: int
+    pending: int | None
     watermark_ms: int
     retention_ms: int | None
     delay_ms: int | None
@@ -116,19 +216,32 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    target: str
+    retention_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """One goal for one stream, with everything ``apply`` needs to do it or refuse."""
+    """One goal for one stream, with everything that ``apply`` needs to reach it or refuse, and the way back."""
+
+    __pydantic_config__: ClassVar = STRICT
 
     id: str
-    goal: Literal["rebuild"]
+    goal: Goal
     stream: str
     pipeline_file: str
     made_at: str
+    request: Request
     target: str
     facts: Facts
     preconditions: tuple[Precondition, ...]
     actions: tuple[Action, ...]
     cost: Cost
-    irreversible: tuple[str, ...]
-    undo: tuple[str, ...]
-    schema: Literal["slackwater.plan/1"] = PLAN_SCHEMA
+    risks: tuple[str, ...]
+    undo: tuple[Undo, ...]
+    schema: Literal["slackwater.plan/2"] = PLAN_SCHEMA

@@ -1,13 +1,52 @@
-"""What is known of a sink's output."""
+"""Values about a sink's output: what a cut takes out, who owns it, and what it can do."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Guarantee = Literal["exactly-once", "at-least-once"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What a sink guarantees across crashes and restarts, and why, in one sentence."""
+
+    guarantee: Guarantee
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a sink can do; plans look at these and never at its kind.
+
+    ``tells_written``: ``last_written()`` needs neither the checkpoint nor a JVM. ``skips_known_batches``: a batch whose
+    id the output already has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: new output can
+    be built aside and put in place in one step.
+    """
+
+    delivery: Delivery
+    tells_written: bool
+    skips_known_batches: bool
+    cuts: bool
+    swaps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The stream that writes to an output; kept beside its manifest. ``home`` is the home of ``stream``."""
+
+    stream_id: str
+    stream: str
+    home: str
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What cutting a sink back would take out of it: whole batches, their files (URIs) and bytes."""
+    """What cutting an output back to batch ``after`` takes out of it.
+
+    ``files`` are POSIX paths relative to the output; ``bytes`` is their total size as the manifest records it.
+    """
 
     after: int
     batches: tuple[int, ...]

@@ -1,23 +1,27 @@
 """Finds the first contributing batch: the first one whose rows still matter for output after the target batch.
 
-Here lies silent loss: a batch too late and rows of open windows are gone. So every step that is not known counts as
+A batch that is chosen too late silently loses rows of open windows. So every step that is not known counts as
 contributing, and the watermark compared with is the one *of* the target batch, not the one after it: rows that are
-emitted only in the batch after the target are still in its state.
+emitted only in the batch after the target are still in its state. Recorded event times and watermarks were taken
+behind the filters of the code that ran: a batch that ran with code that reads other rows than the present code does
+counts as unknown.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from slackwater.errors import Refused
-from slackwater.plan.past import Past
+from slackwater.model.records import RunRecord
+from slackwater.plan.batch_history import BatchHistory
 
 
 @dataclass(frozen=True, slots=True)
-class StatePast:
+class StateBounds:
     """What is known of a query's state: how far behind the watermark rows matter, and the delay of its one watermark.
 
-    ``retention_ms`` ``None``: cannot be told, so all batches contribute. ``delay_ms`` ``None``: unknown or several.
+    ``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` ``None``: unknown or several.
     """
 
     stateful: bool
@@ -25,67 +29,97 @@ class StatePast:
     delay_ms: int | None
 
 
-def first_contributing(past: Past, target: int, state: StatePast) -> int:
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The code that will replay: the SHA-256 of its file, and the digest of the part of its query that reads the rows.
+
+    ``rows_digest`` ``None``: unknown, so that evidence from any other file does not count.
+    """
+
+    digest: str
+    rows_digest: str | None = None
+
+    def reads_as(self, run: RunRecord | None) -> bool:
+        """Whether a run read the rows that this code reads, as far as is known."""
+        if run is None or run.code is None:
+            return False
+        if run.code == self.digest:
+            return True
+        return self.rows_digest is not None and run.rows_digest == self.rows_digest
+
+
+def first_contributing(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:
     """The first batch to be replayed; ``target + 1`` for a query without state, which needs none.
 
-    With state the target itself is always replayed: Spark wants the entries of two batches in a checkpoint.
-    Raises Refused (``history-short``) where a batch that may contribute is recorded nowhere.
+    With state the target itself is always replayed: Spark needs the entries of two batches in a checkpoint.
+    Raises Refused (``history-short``) where a batch that may contribute is not recorded.
     """
-    first = min(_first_reaching(past, target, state), target) if state.stateful else target
-    gaps = [batch for batch in range(max(first - 1, 0), target + 1) if batch not in past.history.offsets]
+    first = min(_first_reaching(history, target, state, code), target) if state.stateful else target
+    gaps = [batch for batch in range(max(first - 1, 0), target + 1) if batch not in history.history.offsets]
     if gaps:
         raise Refused(
             "history-short",
-            f"Batches before {past.batches[0]} may still matter for the state at batch {target}, and their ranges are "
+            f"Batches before {history.batches[0]} may still matter for the state at batch {target}, and their ranges are "
             "recorded neither in the checkpoint nor in the ledger",
             expected=f"offsets of batches {max(first - 1, 0)}..{target}",
             found=f"no record of batch {gaps[-1]}",
-            hint="only a reset can begin again from here",
+            hint="restore the ledger or the checkpoint from a backup; or give the stream a new name and a new output",
         )
     return first if state.stateful else target + 1
 
 
-def _first_reaching(past: Past, target: int, state: StatePast) -> int:
-    watermark = past.offset(target).watermark_ms
+def _first_reaching(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:
+    watermark = history.offset(target).watermark_ms
     if state.retention_ms is None or watermark <= 0:
         return 0
     threshold = watermark - state.retention_ms
+    newest = _newest_event_time_of(history, state.delay_ms, code)
     for batch in range(target + 1):
-        if batch not in past.history.offsets:
-            if batch in past.history.skipped:
+        if batch not in history.history.offsets:
+            if batch in history.history.skipped:
                 return 0
             # Unrecorded batches are passed only if a later one proves that none of them reached the threshold.
             continue
-        seen = newest_event_time(past, batch, state.delay_ms)
+        seen = newest(batch)
         if seen is None or seen >= threshold:
-            return _earliest_unproven(past, batch, threshold, state.delay_ms)
+            return _earliest_unproven(history, batch, threshold, state.delay_ms, code)
     return target + 1
 
 
-def _earliest_unproven(past: Past, reaching: int, threshold: int, delay_ms: int | None) -> int:
+def _newest_event_time_of(history: BatchHistory, delay_ms: int | None, code: Code) -> Callable[[int], int | None]:
+    def look(batch: int) -> int | None:
+        if not code.reads_as(history.history.runs.get(batch)):
+            return None
+        return newest_event_time(history, batch, delay_ms)
+
+    return look
+
+
+def _earliest_unproven(history: BatchHistory, reaching: int, threshold: int, delay_ms: int | None, code: Code) -> int:
     """``reaching``, if the batch before it is recorded; else 0, unless its own start proves the earlier too old."""
-    if reaching == 0 or reaching - 1 in past.history.offsets:
+    if reaching == 0 or reaching - 1 in history.history.offsets:
         return reaching
-    before = past.offset(reaching).watermark_ms
-    proven = delay_ms is not None and before > 0 and before + delay_ms < threshold
+    before = history.offset(reaching).watermark_ms
+    same_code = all(code.reads_as(history.history.runs.get(batch)) for batch in range(reaching))
+    proven = same_code and delay_ms is not None and before > 0 and before + delay_ms < threshold
     return reaching if proven else 0
 
 
-def newest_event_time(past: Past, batch: int, delay_ms: int | None) -> int | None:
-    """The newest event time seen up to the end of a batch, in epoch milliseconds; ``None`` where nothing tells it.
+def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -> int | None:
+    """The newest event time seen up to the end of a batch, in epoch milliseconds; ``None`` where it is not recorded.
 
-    Spark's watermark after a batch is that time less the delay; a progress event tells the batch's own newest time.
+    Spark's watermark after a batch is that time less the delay; a progress event has the batch's own newest time.
     """
-    told: list[int] = []
-    if batch in past.history.event_time_max_ms:
-        told.append(past.history.event_time_max_ms[batch])
-    elif batch in past.history.skipped:
-        # Spark did not look at its rows when it ran it again: no watermark has heard of them.
+    recorded: list[int] = []
+    if batch in history.history.event_time_max_ms:
+        recorded.append(history.history.event_time_max_ms[batch])
+    elif batch in history.history.skipped:
+        # Spark did not read its rows when it ran it again: they advanced no watermark.
         return None
-    commit = past.commit(batch)
+    commit = history.commit(batch)
     if delay_ms is not None and commit is not None and commit.next_batch_watermark_ms > 0:
-        told.append(commit.next_batch_watermark_ms + delay_ms)
-    after = past.offset(batch + 1).watermark_ms if batch + 1 in past.history.offsets else 0
+        recorded.append(commit.next_batch_watermark_ms + delay_ms)
+    after = history.offset(batch + 1).watermark_ms if batch + 1 in history.history.offsets else 0
     if delay_ms is not None and after > 0:
-        told.append(after + delay_ms)
-    return max(told, default=None)
+        recorded.append(after + delay_ms)
+    return max(recorded, default=None)

@@ -1,15 +1,14 @@
-"""Builds the plan of a rebuild: go on from the last written batch, with state made anew from the contributing ones."""
+"""Builds the plan of a rebuild: continue after the last written batch, with state recomputed from the contributing ones."""
 
 from __future__ import annotations
 
 import json
 import uuid
 from dataclasses import dataclass
-from typing import Literal
+from itertools import groupby
 
 from slackwater.errors import Refused
 from slackwater.model.history import History
-from slackwater.model.marks import Marks
 from slackwater.model.plan import (
     Action,
     BuildGeneration,
@@ -17,16 +16,22 @@ from slackwater.model.plan import (
     CutSink,
     Facts,
     Plan,
+    PlanBatch,
     Precondition,
+    PreconditionName,
     ReplayBatches,
+    ReplaySettings,
+    Request,
     SwitchGeneration,
     VerifyGeneration,
 )
 from slackwater.model.profile import QueryProfile
-from slackwater.model.records import GenerationRecord, StreamRecord
 from slackwater.model.sink import Cut
-from slackwater.plan.contributing import StatePast, first_contributing
-from slackwater.plan.past import Past, is_kafka_offset, log_offset, offsets_by_source
+from slackwater.model.snapshot import Snapshot
+from slackwater.plan.batch_history import BatchHistory, offsets_by_source
+from slackwater.plan.contributing import Code, StateBounds, first_contributing
+from slackwater.plan.inverse import undo_of
+from slackwater.plan.rebuild_notes import notes_of, risks_of
 
 NOT_REPRODUCIBLE = {
     "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark: the first row of a key wins, and the order of rows "
@@ -39,250 +44,301 @@ NOT_REPRODUCIBLE = {
     "GlobalLimit": "limit: which rows come first is not fixed",
 }
 
+BEFORE_ALL = -1
+"""The target of a rebuild of a stream from its beginning: nothing stays written, batch 0 is the next one."""
+
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """Everything a rebuild is planned from. ``target`` is the batch asked for, ``None`` for the last written one.
+class Rebuild:
+    """What a rebuild is planned from.
 
-    ``shown_before`` is the newest batch that the sink was ever seen to show, -1 for none.
+    ``target`` is the batch asked for, ``None`` for the last written one. ``query`` is the profile of the present code,
+    ``None`` where it was not needed or could not be read; ``number`` is the next generation's; ``environment`` names
+    the variables that the pipeline file reads.
     """
 
-    stream: StreamRecord
-    generation: GenerationRecord
-    next_generation: GenerationRecord
-    marks: Marks
+    snapshot: Snapshot
     history: History
-    profile: QueryProfile | None
-    pipeline_digest: str
-    checkpoint_present: bool
-    shown_before: int = -1
-    target: int | None = None
-    retention_ms: int | None = None
+    request: Request
+    target: int | None
+    code: Code
+    number: int
+    query: QueryProfile | None = None
+    environment: tuple[str, ...] = ()
+
+    @property
+    def batches(self) -> BatchHistory:
+        """The history, decoded."""
+        return BatchHistory(self.history)
+
+    @property
+    def written(self) -> int:
+        """The newest batch the sink shows, -1 for none; a sink that cannot show it counts as holding what is committed."""
+        marks = self.snapshot.marks
+        return marks.committed if marks.written is None else marks.written
 
 
-BEFORE_ALL = -1
-"""The target of a rebuild of a stream that has written nothing yet: begin where it began, at batch 0."""
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which batches a rebuild is about. ``first`` to ``target`` are replayed, ``pending`` stays planned behind them."""
+
+    target: int
+    first: int
+    pending: int | None
+    state: StateBounds
 
 
-def target_batch(situation: Situation) -> int:
-    """The batch to go on from: the one asked for, else the last written one, else the newest whose range is known.
+def target_batch(rebuild: Rebuild) -> int:
+    """The batch to continue after: the one asked for, else the last written one, else the newest that is recorded.
 
-    ``BEFORE_ALL`` where nothing was ever written. Raises Refused where the sink shows nothing though something was, or
-    less than what was asked for.
+    ``BEFORE_ALL`` where nothing was ever written. Raises Refused where the sink shows nothing though something was
+    written, or less than what was asked for.
     """
-    written = BEFORE_ALL if situation.marks.written is None else situation.marks.written
-    _check_shown(situation, written)
-    if situation.target is not None and situation.target > written:
+    stream, written = rebuild.snapshot.stream, rebuild.written
+    if rebuild.target == BEFORE_ALL:
+        return BEFORE_ALL
+    _check_shown(rebuild, written)
+    if rebuild.target is not None and rebuild.target > written:
         raise Refused(
             "target-unwritten",
-            f"The sink of stream {situation.stream.name} does not hold batch {situation.target} yet",
-            expected=f"a batch from 0 to {written}",
-            found=str(situation.target),
+            f"The sink of stream {stream.name} does not hold batch {rebuild.target} yet",
+            expected=f"a batch from 0 to {written}" if written >= 0 else "earliest, as nothing was written yet",
+            found=str(rebuild.target),
+            hint=f"slackwater plan rebuild {stream.full_name}",
         )
-    wanted = written if situation.target is None else situation.target
-    known = newest_known(Past(situation.history), wanted)
+    wanted = written if rebuild.target is None else rebuild.target
+    known = rebuild.batches.newest_whole(wanted)
     if known is None and wanted <= 0:
-        # Killed in its very first batch, before anybody saw its range: there is nothing before it to go on from.
+        # Killed in its very first batch, before its range was recorded: there is nothing before it to continue after.
         return BEFORE_ALL
     if known is None:
         raise Refused(
             "history-empty",
-            f"Neither the checkpoint nor the ledger knows the range of any batch up to {wanted} "
-            f"of stream {situation.stream.name}",
-            hint="only a reset can begin again from here",
+            f"Neither the checkpoint nor the ledger has the range of any batch up to {wanted} of stream {stream.name}",
+            hint="restore the ledger or the checkpoint from a backup; or give the stream a new name and a new output",
         )
-    if situation.target is not None and known != wanted:
+    if rebuild.target is not None and known != wanted:
         raise Refused(
-            "target-unknown", f"The range of batch {wanted} is recorded nowhere", expected=f"batch {known} or older"
+            "target-unknown",
+            f"The range of batch {wanted} is not recorded",
+            expected=f"batch {known} or older",
+            hint=f"slackwater plan rebuild {stream.full_name} --at batch:{known}",
         )
     return known
 
 
-def _check_shown(situation: Situation, written: int) -> None:
+def _check_shown(rebuild: Rebuild, written: int) -> None:
     """A sink that shows nothing although a batch was finished has been moved or emptied."""
-    history = situation.history
-    finished = max([situation.marks.committed, situation.shown_before, *history.commits, *history.written])
+    snapshot, history = rebuild.snapshot, rebuild.history
+    finished = max([snapshot.marks.committed, snapshot.recorded.shown, *history.commits, *history.written])
     if written < 0 <= finished:
         raise Refused(
             "sink-empty",
-            f"The sink of stream {situation.stream.name} shows no written batch, yet batches were finished",
-            where=situation.stream.sink.get("path"),
-            expected=f"batch {finished} in _spark_metadata",
+            f"The sink of stream {snapshot.stream.name} shows no written batch, but batches were finished",
+            where=snapshot.output.location,
+            expected=f"batch {finished} in the sink's own log",
             found="no entry",
-            hint="if the output was moved or deleted, put it back; nothing was changed",
+            hint="put the output back if it was moved or deleted; or process everything again: "
+            f"slackwater plan rebuild {snapshot.stream.full_name} --at earliest",
         )
 
 
-def newest_known(past: Past, last: int) -> int | None:
-    """The newest batch up to ``last`` whose range is recorded wholly, source files included."""
-    for batch in reversed(past.batches):
-        if batch <= last and not past.missing_source_entries(batch):
-            return batch
-    return None
+def scope_of(rebuild: Rebuild) -> Scope:
+    """Which batches the rebuild reads again. Raises Refused where that is not recorded or cannot be exact."""
+    target, batches = target_batch(rebuild), rebuild.batches
+    state = state_bounds(rebuild)
+    first = first_contributing(batches, target, state, rebuild.code) if target >= 0 else 0
+    _check_sources(batches, first, target)
+    following = target + 1
+    return Scope(target, first, following if batches.is_whole(following) else None, state)
 
 
-def rebuild(situation: Situation, cut: Cut, identifier: str, made_at: str) -> Plan:
-    """The plan. ``cut`` is what the sink loses after the target batch. Raises Refused where no exact way exists."""
-    past, target = Past(situation.history), target_batch(situation)
-    state = _state_past(situation)
-    first = first_contributing(past, target, state) if target >= 0 else 0
-    _check_sources(past, first, target)
-    stream, new = situation.stream, situation.next_generation
-    actions: list[Action] = [
-        BuildGeneration(new.number, new.location, _query_id(situation, target), first, target),
-        *([ReplayBatches(first, target)] if first <= target else []),
-        VerifyGeneration(target),
-        *([CutSink(cut.after, cut.batches, cut.files, cut.bytes)] if cut.batches else []),
-        SwitchGeneration(situation.generation.number, new.number),
-    ]
+def plan_of(rebuild: Rebuild, scope: Scope, cut: Cut, identifier: str, made_at: str) -> Plan:
+    """The plan. ``cut`` is what the sink loses after the target batch."""
+    snapshot, target = rebuild.snapshot, scope.target
+    actions = _actions(rebuild, scope, cut)
     return Plan(
         id=identifier,
         goal="rebuild",
-        stream=stream.full_name,
-        pipeline_file=stream.pipeline_file,
+        stream=snapshot.stream.full_name,
+        pipeline_file=snapshot.stream.pipeline_file,
         made_at=made_at,
-        target="last-written" if situation.target is None else f"batch:{target}",
-        facts=_facts(situation, past, first, target, state),
-        preconditions=_preconditions(situation, past, first, target, cut),
-        actions=tuple(actions),
-        cost=_cost(situation.history, first, target, cut),
-        irreversible=(),
-        undo=_undo(situation, cut),
+        request=rebuild.request,
+        target="earliest" if target == BEFORE_ALL else f"batch:{target}",
+        facts=_facts(rebuild, scope),
+        preconditions=_preconditions(rebuild, scope, actions),
+        actions=actions,
+        cost=_cost(rebuild.history, scope, cut),
+        risks=risks_of(snapshot, rebuild.query, rebuild.environment),
+        undo=undo_of(actions),
     )
 
 
-def source_files_needed(past: Past, first: int, target: int) -> list[str]:
-    """Paths of the source files that a replay of batches ``first`` to ``target`` reads."""
-    if first > target:
-        return []
-    starts = offsets_by_source(past.offset(first - 1)) if first > 0 else {}
-    paths: list[str] = []
-    for source, end in offsets_by_source(past.offset(target)).items():
-        last = log_offset(end)
-        if last is not None:
-            start = log_offset(starts.get(source))
-            paths += [file.path for file in past.source_files(source, (-1 if start is None else start) + 1, last)]
-    return paths
+def _actions(rebuild: Rebuild, scope: Scope, cut: Cut) -> tuple[Action, ...]:
+    first, target, number = scope.first, scope.target, rebuild.number
+    actions: list[Action] = [BuildGeneration(number, _query_id(rebuild, target), first, target, scope.pending)]
+    if first <= target:
+        actions.append(ReplayBatches(number, first, target, _settings(rebuild.batches, first, target)))
+    if scope.pending is not None:
+        actions.append(PlanBatch(number, scope.pending))
+    actions.append(VerifyGeneration(number, first, target, scope.pending))
+    if cut.batches:
+        actions.append(CutSink(cut.after, cut.batches, cut.files, cut.bytes))
+    actions.append(SwitchGeneration(rebuild.snapshot.generation.number, number))
+    return tuple(actions)
+
+
+def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySettings, ...]:
+    """The batches in groups that ran under the same settings."""
+    groups = groupby(range(first, target + 1), batches.settings)
+    spans = [(settings, list(group)) for settings, group in groups]
+    return tuple(
+        ReplaySettings(group[0], group[-1], None if settings is None else dict(settings)) for settings, group in spans
+    )
+
+
+def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettings, ...]:
+    """The same without what Spark applies by itself, as the batches pin it."""
+    return tuple(
+        ReplaySettings(
+            group.first,
+            group.last,
+            {key: value for key, value in (group.settings or {}).items() if key not in batches.pinned(group.first)},
+        )
+        for group in _settings(batches, scope.first, scope.target)
+    )
 
 
 def check_reproducible(profile: QueryProfile, stream: str) -> None:
-    """Raises Refused where the query keeps state that no replay makes anew exactly."""
+    """Raises Refused where the query keeps state that no replay recomputes exactly."""
     for operator in profile.operators:
         if operator in NOT_REPRODUCIBLE:
             raise Refused(
                 "state-not-reproducible",
-                f"The state of stream {stream} cannot be made anew exactly: {NOT_REPRODUCIBLE[operator]}",
+                f"The state of stream {stream} cannot be recomputed exactly: {NOT_REPRODUCIBLE[operator]}",
                 expected="windowed aggregations, dropDuplicates, joins",
                 found=operator,
-                hint="reset the stream, or replay it into a new output",
+                hint="run the query under a new stream name into a new output: it then reads everything from the start",
             )
 
 
-def _state_past(situation: Situation) -> StatePast:
-    """What the recorded query kept; a retention that the user gives speaks of the query as it is now."""
-    profile, given = situation.profile, situation.retention_ms
+def state_bounds(rebuild: Rebuild) -> StateBounds:
+    """What bounds the state that has to be recomputed: by the present query where it was read, else the recorded one."""
+    recorded, given = rebuild.snapshot.profile, rebuild.request.retention_ms
+    profile = rebuild.query or recorded
     if profile is None:
-        return StatePast(stateful=situation.marks.state is not None, retention_ms=given, delay_ms=None)
-    check_reproducible(profile, situation.stream.name)
-    delays = profile.watermark_delays_ms
-    return StatePast(
+        return StateBounds(stateful=rebuild.snapshot.marks.state is not None, retention_ms=given, delay_ms=None)
+    check_reproducible(profile, rebuild.snapshot.stream.name)
+    # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
+    delays = recorded.watermark_delays_ms if recorded is not None else ()
+    return StateBounds(
         stateful=profile.stateful or given is not None,
         retention_ms=profile.retention_ms if given is None else given,
-        # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
         delay_ms=delays[0] if len(delays) == 1 else None,
     )
 
 
-def _check_sources(past: Past, first: int, target: int) -> None:
+def _check_sources(batches: BatchHistory, first: int, target: int) -> None:
     """A base before batch ``first`` needs an empty range of each source; batch 0 needs none."""
     if first == 0 or first > target:
         return
-    for source, text in offsets_by_source(past.offset(target)).items():
-        if text is not None and log_offset(text) is None and not is_kafka_offset(text):
+    for kind, span in batches.spans(first, target):
+        if span.end is not None and kind.empty_base(span.start) is None:
             raise Refused(
                 "source-unsupported",
-                f"A rebuild from batch {first} needs an empty range of source {source}, whose offsets are unknown",
+                f"A rebuild from batch {first} needs an empty range of source {span.source}, and none is known for its "
+                f"kind ({kind.kind})",
                 expected="a file source or Kafka",
-                found=text[:120],
-                hint="a rebuild from batch 0 works for any source: give --retention longer than the stream's life",
+                found=span.end[:120],
+                hint="a rebuild from batch 0 works for any source: repeat the command with --retention all",
             )
 
 
-def _query_id(situation: Situation, target: int) -> str:
-    from_metadata = situation.history.metadata
-    if from_metadata is not None:
-        return str(json.loads(from_metadata)["id"])
-    if situation.generation.query_id is None and target == BEFORE_ALL:
-        # Killed before Spark had written its metadata: nobody has seen an id, so any will do.
-        return str(uuid.uuid4())
-    if situation.generation.query_id is None:
-        raise Refused("query-id-unknown", f"The query id of stream {situation.stream.name} is recorded nowhere")
-    return situation.generation.query_id
+def _query_id(rebuild: Rebuild, target: int) -> str:
+    recorded, generation = rebuild.history.metadata, rebuild.snapshot.generation
+    if recorded is not None:
+        return str(json.loads(recorded)["id"])
+    if generation.query_id is not None:
+        return generation.query_id
+    if target == BEFORE_ALL:
+        # Killed before Spark had written its metadata: no id was ever used. The same each time the plan is derived.
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{rebuild.snapshot.stream.id}/{rebuild.number}"))
+    raise Refused(
+        "query-id-unknown",
+        f"The query id of stream {rebuild.snapshot.stream.name} is not recorded",
+        where=generation.location,
+        hint="restore the file metadata of the checkpoint from a backup",
+    )
 
 
-def _facts(situation: Situation, past: Past, first: int, target: int, state: StatePast) -> Facts:
-    marks = situation.marks
-    ranges: Literal["checkpoint", "ledger"] = "checkpoint" if situation.checkpoint_present else "ledger"
-    written = -1 if marks.written is None else marks.written
+def _facts(rebuild: Rebuild, scope: Scope) -> Facts:
+    snapshot, target = rebuild.snapshot, scope.target
+    marks = snapshot.marks
     return Facts(
         planned=marks.planned,
         committed=marks.committed,
         state=marks.state,
-        written=written,
+        written=marks.written,
         target=target,
-        contributing=first,
-        watermark_ms=past.offset(target).watermark_ms if target >= 0 else 0,
-        retention_ms=state.retention_ms,
-        delay_ms=state.delay_ms,
-        checkpoint_present=situation.checkpoint_present,
-        ranges_from=ranges,
-        notes=tuple(_notes(situation, first, target, state)),
+        contributing=scope.first,
+        pending=scope.pending,
+        watermark_ms=rebuild.batches.offset(target).watermark_ms if target >= 0 else 0,
+        retention_ms=scope.state.retention_ms,
+        delay_ms=scope.state.delay_ms,
+        checkpoint_present=snapshot.checkpoint_present,
+        ranges_from="checkpoint" if snapshot.checkpoint_present else "ledger",
+        notes=notes_of(
+            snapshot,
+            target=target,
+            asked=rebuild.target,
+            first=scope.first,
+            pending=scope.pending,
+            state=scope.state,
+            code_differs=_code_differs(rebuild, scope),
+            settings=_settings_of_note(rebuild.batches, scope),
+        ),
     )
 
 
-def _notes(situation: Situation, first: int, target: int, state: StatePast) -> list[str]:
-    marks, written = situation.marks, -1 if situation.marks.written is None else situation.marks.written
-    notes: list[str] = []
-    if not situation.checkpoint_present:
-        notes.append("the checkpoint is gone; the ranges come from the ledger")
-    if situation.target is None and written > target:
-        unknown = batch_range(target + 1, written)
-        notes.append(f"the sink holds {unknown}, of which nobody recorded the range: it is cut back to {target}")
-    if marks.planned > target:
-        notes.append(f"{batch_range(target + 1, marks.planned)} was planned beyond that and is made again")
-    if target < 0:
-        notes.append("nothing was written yet: the stream begins again at batch 0, where it began")
-        return notes
-    if state.stateful and state.retention_ms is None:
-        notes.append("how long rows matter cannot be told from the query: everything from batch 0 is replayed")
-    if first > target:
-        notes.append("the query keeps no state: nothing is read again")
-    return notes
+def _code_differs(rebuild: Rebuild, scope: Scope) -> bool:
+    """Whether some batch that might contribute ran with code that, as far as is known, reads other rows."""
+    runs = rebuild.history.runs
+    return scope.state.stateful and not all(rebuild.code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
 
 
-def batch_range(first: int, last: int) -> str:
-    """``batch 7``, or ``batches 7..9``."""
-    return f"batch {first}" if first == last else f"batches {first}..{last}"
-
-
-def _preconditions(situation: Situation, past: Past, first: int, target: int, cut: Cut) -> tuple[Precondition, ...]:
-    marks = situation.marks
-    facts = {
-        "writer": "none",
-        "generation": str(situation.generation.number),
+def _preconditions(rebuild: Rebuild, scope: Scope, actions: tuple[Action, ...]) -> tuple[Precondition, ...]:
+    marks = rebuild.snapshot.marks
+    expected: dict[PreconditionName, str] = {
+        "generation": str(rebuild.snapshot.generation.number),
         "planned": str(marks.planned),
         "committed": str(marks.committed),
         "written": str(marks.written),
-        "history": past.digest(max(min(first, target) - 1, 0), target),
-        "pipeline": situation.pipeline_digest,
+        "history": rebuild.batches.digest(batches_used(scope.first, scope.target, scope.pending)),
+        "pipeline": rebuild.code.digest,
         "source-files": "none",
-        **({"readers": "none"} if cut.batches else {}),
+        "readers": "none",
     }
-    return tuple(Precondition(name, expected) for name, expected in facts.items())
+    needed: dict[str, tuple[PreconditionName, ...]] = {
+        "build-generation": (
+            "generation", "planned", "committed", "written", "history", "pipeline", "source-files",
+        ),
+        "cut-sink": ("written", "readers"),
+        "switch-generation": ("generation",),
+    }  # fmt: skip
+    return tuple(
+        Precondition(index, name, expected[name])
+        for index, action in enumerate(actions)
+        for name in needed.get(action.kind, ())
+    )
 
 
-def _cost(history: History, first: int, target: int, cut: Cut) -> Cost:
-    replayed, recorded = range(first, target + 1), range(target + 1)
+def batches_used(first: int, target: int, pending: int | None) -> range:
+    """The batches whose recorded ranges a rebuild copies."""
+    return range(max(min(first, target) - 1, 0), (target if pending is None else pending) + 1)
+
+
+def _cost(history: History, scope: Scope, cut: Cut) -> Cost:
+    replayed, recorded = range(scope.first, scope.target + 1), range(scope.target + 1)
     return Cost(
         batches_replayed=len(replayed),
         rows_read_again=_rows(history, replayed),
@@ -298,9 +354,13 @@ def _rows(history: History, batches: range) -> int:
     return sum(history.input_rows.get(batch, 0) for batch in batches)
 
 
-def _undo(situation: Situation, cut: Cut) -> tuple[str, ...]:
-    old = situation.generation
-    steps = [f"generation {old.number} stays at {old.location}"]
-    if cut.batches:
-        steps.append("what is cut from the sink is kept in the operation's backup folder")
-    return tuple(steps)
+def ends_after(batches: BatchHistory, target: int) -> dict[str, int]:
+    """For each source the last entry of its own log that a generation based at ``target`` inherits (-1: none).
+
+    Sources that inherit all entries are left out.
+    """
+    if target < 0:
+        return dict.fromkeys(batches.history.sources, -1)
+    ends = offsets_by_source(batches.offset(target))
+    cuts = {source: batches.kind(source, text).cut_entry(text) for source, text in ends.items()}
+    return {source: entry for source, entry in cuts.items() if entry is not None}

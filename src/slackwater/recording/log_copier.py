@@ -10,14 +10,14 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from slackwater.ledger.ancestry import METADATA, SINK, SOURCES
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.model.records import LogLine
 from slackwater.recording.log_folders import LogFolders
 from slackwater.recording.log_text import decode, is_whole, split_source_compact, strip_sink_compact
+from slackwater.sinks.contract import Output
 from slackwater.storage.protocols import ReadStore
 
-_SINK_FOLDER = "_spark_metadata"
 _REREAD_LOCAL = 100
 """How many of a log's newest entries a first pass compares with the ledger. After a trim Spark plans batches anew, and
 nobody may have watched it; as many as Spark keeps of offsets/ by default."""
@@ -25,8 +25,8 @@ _REREAD_AT_LEAST = 2
 """On a remote store, where each read takes a round trip: the batch that was in flight, and the one before it."""
 
 
-def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: ReadStore | None = None) -> int:
-    """Copy what the ledger lacks, once; how many entries were recorded. ``sink`` is rooted at the output directory."""
+def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: Output | None = None) -> int:
+    """Copy what the ledger lacks, once; how many entries were recorded."""
     return LogCopier(ledger, stream, generation, checkpoint, sink).copy()
 
 
@@ -67,21 +67,21 @@ class LogCopier:
     """
 
     def __init__(
-        self, ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: ReadStore | None = None
+        self, ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: Output | None = None
     ) -> None:
         self._ledger = ledger
         self._stream = stream
         self._generation = generation
         self._checkpoint = checkpoint
-        self._sink = sink
+        self._sink = sink.log() if sink is not None else None
         self._checkpoint_folders = LogFolders(checkpoint)
-        self._sink_folders = LogFolders(sink) if sink is not None else None
+        self._sink_folders = LogFolders(self._sink.store) if self._sink is not None else None
         self._progress: dict[str, _Progress] = {}
 
     @property
     def is_remote(self) -> bool:
         """Whether a pass lists a remote store, which costs time and money."""
-        return self._checkpoint.traits.remote or (self._sink is not None and self._sink.traits.remote)
+        return self._checkpoint.traits.remote or (self._sink is not None and self._sink.store.traits.remote)
 
     def copy(self) -> int:
         """One pass, recorded in one transaction; how many entries were new or had changed."""
@@ -102,7 +102,8 @@ class LogCopier:
 
     def _listed(self) -> Iterator[_Listed]:
         if self._sink is not None and self._sink_folders is not None:
-            yield _Listed(SINK, self._sink, _SINK_FOLDER, self._sink_folders.entries(_SINK_FOLDER))
+            folder = self._sink.folder
+            yield _Listed(SINK, self._sink.store, folder, self._sink_folders.entries(folder))
         sources = (SOURCES + source for source in self._checkpoint_folders.folders("sources"))
         for log in itertools.chain(("commits", "offsets"), sources):
             yield _Listed(log, self._checkpoint, log, self._checkpoint_folders.entries(log))

@@ -1,29 +1,49 @@
-"""Before a stream's query is started: registers the stream, and checks its checkpoint and its output."""
+"""Before a stream's query is started: registers the stream, and refuses what would lose, duplicate or skip rows."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slackwater.checkpoint.logs import marks as read_marks
-from slackwater.errors import NotFound, StreamFailed
-from slackwater.home.home import Home, StreamFile
+from slackwater.checkpoint.layout import offset_path
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.owed import NO_DATA_BATCHES, owed_entry
+from slackwater.checkpoint.writer import write_log
+from slackwater.diagnose.number_line import findings, stops
+from slackwater.diagnose.refusal import refusal
+from slackwater.errors import NotFound, Refused, StreamFailed
+from slackwater.formats.offset_log import render_offset_entry
+from slackwater.home.home import Home
+from slackwater.home.stream_file import read_stream_file
 from slackwater.ledger.ledger import Ledger
+from slackwater.model.finding import Severity
 from slackwater.model.records import GenerationRecord, StreamRecord
+from slackwater.model.sink import Owner
 from slackwater.recording.log_copier import LogCopier
-from slackwater.runtime.guard import BeforeStart, check_before_start, check_same_sink
+from slackwater.recording.snapshot import Looking, look
+from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.sinks.written import written_output
-from slackwater.storage.open import is_uri, open_read_store
+from slackwater.runtime.profile import profile_of
+from slackwater.runtime.query import BuiltStream
+from slackwater.sinks.registry import open_output
+from slackwater.storage.open import is_uri, open_read_store, open_write_store
+
+SHOWN_LATER = frozenset({"failed", "failed-permanently"})
+"""Warnings about the last run: this start is the answer to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyToStart:
-    """What a run needs of the check: who copies the logs from now on, and the newest committed batch (-1: none)."""
+    """What a run needs of the check: who copies the logs from now on, and the newest committed batch (-1: none).
+
+    ``warnings`` are sentences that the user should read before the query starts.
+    """
 
     copier: LogCopier
     committed: int
+    warnings: tuple[str, ...] = ()
 
 
 def register(definition: StreamDefinition, reference: str, home: Home, ledger: Ledger) -> StreamRecord:
@@ -34,52 +54,91 @@ def register(definition: StreamDefinition, reference: str, home: Home, ledger: L
     record = StreamRecord(
         definition.pipeline, definition.name, definition.sink.identity(), definition.output_mode, reference
     )
+    file = read_stream_file(home, record.pipeline, record.name)
     try:
         known = ledger.find_stream(record.full_name)
     except NotFound:
+        record = replace(record, id=file.id if file is not None else str(uuid.uuid4()))
         location = definition.checkpoint or str(home.checkpoint(record.pipeline, record.name, 1))
         ledger.register_stream(record)
         ledger.add_generation(GenerationRecord(record.full_name, 1, _absolute(location)))
     else:
         if ledger.entries(record.full_name, "offsets"):
             check_same_sink(known, record)
-        record = replace(record, current_generation=known.current_generation)
+        identifier = file.id if file is not None else known.id or str(uuid.uuid4())
+        record = replace(record, current_generation=known.current_generation, id=identifier)
         ledger.register_stream(record)
-    _write_identity(home, record)
+    write_stream_file_of(home, ledger, record.full_name)
     return record
 
 
-def check(ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
-    """Copy what the ledger lacks, then refuse a start that would lose or duplicate rows. Needs no Spark.
+def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
+    """Refuse a start that would lose or duplicate rows; then copy what the ledger lacks.
 
-    Raises Refused, SinkUnreadable, or StreamFailed where a store cannot be read.
+    Needs no Spark. Raises Refused or DataError, or StreamFailed where a store cannot be read.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
-        checkpoint, output = open_read_store(generation.location), open_read_store(stream.sink["path"])
-        copier = LogCopier(ledger, stream.full_name, generation.number, checkpoint, output)
+        snapshot = look(Looking(ledger, home, own_lease=True), stream)
+        for finding in stops(snapshot):
+            raise refusal(finding, stream.name)
+        output = open_output(stream.sink)
+        copier = LogCopier(ledger, stream.full_name, generation.number, open_read_store(generation.location), output)
         copier.copy()
-        marks = replace(read_marks(checkpoint), written=written_output(stream).last_written())
     except OSError as error:
         raise StreamFailed(
             "store-unreadable",
             f"The checkpoint or the output of stream {stream.name} cannot be read: {error}",
             where=generation.location,
         ) from error
+    marks = snapshot.marks
     if marks.written is not None:
         # Recorded before the query starts: the sink will skip a batch that it has and that is not committed.
         ledger.record_sink_mark(stream.full_name, marks.written, marks.committed)
-    recorded = max(ledger.entries(stream.full_name, "offsets"), default=-1)
-    check_before_start(BeforeStart(stream, marks, recorded, ledger.open_operation(stream.full_name)))
-    return ReadyToStart(copier, marks.committed)
+    warnings = tuple(
+        finding.text
+        for finding in findings(snapshot)
+        if finding.severity is Severity.WARNING and finding.code not in SHOWN_LATER
+    )
+    return ReadyToStart(copier, marks.committed, warnings)
 
 
-def _write_identity(home: Home, record: StreamRecord) -> None:
-    known = home.read_stream_file(record.pipeline, record.name)
-    if known is None or dict(known.sink) != dict(record.sink):
-        identifier = known.id if known else str(uuid.uuid4())
-        identity = StreamFile(identifier, record.current_generation, record.sink)
-        home.write_stream_file(record.pipeline, record.name, identity)
+def claim_output(home: Home, stream: StreamRecord) -> None:
+    """Mark the output as this stream's. Raises Refused (``sink-owned``) where it is another's."""
+    open_output(stream.sink).claim(Owner(stream.id or "", stream.full_name, str(home.path)))
+
+
+def plan_owed_batch(stream: StreamRecord, location: str, built: BuiltStream, now_ms: Callable[[], int]) -> int | None:
+    """Write the entry of the batch that Spark owes into ``offsets/``; its id, ``None`` where none is owed.
+
+    The caller holds the lease, and no query runs.
+    """
+    store = open_write_store(location)
+    enabled = built.frame.sparkSession.conf.get(NO_DATA_BATCHES, "true") != "false"
+    logs = read_logs(store)
+    entry = owed_entry(logs, profile_of(built.frame), stream.output_mode, enabled=enabled, now_ms=now_ms())
+    if entry is None:
+        return None
+    batch = logs.planned + 1
+    write_log(store, offset_path(batch), render_offset_entry(entry))
+    return batch
+
+
+def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:
+    """Raises Refused where a stream's output was changed: a new directory would hold only what comes from now on."""
+    if dict(known.sink) == dict(now.sink):
+        return
+    raise Refused(
+        "sink-changed",
+        f"Stream {now.full_name} has written to another sink so far",
+        expected=_shown(known),
+        found=_shown(now),
+        hint="start from the directory that the stream was always started from, or give the changed stream a new name",
+    )
+
+
+def _shown(stream: StreamRecord) -> str:
+    return " ".join(f"{key}={value}" for key, value in sorted(stream.sink.items()))
 
 
 def _absolute(location: str) -> str:

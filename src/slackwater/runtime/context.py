@@ -1,20 +1,19 @@
-"""What a stream's function may ask: where other streams of its pipeline write, and where its own things lie."""
+"""What a stream's function can ask for: the outputs of other streams of its pipeline, and its own names and home."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from slackwater.errors import PipelineError
-from slackwater.storage.open import open_write_store
+from slackwater.sinks.registry import open_output
 
 if TYPE_CHECKING:
     from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 
 
 class StreamContext:
-    """Handed to a stream's function as its second argument."""
+    """Passed to a stream's function as its second argument."""
 
     def __init__(self, pipeline: Pipeline, definition: StreamDefinition, home: Path) -> None:
         self.pipeline = pipeline.name
@@ -31,8 +30,9 @@ class StreamContext:
     def output(self, stream: str) -> str:
         """The output directory of another stream of the pipeline, for ``spark.readStream...load(...)``.
 
-        The directory is made, with an empty ``_spark_metadata``, before Spark looks at it: a file source decides once
-        whether its input has a manifest, and one that looked too early would read files of uncommitted batches.
+        Its manifest is created before Spark looks at it: a file source decides once whether its input has a manifest,
+        and without one it would read files of uncommitted batches. Raises PipelineError if the pipeline has no such
+        stream or its output cannot be read by a stream.
         """
         definition = self._streams.get(stream)
         if definition is None or stream == self.stream:
@@ -42,20 +42,6 @@ class StreamContext:
                 expected=", ".join(sorted(set(self._streams) - {self.stream})) or "no name: it has no other stream",
                 found=repr(stream),
             )
-        location = definition.sink.identity().get("path")
-        if location is None:
-            raise PipelineError("output-unreadable", f"Stream {stream} writes nowhere that a stream can read")
+        path = open_output(definition.sink.identity()).reader_path()
         self._used.add(stream)
-        _prepare(location)
-        return location
-
-
-def _prepare(location: str) -> None:
-    parts = urlsplit(location)
-    if parts.scheme in ("", "file"):
-        (Path(parts.path) / "_spark_metadata").mkdir(parents=True, exist_ok=True)
-        return
-    # An object store has no empty directories; a zero-byte marker is what Hadoop's own clients leave for one.
-    store = open_write_store(location)
-    if not store.exists("_spark_metadata"):
-        store.write("_spark_metadata/", b"")
+        return path

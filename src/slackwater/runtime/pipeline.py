@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import PipelineError
 from slackwater.model.trigger import Trigger
+from slackwater.sinks.registry import open_output
 from slackwater.triggers import as_trigger
 
 if TYPE_CHECKING:
@@ -134,11 +135,11 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
         raise PipelineError(
             "stream-duplicate", f"Two streams of pipeline {other.pipeline} have one name", found=definition.name
         )
-    output = definition.sink.identity().get("path")
-    if output is not None and output == other.sink.identity().get("path"):
+    output = open_output(definition.sink.identity()).location
+    if output == open_output(other.sink.identity()).location:
         raise PipelineError(
             "sink-shared",
-            "Two streams write to one output; the second one's batches would be skipped without a word",
+            "Two streams write to one output; batches of the second would be skipped silently",
             where=output,
             found=f"{other.name} and {definition.name}",
         )

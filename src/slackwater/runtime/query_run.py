@@ -19,6 +19,7 @@ from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, RunRecord
 from slackwater.model.trigger import Trigger
 from slackwater.recording.log_copier import LogCopier
+from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.recording.watcher import Watcher
 from slackwater.runtime.failures import Failure, classify, spark_errors
 from slackwater.runtime.listener import ProgressRecorder, Recorded
@@ -67,6 +68,7 @@ class QueryRun:
     ) -> None:
         """Record the run, then start the query. Raises what the start raises; the run has ended as failed then."""
         self._ledger = services.ledger
+        self._home = services.home
         self._generation = generation
         self._checkpoint = open_read_store(generation.location)
         self._profile: QueryProfile | None = None
@@ -99,6 +101,7 @@ class QueryRun:
                 return
             layout = {**self._profile.as_json(), "state_stores": state_stores(self._checkpoint)}
             self._ledger.update_generation(self._generation.stream, self._generation.number, layout=layout)
+            write_stream_file_of(self._home, self._ledger, self._generation.stream)
             self._stores_due_at = math.inf
         except (SlackwaterError, OSError) as error:
             log.warning("the state stores were not recorded", stream=self._generation.stream, error=str(error))
@@ -137,5 +140,7 @@ class QueryRun:
         try:
             self._profile = profile_of(built.frame)
             self._ledger.update_generation(name, number, query_id=str(self.query.id), layout=self._profile.as_json())
+            self._ledger.record_rows_digest(self._run.id, self._profile.rows_digest)
+            write_stream_file_of(self._home, self._ledger, name)
         except unreadable as error:
             log.warning("the query's plan was not recorded", stream=name, error=str(error))

@@ -13,7 +13,8 @@ from slackwater.errors import StreamFailed, UsageError
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.profile import QueryProfile
 from slackwater.runtime import failures
-from slackwater.runtime.loader import LoadedPipeline
+from slackwater.plan.contributing import Code
+from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, build, start_without_output
@@ -62,8 +63,21 @@ class SparkReplayer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the session, if one was started."""
         if self._spark is not None:
             self._spark.stop()
+            self._spark = self._built = None
+
+    def code(self) -> Code:
+        """The pipeline file that was loaded, and which rows its query reads."""
+        return Code(digest(self._loaded.reference), self.profile().rows_digest)
+
+    def earliest_offsets(self) -> Mapping[str, str]:
+        """The oldest offsets that Kafka still serves, by the source's place in the query."""
+        return {}  # PENDING
 
     def profile(self) -> QueryProfile:
         """What the query's plan shows, under the present session's settings."""

@@ -81,7 +81,7 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
         records = [register(definition, request.loaded.reference, home, ledger) for definition in definitions]
         if len(records) == 1:
             # Refused now rather than when Spark has started; with several streams, one that is refused stops no other.
-            check(ledger, records[0])
+            check(home, ledger, records[0])
         spark = start_session(request.session, display.say)
         try:
             leases.add_jvm(driver_jvm_pid(spark))

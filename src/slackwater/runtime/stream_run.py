@@ -8,7 +8,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import SlackwaterError
 from slackwater.model.records import StreamRecord
 from slackwater.model.trigger import Trigger
-from slackwater.runtime.before_start import check
+from slackwater.runtime.before_start import check, claim_output, plan_owed_batch
 from slackwater.runtime.drain import Drain
 from slackwater.runtime.failures import Failure, classify, spark_errors
 from slackwater.runtime.query import BuiltStream
@@ -42,6 +42,7 @@ class StreamRun:
         self._active: QueryRun | None = None
         self._drain: Drain | None = None
         self._committed_before = -1
+        self._once_more = False
 
     @property
     def state(self) -> str:
@@ -58,8 +59,12 @@ class StreamRun:
         After a transient failure ``poll`` tries again later.
         """
         try:
-            ready = check(self._services.ledger, self.stream)
+            ready = check(self._services.home, self._services.ledger, self.stream)
             self._committed_before = ready.committed
+            for warning in ready.warnings:
+                self._services.say(f"{self.stream.full_name}: {warning}")
+            claim_output(self._services.home, self.stream)
+            self._plan_owed_batch()
             self._active = QueryRun(self._services, self._generation, self._built, self._trigger, ready.copier)
         except SlackwaterError as error:
             failure = classify(error)
@@ -99,6 +104,14 @@ class StreamRun:
         """Whether ``slackwater stop`` asked the active run to end."""
         return self._active is not None and self._active.stop_requested()
 
+    def _plan_owed_batch(self) -> None:
+        ledger, location = self._services.ledger, self._generation.location
+        owed = plan_owed_batch(self.stream, location, self._built, ledger.now_ms)
+        if owed is not None:
+            self._services.say(f"{self.stream.full_name}: batch {owed}, without data, is planned first: Spark owes it")
+            # A query that runs one batch would run this one and leave the data that is there.
+            self._once_more = self._trigger.kind == "once"
+
     def _advance(self) -> None:
         if self._active is None:
             if self.outcome is None and self._restarts.due:
@@ -122,6 +135,11 @@ class StreamRun:
 
     def _handle_end(self, run: QueryRun) -> None:
         error = run.query.exception()
+        if error is None and self._once_more:
+            self._once_more, self._active = False, None
+            run.end("finished")
+            self.start()
+            return
         if error is None:
             self._conclude("finished")
             return

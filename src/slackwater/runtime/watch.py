@@ -76,6 +76,7 @@ class Watching:
         from slackwater.recording.log_copier import LogCopier  # noqa: PLC0415 - as above
         from slackwater.recording.watcher import Watcher  # noqa: PLC0415
         from slackwater.runtime.listener import Recorded  # noqa: PLC0415
+        from slackwater.sinks.registry import open_output  # noqa: PLC0415
         from slackwater.storage.open import open_read_store  # noqa: PLC0415
 
         query = self._spark.streams.get(life.id)
@@ -89,8 +90,8 @@ class Watching:
         self._ledger.register_stream(stream)
         number = _generation(self._ledger, stream, location, life.id)
         self._recorder.follow(life.id, Recorded(stream.full_name, number))
-        output = open_read_store(sink["path"]) if "path" in sink else None
-        watcher = Watcher(LogCopier(self._ledger, stream.full_name, number, open_read_store(location), output))
+        checkpoint, output = open_read_store(location), open_output(sink)
+        watcher = Watcher(LogCopier(self._ledger, stream.full_name, number, checkpoint, output))
         watcher.start()
         self._watchers[life.run_id] = watcher
 

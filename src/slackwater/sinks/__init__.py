@@ -1,10 +1,10 @@
-"""Sinks: one module each. How Spark writes it, what it promises, and how its own marks are read and cut without a JVM.
+"""Sinks: how Spark writes each, what it guarantees, and how its output is read, cut and restored without a JVM.
 
-A sink says of itself what was last written; nothing here believes the checkpoint about it.
+What was written last is read from the output itself, never from the checkpoint.
 """
 
 from __future__ import annotations
 
-from slackwater.sinks.files import FilesSink, files
+from slackwater.sinks.files.sink import FilesSink, files
 
 __all__ = ["FilesSink", "files"]

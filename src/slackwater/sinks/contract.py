@@ -1,14 +1,20 @@
-"""What every sink fulfils: how Spark writes it, what it promises, and what makes it itself."""
+"""The contract of every sink: how Spark writes it (``Sink``), and what its output holds now (``Output``).
+
+Code outside this package uses only these two protocols. It asks neither for a kind nor for a path.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from slackwater.model.damage import Damage
+from slackwater.model.sink import Cut, Owner, Traits
+from slackwater.storage.protocols import ReadStore, WriteStore
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-Delivery = Literal["exactly-once", "at-least-once"]
 
 
 class Sink(Protocol):
@@ -16,18 +22,86 @@ class Sink(Protocol):
 
     @property
     def kind(self) -> str:
-        """The sink's kind: ``files``, ..."""
+        """The name under which its outputs are registered: ``files``, ..."""
 
     @property
-    def delivery(self) -> Delivery:
-        """What it promises over crashes and restarts."""
+    def traits(self) -> Traits:
+        """The guarantees of this sink, the same as those of its output."""
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """The output modes Spark lets it have."""
+        """The output modes that Spark allows for it."""
 
     def identity(self) -> Mapping[str, str]:
-        """What makes it this sink and no other; kept in ``stream.json`` and the ledger."""
+        """Identifies the sink; recorded in ``stream.json`` and in the ledger. ``open_output`` takes it."""
 
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
-        """The writer with this sink set."""
+        """Set this sink on the writer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkLog:
+    """The log that a sink keeps itself: numbered entries in one folder of a store."""
+
+    store: ReadStore
+    folder: str
+
+
+class Output(Protocol):
+    """The output of a stream as it is on its store. Reads need no JVM."""
+
+    @property
+    def location(self) -> str:
+        """Where the output is, symlinks resolved: two outputs with one location are the same."""
+
+    @property
+    def traits(self) -> Traits:
+        """What this output can do."""
+
+    def last_written(self) -> int | None:
+        """The newest batch that the output shows, -1 for none yet, ``None`` if this cannot be known.
+
+        Raises SinkUnreadable if the output should show it but is damaged.
+        """
+
+    def owner(self) -> Owner | None:
+        """The stream that claimed the output, ``None`` if none did. Raises SinkUnreadable if the mark is damaged."""
+
+    def claim(self, owner: Owner) -> None:
+        """Record ``owner``. The same ``stream_id`` again updates its names.
+
+        Raises Refused (``sink-owned``) if another stream owns the output.
+        """
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        """Missing or malformed parts; ``thorough`` checks every batch and not only the newest."""
+
+    def log(self) -> SinkLog | None:
+        """The sink's own log, to be copied into the ledger; ``None`` if it keeps none."""
+
+    def name_of(self, uri: str) -> str | None:
+        """The path relative to the output of a file that a reader names by ``uri``; ``None`` if it is elsewhere."""
+
+    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+        """What the batches after ``batch`` wrote. ``recorded``: the ledger's copies of entries of ``log()``.
+
+        Raises Refused if this is unknown or if a file is not the output's own.
+        """
+
+    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+        """Remove what ``cut`` names; ``backup`` has a verified copy of each file before the first is removed.
+
+        Can be repeated after it was interrupted at any point. Raises Refused before anything is changed.
+        """
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        """Undo ``cut``: every byte as before. Can be repeated after it was interrupted at any point.
+
+        Raises Refused (``backup-damaged``) before anything is changed.
+        """
+
+    def reader_path(self) -> str:
+        """The path for ``spark.readStream...load(...)``; prepares the output so that only committed files are read.
+
+        Raises PipelineError if a stream cannot read this output.
+        """

@@ -1,4 +1,5 @@
-"""Kinds of sources, one module each: which offsets are theirs, and what a range between two of them means.
+"""Kinds of sources behind one contract: which offsets belong to a kind, and what a range between two offsets means.
 
-What may not happen: IO, other than through what is handed in; a guess at an offset that no kind knows.
+``contract`` is what callers see, ``registry`` finds the kind. What may not happen here: IO, other than through what is
+passed in; a guess at the meaning of an offset that belongs to no kind.
 """

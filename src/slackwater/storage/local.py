@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from slackwater.storage.protocols import Entry, Folder, StoreTraits
 
 _TRAITS = StoreTraits(remote=False, atomic_rename=True, consistent_list=True)
 _PIECE = 1 << 14
+_LARGE_PIECE = 1 << 20
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 
 
@@ -105,6 +106,11 @@ class LocalStore:
             os.close(descriptor)
         return b"".join(pieces)
 
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        with Path(self._full(path)).open("rb") as file:
+            while piece := file.read(_LARGE_PIECE):
+                yield piece
+
     def exists(self, path: str) -> bool:
         try:
             return os.path.exists(self._full(path))  # noqa: PTH110 - as above
@@ -112,6 +118,9 @@ class LocalStore:
             return False
 
     def write(self, path: str, data: bytes) -> None:
+        self.write_pieces(path, (data,))
+
+    def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
         import uuid  # noqa: PLC0415 - whoever only reads needs none
 
         target = Path(self._full(path))
@@ -119,9 +128,9 @@ class LocalStore:
         # Spark and this reader ignore the name of a write that never ended.
         temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
         try:
-            _write_through(temporary, data)
+            _write_through(temporary, pieces)
             temporary.replace(target)
-        except OSError:
+        except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         _sync_directory(target.parent)
@@ -148,9 +157,9 @@ class LocalStore:
         return f"{self._root}/{path.strip('/')}" if path else self._root
 
 
-def _write_through(path: Path, data: bytes) -> None:
+def _write_through(path: Path, pieces: Iterable[bytes]) -> None:
     with path.open("xb") as file:
-        file.write(data)
+        file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,6 +68,9 @@ class ReadStore(Protocol):
     def read(self, path: str) -> bytes:
         """The whole file. Raises ``FileNotFoundError`` where it is absent."""
 
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        """The file in pieces of bounded size. Raises ``FileNotFoundError`` at the first piece if it is absent."""
+
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
 
@@ -77,6 +80,9 @@ class WriteStore(ReadStore, Protocol):
 
     def write(self, path: str, data: bytes) -> None:
         """Put a whole file in place, replacing any, creating directories as needed."""
+
+    def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
+        """As ``write``, without holding the whole file in memory. If ``pieces`` raises, nothing is put in place."""
 
     def rename(self, source: str, target: str) -> None:
         """Move one file; the target must not exist."""

@@ -23,6 +23,7 @@ _TRAITS = {"memory": StoreTraits(remote=False, atomic_rename=True, consistent_li
 _SAME_AS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs"}
 _OPTIONS = {"s3": {"max_concurrency": 1}}
 """With more, s3fs asks for the size before each read, to read what is above 50 MB in parts: a request more for each."""
+_PIECE = 1 << 20
 _LISTED_AT_ONCE = 16
 _LEVELS_BEFORE_FLAT = 2
 """Two levels are listed by name, what lies below each flat: ``state/<operator>`` is then one paged request each."""
@@ -127,6 +128,11 @@ class RemoteStore:
         data: bytes = self._filesystem.cat_file(self._full(path))
         return data
 
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        with self._filesystem.open(self._full(path), "rb") as file:
+            while piece := file.read(_PIECE):
+                yield piece
+
     def exists(self, path: str) -> bool:
         try:
             return bool(self._filesystem.exists(self._full(path)))
@@ -139,9 +145,38 @@ class RemoteStore:
         if not self._traits.atomic_rename:
             self._filesystem.pipe_file(target, data)
             return
-        parent, _, name = target.rpartition("/")
-        temporary = f"{parent}/.{name}.{uuid.uuid4()}.tmp"
+        temporary = _temporary(target)
         self._filesystem.pipe_file(temporary, data)
+        self._replace(temporary, target)
+
+    def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
+        target = self._full(path)
+        self._make_parent(target)
+        if not self._traits.atomic_rename:
+            self._upload(target, pieces)
+            return
+        temporary = _temporary(target)
+        try:
+            with self._filesystem.open(temporary, "wb") as file:
+                file.writelines(pieces)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                self._filesystem.rm_file(temporary)
+            raise
+        self._replace(temporary, target)
+
+    def _upload(self, target: str, pieces: Iterable[bytes]) -> None:
+        # Closing a file of an object store publishes it, also after an error, unless this is asked for separately.
+        file = self._filesystem.open(target, "wb", autocommit=False)
+        try:
+            file.writelines(pieces)
+        except BaseException:
+            file.discard()
+            raise
+        file.close()
+        file.commit()
+
+    def _replace(self, temporary: str, target: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._filesystem.rm_file(target)
         self._filesystem.mv(temporary, target)
@@ -166,6 +201,12 @@ class RemoteStore:
         if "\0" in path or ".." in path.split("/"):
             raise FileNotFoundError(path)
         return f"{self._root}/{path.strip('/')}" if path else self._root
+
+
+def _temporary(target: str) -> str:
+    """A hidden name beside ``target``: an interrupted write is ignored by Spark and by readers."""
+    parent, _, name = target.rpartition("/")
+    return f"{parent}/.{name}.{uuid.uuid4()}.tmp"
 
 
 def _name(item: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slackwater.ledger.ancestry import shares
+from slackwater.ledger.lineage import shares
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import GenerationRecord, LogLine
 from tests.support.ledgers import stream_record

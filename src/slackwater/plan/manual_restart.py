@@ -49,16 +49,16 @@ BY_SOURCE = {
         "startingOffsets must name every partition that the topic has when the query starts: one that was added since "
         "has to be added by hand, as -2 (earliest), or the query fails",
     ),
-    "other": Effect(
-        "any",
-        "stuck",
-        "how such a source is told where to begin is its own affair: the offset is shown as Spark wrote it",
-    ),
 }
+OTHER_SOURCE = Effect(
+    "any",
+    "stuck",
+    "how such a source is given a start position depends on the source: the offset is shown as Spark wrote it",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class RecipeFacts:
+class RestartFacts:
     """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it cannot be told. All are batch ids, or -1.
 
     ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` says why the state cannot be made anew by reading
@@ -75,7 +75,7 @@ class RecipeFacts:
     not_reproducible: str | None = None
 
 
-def effects_of(facts: RecipeFacts) -> tuple[Effect, ...]:
+def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
     """What the recipe loses, doubles or skips, the surest first."""
     made = [_skipped(facts), _stuck(facts), _forgotten(facts), *_read_again(facts), _late_rows(facts)]
     effects = [effect for effect in made if effect is not None]
@@ -84,7 +84,7 @@ def effects_of(facts: RecipeFacts) -> tuple[Effect, ...]:
     return (*effects, *_sources(facts))
 
 
-def _skipped(facts: RecipeFacts) -> Effect | None:
+def _skipped(facts: RestartFacts) -> Effect | None:
     w, again = facts.written, facts.written - facts.after
     if w < 0:
         return None
@@ -101,7 +101,7 @@ def _skipped(facts: RecipeFacts) -> Effect | None:
     return Effect("same", "skip", text, (0, w))
 
 
-def _stuck(facts: RecipeFacts) -> Effect | None:
+def _stuck(facts: RestartFacts) -> Effect | None:
     if not facts.stateful or facts.written < 0:
         return None
     first = facts.written + 1
@@ -114,7 +114,7 @@ def _stuck(facts: RecipeFacts) -> Effect | None:
     )
 
 
-def _forgotten(facts: RecipeFacts) -> Effect | None:
+def _forgotten(facts: RestartFacts) -> Effect | None:
     if not facts.stateful or facts.after < 0:
         return None
     if facts.contributing is None:
@@ -134,7 +134,7 @@ def _forgotten(facts: RecipeFacts) -> Effect | None:
     )
 
 
-def _read_again(facts: RecipeFacts) -> list[Effect]:
+def _read_again(facts: RestartFacts) -> list[Effect]:
     first, last = facts.after + 1, facts.written
     if first > last:
         return []
@@ -152,7 +152,7 @@ def _read_again(facts: RecipeFacts) -> list[Effect]:
     ]
 
 
-def _late_rows(facts: RecipeFacts) -> Effect | None:
+def _late_rows(facts: RestartFacts) -> Effect | None:
     if not facts.stateful or facts.watermark_ms <= 0:
         return None
     moment = datetime.fromtimestamp(facts.watermark_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -164,14 +164,14 @@ def _late_rows(facts: RecipeFacts) -> Effect | None:
     )
 
 
-def _sources(facts: RecipeFacts) -> list[Effect]:
-    effects = [effect for kind, effect in BY_SOURCE.items() if kind in facts.source_kinds]
+def _sources(facts: RestartFacts) -> list[Effect]:
+    effects = list(dict.fromkeys(BY_SOURCE.get(kind, OTHER_SOURCE) for kind in sorted(set(facts.source_kinds))))
     if facts.not_reproducible is None:
         return effects
     return [Effect("any", "wrong", f"reading again does not give the same state: {facts.not_reproducible}"), *effects]
 
 
-def _rows(facts: RecipeFacts, first: int, last: int) -> int:
+def _rows(facts: RestartFacts, first: int, last: int) -> int:
     return sum(facts.input_rows.get(batch, 0) for batch in range(first, last + 1))
 
 

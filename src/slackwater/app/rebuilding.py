@@ -1,0 +1,183 @@
+"""Derives the plan of a rebuild: once to show it, and again before it is applied, to see that it is still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from slackwater.app.workspace import Workspace
+from slackwater.diagnose.identity import identity_findings
+from slackwater.diagnose.refusal import refusal
+from slackwater.errors import DataError, Refused
+from slackwater.model.history import History
+from slackwater.model.plan import Plan, Request
+from slackwater.model.profile import QueryProfile
+from slackwater.model.records import StreamRecord
+from slackwater.model.sink import Cut
+from slackwater.model.snapshot import Snapshot
+from slackwater.plan.contributing import Code
+from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, Scope, plan_of, scope_of
+from slackwater.recording.history import history_of, readers_of
+from slackwater.recording.log_copier import copy_new
+from slackwater.recording.reach import StoreReach
+from slackwater.recording.snapshot import Looking, look
+from slackwater.runtime.loader import digest, environment_read
+from slackwater.sinks.registry import open_output
+from slackwater.storage.open import open_read_store
+
+SHOWN = 3
+LAST_WRITTEN = "last-written"
+EARLIEST = "earliest"
+BATCH = "batch:"
+
+QueryReader = Callable[[], QueryProfile | None]
+"""Reads the present query's plan with Spark; ``None`` where Spark is not to be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asked for. ``pipeline_file``: the upgraded file, ``None`` for the one of the last run."""
+
+    request: Request
+    pipeline_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A plan with what it was derived from."""
+
+    plan: Plan
+    snapshot: Snapshot
+    history: History
+
+
+def target_of(request: Request) -> int | None:
+    """The batch that a request's target names, -1 for ``earliest``, ``None`` for ``last-written``."""
+    if request.target == LAST_WRITTEN:
+        return None
+    return BEFORE_ALL if request.target == EARLIEST else int(request.target.removeprefix(BATCH))
+
+
+def derive(
+    workspace: Workspace,
+    stream: StreamRecord,
+    asked: Asked,
+    read_query: QueryReader,
+    *,
+    identity: tuple[str, str],
+    own_lease: bool = False,
+) -> Derived:
+    """The plan for a stream as it is now. ``identity`` is the plan's id and the time at which it was made.
+
+    ``read_query`` is called only where the recorded batches ran with other code. Raises Refused where no exact and safe
+    way exists, DataError where something that is needed cannot be read.
+    """
+    reference = asked.pipeline_file or stream.pipeline_file
+    snapshot = look(
+        Looking(workspace.ledger, workspace.home, own_lease=own_lease), replace(stream, pipeline_file=reference)
+    )
+    _refuse(snapshot, operation=identity[0])
+    reconcile(workspace, stream)
+    history = history_of(workspace.ledger, stream)
+    rebuild = _rebuild(workspace, snapshot, history, asked, read_query)
+    scope = scope_of(rebuild)
+    cut = _cut(workspace, snapshot, history, scope)
+    _refuse_missing(rebuild, scope)
+    return Derived(plan_of(rebuild, scope, cut, *identity), snapshot, history)
+
+
+def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
+    """Copy into the ledger what the checkpoint and the sink have and it lacks."""
+    generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
+    checkpoint, output = open_read_store(generation.location), open_output(stream.sink)
+    copy_new(workspace.ledger, stream.full_name, generation.number, checkpoint, output)
+
+
+def missing_of(rebuild: Rebuild, scope: Scope) -> list[str]:
+    """What the sources no longer have of the batches that will be read again: replayed, pending or cut."""
+    batches, reach = rebuild.batches, StoreReach()
+    return [
+        *batches.missing(scope.first, scope.target, reach),
+        *batches.missing_after(scope.target, reach),
+    ]
+
+
+def _refuse(snapshot: Snapshot, operation: str) -> None:
+    """Stops that no rebuild removes: a foreign home or output, an unreadable sink, an unfinished operation."""
+    for finding in identity_findings(snapshot):
+        raise refusal(finding, snapshot.stream.name)
+    left = snapshot.operation
+    if left is not None and left.id != operation:
+        raise Refused(
+            "operation-unfinished",
+            f"Operation {left.id} on stream {snapshot.stream.name} was interrupted; it must be finished or undone first",
+            hint=f"slackwater apply {left.summary} --yes\nor, to go back: slackwater undo {left.id} --yes",
+        )
+    problem = snapshot.output.unreadable
+    if problem is not None:
+        raise DataError(
+            problem.code,
+            problem.text,
+            where=problem.where,
+            expected=problem.expected,
+            found=problem.found,
+            hint="restore the file from a backup; nothing was changed",
+        )
+
+
+def _rebuild(
+    workspace: Workspace, snapshot: Snapshot, history: History, asked: Asked, read_query: QueryReader
+) -> Rebuild:
+    stream = snapshot.stream
+    reference = asked.pipeline_file or stream.pipeline_file
+    code = Code(digest(reference))
+    generations = [generation.number for generation in workspace.ledger.generations(stream.full_name)]
+    folders = workspace.home.generation_numbers(stream.pipeline, stream.name)
+    rebuild = Rebuild(
+        snapshot=snapshot,
+        history=history,
+        request=asked.request,
+        target=target_of(asked.request),
+        code=code,
+        number=max([*generations, *folders]) + 1,
+        environment=environment_read(reference),
+    )
+    if not snapshot.stateful or all(code.reads_as(history.runs.get(batch)) for batch in history.offsets):
+        return rebuild
+    query = read_query()
+    rows = query.rows_digest if query is not None else None
+    return replace(rebuild, query=query, code=Code(code.digest, rows))
+
+
+def _cut(workspace: Workspace, snapshot: Snapshot, history: History, scope: Scope) -> Cut:
+    """What is in the sink after the target. Raises Refused where another stream has read it already."""
+    stream, output = snapshot.stream, open_output(snapshot.stream.sink)
+    if snapshot.marks.written is None or snapshot.marks.written <= scope.target:
+        return Cut(scope.target, (), (), 0)
+    cut = output.cut_after(scope.target, history.written)
+    for other in workspace.ledger.streams():
+        if other.full_name != stream.full_name:
+            reconcile(workspace, other)
+    readers = readers_of(workspace.ledger, stream, cut.files)
+    if readers:
+        raise Refused(
+            "cut-was-read",
+            f"The sink would have to be cut back to batch {cut.after}, but other streams have read what would be cut",
+            where=output.location,
+            found=", ".join(readers),
+            hint="rebuild at a batch that the readers have not passed",
+        )
+    return cut
+
+
+def _refuse_missing(rebuild: Rebuild, scope: Scope) -> None:
+    missing = missing_of(rebuild, scope)
+    if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        raise Refused(
+            "source-files-gone",
+            f"The source no longer has {len(missing)} files that have to be read again",
+            where=f"stream {rebuild.snapshot.stream.full_name}",
+            found=", ".join(missing[:SHOWN]) + more,
+            hint="restore the files; nothing was changed",
+        )

@@ -1,0 +1,75 @@
+"""Use case: take an operation back, as far as it came, by the inverses in its plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from slackwater.app.acting import Consent, acting
+from slackwater.app.apply_plan import ApplyDisplay, operation_for_undo
+from slackwater.app.workspace import Workspace
+from slackwater.apply.actions.switch_generation import check_unused
+from slackwater.apply.executor import undo
+from slackwater.apply.operation import PLAN_FILE
+from slackwater.errors import NotFound
+from slackwater.lease.keeper import LeaseKeeper
+from slackwater.model.plan import Plan
+from slackwater.model.records import OperationRecord
+from slackwater.plan.document import parse
+from slackwater.storage.local import LocalStore
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What became of an operation. ``repeated``: there was nothing to take back."""
+
+    plan: Plan
+    outcome: Literal["undone"] = "undone"
+    repeated: bool = False
+
+
+def find_operation(workspace: Workspace, name: str) -> OperationRecord:
+    """The operation with this id. Raises NotFound (``operation-unknown``)."""
+    operations = [one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name)]
+    for operation in operations:
+        if operation.id == name:
+            return operation
+    raise NotFound(
+        "operation-unknown",
+        f"The ledger has no operation {name}",
+        expected=", ".join(one.id for one in operations[-5:]) or "no operation was applied in this home",
+        found=name,
+        hint="slackwater ledger STREAM lists the operations of a stream",
+    )
+
+
+def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
+    """The plan that an operation was begun with. Raises NotFound, or UsageError where it was changed since."""
+    pipeline, name = operation.stream.split("/", 1)
+    folder = workspace.home.operation(pipeline, name, operation.id)
+    try:
+        content = LocalStore(folder).read(PLAN_FILE)
+    except FileNotFoundError as error:
+        raise NotFound(
+            "operation-folder-missing",
+            f"The folder of operation {operation.id} has no plan",
+            where=str(folder / PLAN_FILE),
+            hint="restore the folder from a backup; nothing was changed",
+        ) from error
+    return parse(content.decode("utf-8", "replace"), Path(folder / PLAN_FILE))
+
+
+def undo_operation(
+    workspace: Workspace, operation: OperationRecord, plan: Plan, display: ApplyDisplay, consent: Consent = None
+) -> Undone:
+    """Take the operation back. Raises Refused where the stream has run since (nothing is changed then)."""
+    acting(workspace, consent, display.say)
+    if operation.status in {"undone", "refused"}:
+        return Undone(plan, repeated=True)
+    stream = workspace.ledger.find_stream(operation.stream)
+    with LeaseKeeper([stream], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say):
+        taken_back = operation_for_undo(workspace, plan, stream, display)
+        check_unused(taken_back)
+        undo(taken_back)
+    return Undone(plan)

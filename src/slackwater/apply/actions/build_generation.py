@@ -1,0 +1,176 @@
+"""Builds the base of the next generation: the first steps of the measured procedure of an exact rebuild.
+
+Every recorded batch keeps its id, its range, its watermark and its boundaries; nothing is renumbered but one empty
+base, whose only work is to have Spark lay out schemas and one empty version of every state store.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+from slackwater.apply.actions.facts import CODE, LAYOUT, ActionFacts
+from slackwater.apply.operation import Operation
+from slackwater.apply.replayer import Replayer
+from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, source_path
+from slackwater.checkpoint.layout import parse_state_file
+from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
+from slackwater.errors import Refused
+from slackwater.formats.offset_log import render_offset_entry
+from slackwater.model.plan import BuildGeneration, RemoveGeneration
+from slackwater.model.profile import QueryProfile
+from slackwater.plan.batch_history import BatchHistory, offsets_by_source
+from slackwater.plan.contributing import Code, StateBounds, first_contributing
+from slackwater.plan.rebuild import check_reproducible
+from slackwater.recording.reach import StoreReach
+from slackwater.storage.local import LocalStore
+from slackwater.storage.protocols import WriteStore
+
+SHOWN = 3
+MS_IN_S = 1000
+
+
+def check_absent(operation: Operation, action: BuildGeneration) -> None:
+    """Raises Refused where the generation's folder exists: an operation writes only into what it has made itself."""
+    folder = operation.checkpoint(action.number)
+    if folder.exists():
+        raise Refused(
+            "generation-exists",
+            f"The checkpoint of generation {action.number} exists already, and this operation did not make it",
+            where=str(folder),
+            expected="no such folder",
+            hint=f"plan again: slackwater plan {operation.plan.goal} {operation.plan.stream}",
+        )
+
+
+def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
+    """Metadata, source logs and, unless the replay starts at batch 0, an empty state just before the first batch."""
+    folder = operation.checkpoint(action.number)
+    # Only reached after the journal says that the folder is this operation's own.
+    shutil.rmtree(folder, ignore_errors=False) if folder.exists() else None
+    replayer, batches, store = operation.open_replayer(), operation.batches, LocalStore(folder)
+    profile = replayer.profile()
+    _check_query(operation, batches, profile, replayer.code())
+    _check_served(operation, action, replayer)
+    write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
+    _write_sources(store, action, batches, replayer.compact_interval())
+    if action.first > action.last:
+        _copy_without_state(store, action, batches)
+    elif action.first > 0:
+        _run_empty_base(store, action, batches, replayer)
+        _rename_base(store, action.first)
+        entry = batches.history.offsets[action.first - 1]
+        write_log(store, offset_path(action.first - 1), entry.encode("utf-8", "surrogateescape"))
+    return {LAYOUT: profile.as_json(), CODE: replayer.code().digest}
+
+
+def remove(operation: Operation, inverse: RemoveGeneration) -> None:
+    """Remove what the operation has built; the journal says that it did."""
+    folder = operation.checkpoint(inverse.number)
+    if folder.exists():
+        shutil.rmtree(folder)
+    operation.ledger.remove_generation(operation.plan.stream, inverse.number)
+
+
+def _check_query(operation: Operation, batches: BatchHistory, profile: QueryProfile, code: Code) -> None:
+    """The upgraded query may need older batches than the plan counted on: a longer retention, or other rows read."""
+    facts = operation.plan.facts
+    check_reproducible(profile, operation.plan.stream)
+    if facts.target < 0:
+        return
+    given = operation.plan.request.retention_ms
+    retention = profile.retention_ms if given is None else given
+    state = StateBounds(profile.stateful or given is not None, retention, facts.delay_ms)
+    needed = first_contributing(batches, facts.target, state, code)
+    if needed < facts.contributing:
+        raise Refused(
+            "retention-longer",
+            "The present query needs older batches than the plan counted on",
+            where=f"stream {operation.plan.stream}",
+            expected=f"batches from {needed}",
+            found=f"batches from {facts.contributing}",
+            hint=f"slackwater plan rebuild {operation.plan.stream} --retention {_duration(retention)}",
+        )
+
+
+def _duration(retention_ms: int | None) -> str:
+    return "all" if retention_ms is None else f"{-(-retention_ms // MS_IN_S)}s"
+
+
+def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
+    """Everything that is read again, now or after a cut, must still be there: Spark would leave it out, or fail late."""
+    batches, reach = operation.batches, StoreReach(replayer.earliest_offsets())
+    missing = [*batches.missing(action.first, action.last, reach), *batches.missing_after(action.last, reach)]
+    if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        raise Refused(
+            "source-rows-gone",
+            "The source no longer has rows that have to be read again",
+            where=f"stream {operation.plan.stream}",
+            found=", ".join(missing[:SHOWN]) + more,
+            hint="restore the source's data; nothing was changed",
+        )
+
+
+def _write_sources(store: WriteStore, action: BuildGeneration, batches: BatchHistory, interval: int) -> None:
+    """The own log of each source up to where the new checkpoint will be, with the initial offsets of an empty base."""
+    newest = action.last if action.pending is None else action.pending
+    ends = offsets_by_source(batches.offset(newest)) if newest >= 0 else {}
+    starts = offsets_by_source(batches.offset(action.first - 1)) if 0 < action.first <= action.last else {}
+    for source, log in batches.history.sources.items():
+        end = ends.get(source)
+        kind = batches.kind(source, end)
+        files = dict(kind.log_until(end, log, interval))
+        base = kind.empty_base(starts.get(source)) if source in starts else None
+        if base is not None:
+            files.update(base.log)
+        for name, content in files.items():
+            write_log(store, source_path(source, name), content)
+
+
+def _copy_without_state(store: WriteStore, action: BuildGeneration, batches: BatchHistory) -> None:
+    """A query without state needs its position alone: the entries of the last two batches."""
+    history = batches.history
+    for batch in range(max(action.last - 1, 0), action.last + 1):
+        if batch not in history.offsets:
+            continue
+        write_log(store, offset_path(batch), history.offsets[batch].encode("utf-8", "surrogateescape"))
+        commit = history.commits.get(batch, f'v1\n{{"nextBatchWatermarkMs":{batches.offset(batch).watermark_ms}}}')
+        write_log(store, commit_path(batch), commit.encode("utf-8", "surrogateescape"))
+
+
+def _run_empty_base(store: WriteStore, action: BuildGeneration, batches: BatchHistory, replayer: Replayer) -> None:
+    before = batches.offset(action.first - 1)
+    ends = {
+        offset.source: batches.kind(offset.source, offset.text).empty_base(offset.text) for offset in before.offsets
+    }
+    empty = tuple(
+        replace(offset, text=base.end) if (base := ends[offset.source]) is not None else offset
+        for offset in before.offsets
+    )
+    write_log(store, offset_path(0), render_offset_entry(replace(before, offsets=empty)))
+    # A changelog of an empty version would not be the zip that the renaming turns into a snapshot.
+    replayed = replayer.run_pending(store.location, changelog=False)
+    if (replayed.batch_id, replayed.input_rows) != (0, 0):
+        raise Refused(
+            "base-not-empty",
+            "The base of the new checkpoint read rows; its range was not empty for this source",
+            where=store.location,
+            expected="batch 0 with 0 rows",
+            found=f"batch {replayed.batch_id} with {replayed.input_rows} rows",
+            hint="a rebuild from batch 0 needs no base: plan again with --retention all",
+        )
+
+
+def _rename_base(store: WriteStore, first: int) -> None:
+    """Version 1 of each state store becomes version ``first``, and batch 0 becomes the batch before ``first``."""
+    for folder in [folder for folder in store.folders(STATE) if "/_" not in folder.path]:
+        for name in folder.files:
+            state_file = parse_state_file(name)
+            if state_file is not None and state_file.version == 1 and first > 1:
+                kind = "snapshot" if state_file.kind == "delta" else state_file.kind
+                unique = f"_{state_file.unique_id}" if state_file.unique_id else ""
+                rename_state_file(store, f"{folder.path}/{name}", f"{folder.path}/{first}{unique}.{kind}")
+    if first > 1:
+        rename_log(store, commit_path(0), commit_path(first - 1))
+    delete_log(store, offset_path(0))

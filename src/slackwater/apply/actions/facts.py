@@ -1,0 +1,14 @@
+"""What an action records in the journal for those after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+ActionFacts: TypeAlias = Mapping[str, Any]
+NOTHING: ActionFacts = {}
+LAYOUT = "layout"
+"""The query's profile, recorded when the generation was built: the pipeline may be edited before it is switched in."""
+
+CODE = "code"
+"""The SHA-256 of the pipeline file that the generation is built with."""

@@ -1,0 +1,76 @@
+"""Makes another generation the one in use: the ledger first, then ``stream.json``; both can be repeated."""
+
+from __future__ import annotations
+
+from slackwater.apply.actions.facts import LAYOUT, NOTHING, ActionFacts
+from slackwater.apply.operation import Operation
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.state.stores import state_stores
+from slackwater.errors import Refused
+from slackwater.model.plan import BuildGeneration, SwitchGeneration
+from slackwater.model.records import GenerationRecord
+from slackwater.plan.rebuild import ends_after
+from slackwater.recording.stream_files import write_stream_file_of
+from slackwater.storage.local import LocalStore
+
+
+def do(operation: Operation, action: SwitchGeneration) -> ActionFacts:
+    """Record the new generation with what it inherits, then make it the one in use."""
+    plan, ledger = operation.plan, operation.ledger
+    index, built = next((i, one) for i, one in enumerate(plan.actions) if isinstance(one, BuildGeneration))
+    folder = operation.checkpoint(action.new)
+    layout = {**operation.journal.facts(index).get(LAYOUT, {}), "state_stores": state_stores(LocalStore(folder))}
+    ledger.add_generation(
+        GenerationRecord(
+            plan.stream,
+            action.new,
+            str(folder),
+            query_id=built.query_id,
+            layout=layout,
+            based_at=built.last,
+            parent=action.old,
+            source_cut=ends_after(operation.batches, built.last),
+        )
+    )
+    _use(operation, action.new)
+    return NOTHING
+
+
+def back(operation: Operation, inverse: SwitchGeneration) -> None:
+    """Make the old generation the one in use again."""
+    _use(operation, inverse.new)
+
+
+def check_unused(operation: Operation) -> None:
+    """Raises Refused where the generation that was switched in has run batches since: going back would lose its place."""
+    plan = operation.plan
+    index, switch = next((i, one) for i, one in enumerate(plan.actions) if isinstance(one, SwitchGeneration))
+    if operation.journal.state(index) != "done":
+        return
+    current = operation.ledger.find_stream(plan.stream).current_generation
+    if current != switch.new:
+        raise Refused(
+            "undo-superseded",
+            f"Generation {switch.new}, which the operation switched to, is no longer in use",
+            where=f"stream {plan.stream}",
+            expected=f"generation {switch.new} in use",
+            found=f"generation {current} in use",
+            hint="undo the newer operation first; slackwater ledger lists the operations of a stream",
+        )
+    built = next(one for one in plan.actions if isinstance(one, BuildGeneration))
+    found = read_logs(LocalStore(operation.checkpoint(switch.new)))
+    planned = built.last if built.pending is None else built.pending
+    if found.committed > built.last or found.planned > planned:
+        raise Refused(
+            "undo-late",
+            "The stream has run since the operation was applied; going back would leave its sink ahead of its checkpoint",
+            where=f"stream {plan.stream}",
+            expected=f"batch {built.last} as the newest committed",
+            found=f"batch {found.committed} committed, batch {found.planned} planned",
+            hint=f"to go back to an older batch: slackwater plan rebuild {plan.stream} --at batch:{max(built.last, 0)}",
+        )
+
+
+def _use(operation: Operation, number: int) -> None:
+    operation.ledger.set_current_generation(operation.plan.stream, number)
+    write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)

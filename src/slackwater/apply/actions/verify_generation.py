@@ -1,0 +1,46 @@
+"""Reads the new checkpoint back before it is used."""
+
+from __future__ import annotations
+
+from slackwater.apply.actions.facts import NOTHING, ActionFacts
+from slackwater.apply.operation import Operation
+from slackwater.checkpoint.logs import marks, read_logs
+from slackwater.errors import Refused
+from slackwater.model.checkpoint_logs import OffsetEntry
+from slackwater.model.plan import VerifyGeneration
+from slackwater.plan.rebuild import batches_used
+from slackwater.storage.local import LocalStore
+
+
+def do(operation: Operation, action: VerifyGeneration) -> ActionFacts:
+    """Raises Refused where a range, a watermark or a mark is not the recorded one."""
+    store = LocalStore(operation.checkpoint(action.number))
+    logs, found = read_logs(store), marks(store)
+    planned = action.last if action.pending is None else action.pending
+    replayed = action.first <= action.last
+    state = action.last if replayed and found.state is not None else None
+    if (found.planned, found.committed) != (planned, action.last) or (state is not None and found.state != state):
+        raise Refused(
+            "verify-marks",
+            "The new checkpoint does not have the marks that it should have",
+            where=store.location,
+            expected=f"planned {planned}, committed and state {action.last}",
+            found=f"planned {found.planned}, committed {found.committed}, state {found.state}",
+            hint=f"nothing in use was changed; plan again: slackwater plan rebuild {operation.plan.stream}",
+        )
+    for batch in batches_used(action.first, action.last, action.pending):
+        if batch in operation.history.offsets:
+            _check_entry(logs.offset(batch), operation.batches.offset(batch), batch, operation)
+    return NOTHING
+
+
+def _check_entry(found: OffsetEntry, recorded: OffsetEntry, batch: int, operation: Operation) -> None:
+    if (found.offsets, found.watermark_ms) != (recorded.offsets, recorded.watermark_ms):
+        raise Refused(
+            "verify-range",
+            f"Batch {batch} of the new checkpoint has another range or watermark than the recorded one",
+            where=f"stream {operation.plan.stream}",
+            expected=f"{recorded.offsets} at {recorded.watermark_ms}",
+            found=f"{found.offsets} at {found.watermark_ms}",
+            hint=f"nothing in use was changed; plan again: slackwater plan rebuild {operation.plan.stream}",
+        )

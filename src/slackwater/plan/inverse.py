@@ -1,0 +1,41 @@
+"""The inverse of each action, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from slackwater.model.plan import (
+    Action,
+    BuildGeneration,
+    CutSink,
+    Inverse,
+    PlanBatch,
+    RemoveGeneration,
+    ReplayBatches,
+    RestoreSink,
+    SwitchGeneration,
+    Undo,
+    VerifyGeneration,
+)
+
+
+def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
+    """The way back from a list of actions, the last action first."""
+    inverses = [(index, inverse_of(action)) for index, action in enumerate(actions)]
+    return tuple(Undo(index, inverse) for index, inverse in reversed(inverses) if inverse is not None)
+
+
+def inverse_of(action: Action) -> Inverse | None:
+    """What takes an action back; ``None`` where removing the generation it works on does."""
+    match action:
+        case BuildGeneration():
+            return RemoveGeneration(action.number)
+        case ReplayBatches() | PlanBatch() | VerifyGeneration():
+            return None
+        case CutSink():
+            return RestoreSink(action.after, action.batches, action.files, action.bytes)
+        case SwitchGeneration():
+            return SwitchGeneration(action.new, action.old)
+        case _:
+            assert_never(action)

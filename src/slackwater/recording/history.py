@@ -1,0 +1,93 @@
+"""A stream's recorded past, from the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slackwater.errors import FormatError
+from slackwater.formats.file_source_log import parse_file_source_log
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import METADATA, SINK, SOURCES
+from slackwater.model.history import History
+from slackwater.model.records import BatchRecord, RunRecord, StreamRecord
+from slackwater.sinks.registry import open_output
+
+
+def history_of(ledger: Ledger, stream: StreamRecord) -> History:
+    """Everything recorded of a stream; ``reconcile`` has copied the checkpoint's own logs there first."""
+    name = stream.full_name
+    batches = ledger.batches(name)
+    skipped = _skipped(ledger, stream, batches)
+    sources = [log for log in ledger.logs(name) if log.startswith(SOURCES)]
+
+    def texts(log: str) -> dict[int, str]:
+        return {entry: line.text for entry, line in ledger.lines(name, log).items()}
+
+    offsets = texts("offsets")
+    return History(
+        metadata=texts(METADATA).get(0),
+        offsets=offsets,
+        commits=texts("commits"),
+        written=texts(SINK),
+        sources={log.removeprefix(SOURCES): texts(log) for log in sources},
+        event_time_max_ms={b.batch_id: b.event_time_max_ms for b in batches if b.event_time_max_ms is not None},
+        input_rows={batch.batch_id: batch.input_rows for batch in batches if batch.batch_id not in skipped},
+        skipped=skipped,
+        runs=_runs(ledger.runs(name), batches, offsets),
+    )
+
+
+def readers_of(ledger: Ledger, stream: StreamRecord, files: Sequence[str]) -> list[str]:
+    """Other streams of the home that have recorded one of these files of the stream's output as read."""
+    wanted = set(files)
+    if not wanted:
+        return []
+    others = [other for other in ledger.streams() if other.full_name != stream.full_name]
+    return [other.full_name for other in others if _has_read(ledger, stream, other, wanted)]
+
+
+def _has_read(ledger: Ledger, stream: StreamRecord, other: StreamRecord, wanted: set[str]) -> bool:
+    output = open_output(stream.sink)
+    logs = [log for log in ledger.logs(other.full_name) if log.startswith(SOURCES)]
+    texts = (line.text for log in logs for line in ledger.lines(other.full_name, log).values())
+    paths = (file.path for text in texts if '"path"' in text for file in parse_file_source_log(text.encode()))
+    return any(output.name_of(path) in wanted for path in paths)
+
+
+def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord]) -> frozenset[int]:
+    """Batches that were, or may have been, run again when the sink held them already.
+
+    The file sink skips such a batch without reading its rows: the second run reports no rows and no event times. Each
+    start of a run looks at both marks first; of a query that was only watched, an empty second run is all there is.
+    """
+    marks = ledger.sink_marks(stream.full_name)
+    held = {
+        batch for mark in marks if mark.committed is not None for batch in range(mark.committed + 1, mark.written + 1)
+    }
+    if ledger.last_run(stream.full_name) is None:
+        held |= {batch.batch_id for batch in batches}
+    read = {batch.batch_id for batch in batches if batch.input_rows or all(s.start == s.end for s in batch.sources)}
+    return frozenset(held - read)
+
+
+def _runs(
+    runs: Sequence[RunRecord], batches: Sequence[BatchRecord], offsets: Mapping[int, str]
+) -> dict[int, RunRecord]:
+    """The run that executed each batch: as its progress reported, else the one that was going on when it was planned."""
+    by_id = {run.id: run for run in runs}
+    found = {batch: run for batch, text in offsets.items() if (run := _run_at(runs, _planned_ms(text))) is not None}
+    reported = {batch.batch_id: by_id[batch.run] for batch in batches if batch.run in by_id}
+    return {**found, **reported}
+
+
+def _planned_ms(text: str) -> int:
+    try:
+        metadata = parse_offset_entry(text.encode()).metadata
+    except FormatError:
+        return 0
+    return metadata.batch_timestamp_ms if metadata is not None else 0
+
+
+def _run_at(runs: Sequence[RunRecord], at_ms: int) -> RunRecord | None:
+    return next((run for run in reversed(runs) if run.started_ms <= at_ms), None)

@@ -1,0 +1,78 @@
+"""Writes what the ledger knows of a stream into its ``stream.json``, and a lost ledger from there."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from slackwater.home.home import Home
+from slackwater.home.operation_files import read_operation
+from slackwater.home.stream_file import StreamFile, read_stream_file, streams_of, write_stream_file
+from slackwater.ledger.ledger import Ledger
+from slackwater.model.records import GenerationRecord, OperationRecord, StreamRecord
+
+
+def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
+    """Bring ``stream.json`` up to date; the id that it has stays."""
+    record = ledger.find_stream(stream)
+    known = read_stream_file(home, record.pipeline, record.name)
+    content = StreamFile(
+        id=known.id if known is not None else record.id or str(uuid.uuid4()),
+        generation=record.current_generation,
+        sink=record.sink,
+        output_mode=record.output_mode,
+        pipeline_file=record.pipeline_file,
+        generations=tuple(ledger.generations(stream)),
+    )
+    if content != known:
+        write_stream_file(home, record.pipeline, record.name, content)
+    return content
+
+
+def restore_lost(home: Home, ledger: Ledger) -> list[str]:
+    """Add the streams that have a ``stream.json`` and that the ledger does not know; their full names.
+
+    Ranges come back from the checkpoints when they are next copied; what only the ledger knew (progress of batches,
+    purged entries, runs) is lost, so that a rebuild may have to read more.
+    """
+    known = {stream.full_name for stream in ledger.streams()}
+    restored = []
+    for pipeline, name in streams_of(home):
+        full_name = f"{pipeline}/{name}"
+        if full_name not in known:
+            _restore(home, ledger, pipeline, name)
+            restored.append(full_name)
+    return restored
+
+
+def _restore(home: Home, ledger: Ledger, pipeline: str, name: str) -> None:
+    content = read_stream_file(home, pipeline, name)
+    if content is None:
+        return
+    stream = StreamRecord(
+        pipeline, name, content.sink, content.output_mode, content.pipeline_file, content.generation, content.id
+    )
+    generations = content.generations or _from_folders(home, stream)
+    ledger.register_stream(stream)
+    for generation in generations:
+        here = home.checkpoint(pipeline, name, generation.number)
+        ledger.add_generation(replace(generation, location=str(here)) if here.exists() else generation)
+    for operation in _operations(home, stream):
+        ledger.begin_operation(operation)
+
+
+def _from_folders(home: Home, stream: StreamRecord) -> list[GenerationRecord]:
+    """The generations by their folders: what ``stream.json`` of an earlier release does not list."""
+    numbers = {stream.current_generation, *home.generation_numbers(stream.pipeline, stream.name)}
+    return [
+        GenerationRecord(stream.full_name, number, str(home.checkpoint(stream.pipeline, stream.name, number)))
+        for number in sorted(numbers)
+    ]
+
+
+def _operations(home: Home, stream: StreamRecord) -> list[OperationRecord]:
+    folder: Path = home.operations(stream.pipeline, stream.name)
+    folders = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    found = [read_operation(stream.full_name, path) for path in folders]
+    return [record for record in found if record is not None]

@@ -1,0 +1,240 @@
+"""Cuts batches out of a file sink's output and puts them back, each step repeatable after a kill.
+
+The backup has ``manifest.json``, written before anything is changed: every file that is removed, with its size and
+hash, in the order of removal, and the manifest entries that replace what a compaction had merged. Readers of the
+manifest see a complete log, and no entry whose file is missing, after each step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from slackwater.errors import Refused
+from slackwater.formats.file_sink_log import FOLDER
+from slackwater.model.sink import Cut
+from slackwater.sinks.files.manifest import Lines, Manifest, batch_of
+from slackwater.storage.protocols import ReadStore, WriteStore
+
+RECORD = "manifest.json"
+SCHEMA = "slackwater.sink-backup/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A file that the cut removes. ``path`` is relative to the output."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one cut removes and writes. ``stale`` are side files of names that ``written`` puts in place.
+
+    ``entries`` and ``files`` are in the order of removal, each side file behind its file. ``written`` maps the paths
+    of new manifest entries to their content.
+    """
+
+    output: str
+    after: int
+    batches: tuple[int, ...]
+    stale: tuple[Taken, ...]
+    entries: tuple[Taken, ...]
+    files: tuple[Taken, ...]
+    written: Mapping[str, str]
+
+    @property
+    def taken(self) -> tuple[Taken, ...]:
+        """All files that are removed, in this order."""
+        return self.stale + self.entries + self.files
+
+
+def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, lines: Lines) -> Record:
+    """The record of a cut that is about to start. Reads every file once, to hash it."""
+    existing = set(manifest.all_names())
+    written = {
+        f"{FOLDER}/{name}": content
+        for name, content in manifest.after_cut(cut.after, lines).items()
+        if name not in existing
+    }
+    return Record(
+        output=location,
+        after=cut.after,
+        batches=cut.batches,
+        stale=_hashed(store, (_side_file(path) for path in written)),
+        entries=_with_side_files(store, (f"{FOLDER}/{name}" for name in manifest.removal_order(cut.after))),
+        files=_with_side_files(store, cut.files),
+        written=written,
+    )
+
+
+def take_out(store: WriteStore, backup: WriteStore, record: Record) -> None:
+    """Remove what the record names, once the backup has all of it. Raises Refused before anything is removed."""
+    for taken in record.taken:
+        _back_up(store, backup, taken)
+    for taken in record.stale:
+        store.delete(taken.path)
+    for path, content in record.written.items():
+        _write_once(store, path, content.encode())
+    for taken in (*record.entries, *record.files):
+        store.delete(taken.path)
+
+
+def put_back(store: WriteStore, backup: ReadStore, record: Record, manifest: Manifest) -> None:
+    """Undo ``take_out``. Raises Refused before anything is changed: damaged backup, or newer batches."""
+    missing = [taken for taken in record.taken if _is_missing(store, taken)]
+    _check_output(store, record, manifest)
+    for taken in missing:
+        if _hash_of(backup, taken.path) != taken.sha256:
+            raise damaged(backup, taken.path, f"sha256 {taken.sha256}", "another or no file")
+    # Side files first: Hadoop verifies a file only if its side file exists, and must not find a wrong one.
+    for taken in (*reversed(record.files), *reversed(record.entries)):
+        if taken in missing:
+            store.write_pieces(taken.path, _verified(backup.read_pieces(taken.path), taken))
+    for path in record.written:
+        store.delete(path)
+    for taken in record.stale:
+        if taken in missing:
+            store.write_pieces(taken.path, _verified(backup.read_pieces(taken.path), taken))
+
+
+def write_record(backup: WriteStore, record: Record) -> None:
+    """Make the record durable."""
+    backup.write(RECORD, json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1, ensure_ascii=False).encode())
+
+
+def read_record(backup: ReadStore) -> Record | None:
+    """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
+    try:
+        data = backup.read(RECORD)
+    except FileNotFoundError:
+        return None
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy; only apply and undo pay for it
+
+    try:
+        fields = json.loads(data)
+        if not isinstance(fields, dict) or fields.pop("schema", None) != SCHEMA:
+            raise damaged(backup, RECORD, SCHEMA, "another document")
+        return TypeAdapter(Record).validate_json(json.dumps(fields), strict=True)
+    except (ValueError, RecursionError, ValidationError) as error:
+        raise damaged(backup, RECORD, SCHEMA, repr(data[:60])) from error
+
+
+def check_record(record: Record, cut: Cut, location: str) -> None:
+    """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
+    names = {taken.path for taken in record.files}
+    foreign = sorted(names - set(cut.files) - {_side_file(path) for path in cut.files})
+    if record.output == location and record.after == cut.after and record.batches == cut.batches and not foreign:
+        return
+    raise Refused(
+        "backup-foreign",
+        "The backup was made by another cut or from another output",
+        where=location,
+        expected=f"a cut of {location} after batch {cut.after}",
+        found=foreign[0] if foreign else f"a cut of {record.output} after batch {record.after}",
+    )
+
+
+def damaged(backup: ReadStore, path: str, expected: str, found: str) -> Refused:
+    """The refusal of a backup that cannot be restored."""
+    return Refused(
+        "backup-damaged",
+        "A file of the operation's backup is missing or damaged; nothing was changed",
+        where=f"{backup.location}/{path}",
+        expected=expected,
+        found=found,
+        hint="restore the file from a copy of the home and run the command again",
+    )
+
+
+def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
+    """Copy one file unless the backup has it, whole. Raises Refused if neither place has the recorded bytes."""
+    if _hash_of(backup, taken.path) == taken.sha256:
+        if _hash_of(store, taken.path) in {None, taken.sha256}:
+            return
+    elif store.exists(taken.path):
+        backup.write_pieces(taken.path, _verified(store.read_pieces(taken.path), taken))
+        return
+    raise _changed(taken)
+
+
+def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
+    """Raises Refused if something else was written to the output after the cut."""
+    known = {taken.path for taken in record.taken} | set(record.written)
+    for name in manifest.all_names():
+        if batch_of(name) > record.after and f"{FOLDER}/{name}" not in known:
+            raise Refused(
+                "restore-conflict",
+                f"Batch {batch_of(name)} was written to the output after the cut; restoring would mix two histories",
+                where=f"{record.output}/{FOLDER}/{name}",
+                expected=f"batch {record.after} as the newest",
+            )
+    for taken in record.taken:
+        if _hash_of(store, taken.path) not in {None, taken.sha256}:
+            raise _changed(taken)
+    for path, content in record.written.items():
+        if _hash_of(store, path) not in {None, hashlib.sha256(content.encode()).hexdigest()}:
+            raise _changed(Taken(path, len(content.encode()), hashlib.sha256(content.encode()).hexdigest()))
+
+
+def _changed(taken: Taken) -> Refused:
+    return Refused(
+        "output-changed",
+        "A file of the output was changed or removed by another program since the cut was started",
+        where=taken.path,
+        expected=f"{taken.size} bytes with sha256 {taken.sha256}",
+        hint="restore the file from a backup, or find out which program writes to the output",
+    )
+
+
+def _is_missing(store: ReadStore, taken: Taken) -> bool:
+    return _hash_of(store, taken.path) is None
+
+
+def _write_once(store: WriteStore, path: str, data: bytes) -> None:
+    if _hash_of(store, path) != hashlib.sha256(data).hexdigest():
+        store.write(path, data)
+
+
+def _with_side_files(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...]:
+    return _hashed(store, (each for path in paths for each in (path, _side_file(path))))
+
+
+def _hashed(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...]:
+    """Those of the files that exist: a file that was lost before the cut cannot be restored after it either."""
+    found: list[Taken] = []
+    for path in paths:
+        digest = _hash_of(store, path)
+        if digest is not None:
+            found.append(Taken(path, store.size(path), digest))
+    return tuple(found)
+
+
+def _hash_of(store: ReadStore, path: str) -> str | None:
+    digest = hashlib.sha256()
+    try:
+        for piece in store.read_pieces(path):
+            digest.update(piece)
+    except FileNotFoundError:
+        return None
+    return digest.hexdigest()
+
+
+def _verified(pieces: Iterable[bytes], taken: Taken) -> Iterator[bytes]:
+    """The pieces; raises Refused after the last one if they are not the recorded file."""
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+        yield piece
+    if digest.hexdigest() != taken.sha256:
+        raise _changed(taken)
+
+
+def _side_file(path: str) -> str:
+    """``.N.crc`` beside ``N``: the checksums of Hadoop's local file system."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}.crc"

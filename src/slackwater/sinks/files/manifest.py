@@ -1,0 +1,143 @@
+"""The manifest of Spark's file sink: a log that lists, batch by batch, the data files that count."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from slackwater.errors import FormatError, Refused, SinkUnreadable
+from slackwater.formats.compactible import derive_interval, lay_out, parse_entry_name
+from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log
+from slackwater.model.checkpoint_logs import SinkFile
+from slackwater.storage.protocols import ReadStore
+
+Lines = Mapping[int, Sequence[str]]
+"""The manifest lines that belong to one batch alone, by batch."""
+
+
+class Manifest:
+    """The manifest of one output directory, read from its store whenever it is asked."""
+
+    def __init__(self, store: ReadStore) -> None:
+        self._store = store
+
+    def names(self) -> dict[int, str]:
+        """Entries by batch, ``N`` or ``N.compact``. Spark reads the compacted one where both exist."""
+        found: dict[int, str] = {}
+        for entry in self._store.list(FOLDER):
+            parsed = parse_entry_name(entry.name)
+            if parsed is not None and not entry.is_dir and (parsed[1] or parsed[0] not in found):
+                found[parsed[0]] = entry.name
+        return found
+
+    def newest(self) -> int:
+        """The newest batch, -1 without entries. Raises SinkUnreadable if its entry cannot be parsed."""
+        batch, name = max(self.names().items(), default=(-1, None))
+        if name is not None:
+            self.read(name)
+        return batch
+
+    def all_names(self) -> list[str]:
+        """Every entry file, also a single entry beside a compacted one of the same batch."""
+        listed = [entry.name for entry in self._store.list(FOLDER) if not entry.is_dir]
+        return [name for name in listed if parse_entry_name(name) is not None]
+
+    def valid_names(self) -> list[str]:
+        """The entries that Spark reads, oldest first: the newest compacted one and those after it."""
+        names = self.names()
+        compacted = _newest_compacted(names)
+        return [name for batch, name in sorted(names.items()) if batch >= compacted]
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """Ranges (first, last) of batches that are missing between the entries that Spark reads."""
+        names = self.names()
+        compacted = _newest_compacted(names)
+        batches = sorted(batch for batch in names if batch >= compacted)
+        return [(left + 1, right - 1) for left, right in itertools.pairwise(batches) if right > left + 1]
+
+    def own_lines(self, batch: int, recorded: Lines) -> list[str]:
+        """The lines that ``batch`` added. Raises Refused if they are unknown: compacted away and not in the ledger."""
+        if batch in recorded:
+            return list(recorded[batch])
+        name = self.names().get(batch)
+        if name is not None and not name.endswith(".compact"):
+            return self.lines(name)
+        raise Refused(
+            "sink-cut-unknown",
+            f"Cannot determine which files batch {batch} added: the manifest was compacted "
+            "and the ledger has no copy of the entry",
+            where=f"{self._store.location}/{FOLDER}",
+        )
+
+    def after_cut(self, after: int, recorded: Lines) -> dict[str, str]:
+        """Entry files (name to content) that replace those which a compaction after batch ``after`` merged."""
+        names = self.names()
+        compacted = _newest_compacted(names)
+        if compacted <= after:
+            return {}
+        cut_lines = {line for batch in range(after + 1, compacted + 1) for line in self.own_lines(batch, recorded)}
+        kept = [line for line in self.lines(names[compacted]) if line not in cut_lines]
+        interval = derive_interval(names.values())
+        first_single = (after + 1) // interval * interval
+        entries = {batch: self.own_lines(batch, recorded) for batch in range(first_single, after + 1)}
+        single_lines = {line for lines in entries.values() for line in lines}
+        # Compacted entries do not record which batch a line belongs to, so that all older lines can be batch 0's.
+        older = {0: [line for line in kept if line not in single_lines]} if first_single else {}
+        return lay_out({**older, **entries}, after, interval)
+
+    def removal_order(self, after: int) -> list[str]:
+        """The entry files after batch ``after`` in an order that leaves a complete log after each removal.
+
+        Newest first; but the newest compacted entry is removed last, because readers need nothing older beside it, and
+        what is older may already have been purged in part.
+        """
+        names = self.names()
+        compacted = names.get(_newest_compacted(names))
+        doomed = [name for name in self.all_names() if batch_of(name) > after]
+        return sorted(doomed, key=lambda name: (name == compacted, -batch_of(name), name))
+
+    def lines(self, name: str) -> list[str]:
+        """The lines of one entry file. Raises SinkUnreadable."""
+        return entry_lines(self.read(name).decode())
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one entry file. Raises SinkUnreadable if they cannot be parsed."""
+        path = f"{FOLDER}/{name}"
+        try:
+            data, _ = self.parse(name)
+        except (OSError, FormatError) as error:
+            reason = error if isinstance(error, FormatError) else None
+            raise SinkUnreadable(
+                "sink-unreadable",
+                f"The last written batch is unknown: a manifest entry of the sink cannot be parsed ({error})",
+                where=f"{self._store.location}/{path}",
+                expected=(reason.expected if reason else None) or "a file sink manifest",
+                found=(reason.found if reason else None) or "a file that cannot be read",
+                hint="restore the file from a backup; nothing was changed",
+            ) from error
+        return data
+
+    def parse(self, name: str) -> tuple[bytes, tuple[SinkFile, ...]]:
+        """The bytes of one entry file and the files it lists. Raises FormatError or OSError."""
+        data = self._store.read(f"{FOLDER}/{name}")
+        return data, parse_file_sink_log(data)
+
+
+def entry_lines(content: str) -> list[str]:
+    """The file lines of an entry, without its version line."""
+    return [line for line in content.split("\n")[1:] if line.strip()]
+
+
+def lines_of(recorded: Mapping[int, str]) -> dict[int, list[str]]:
+    """The ledger's copies of entries as lines."""
+    return {batch: entry_lines(content) for batch, content in recorded.items()}
+
+
+def _newest_compacted(names: Mapping[int, str]) -> int:
+    return max((batch for batch, name in names.items() if name.endswith(".compact")), default=-1)
+
+
+def batch_of(name: str) -> int:
+    """The batch of an entry file, -1 for another name."""
+    parsed = parse_entry_name(name)
+    return parsed[0] if parsed else -1

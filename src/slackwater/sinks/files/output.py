@@ -1,0 +1,188 @@
+"""The output directory of Spark's file sink: which batches and files count, who owns it, cutting it back.
+
+Batches are removed whole. If the manifest was compacted after the cut, the files of each batch must be known from its
+own entry or from the ledger's copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from slackwater.errors import FormatError, PipelineError, Refused
+from slackwater.formats.file_sink_log import FOLDER, parse_sink_file
+from slackwater.model.checkpoint_logs import SinkFile
+from slackwater.model.damage import Damage
+from slackwater.model.sink import Cut, Delivery, Owner, Traits
+from slackwater.sinks.contract import SinkLog
+from slackwater.sinks.files import cutting, owner
+from slackwater.sinks.files.manifest import Manifest, lines_of
+from slackwater.sinks.files.place import name_below, resolved
+from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import WriteStore
+
+FILES_TRAITS = Traits(
+    Delivery("exactly-once", "the manifest lists each batch once, and a batch whose id it has is skipped"),
+    tells_written=True,
+    skips_known_batches=True,
+    cuts=True,
+    swaps=False,
+)
+GLOB_CHARACTERS = "{}[]*?\\"
+"""With one of these in its path a file source lists files itself and ignores the manifest (``isGlobPath``)."""
+_CHECKED_OF_COMPACTED = 100
+_NOT_DATA = frozenset({FOLDER, owner.MARK, cutting.RECORD})
+"""Names that no data file of Spark has; a manifest that lists one was edited."""
+
+
+def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
+    """The output of a recorded identity of kind ``files``."""
+    return FilesOutput(open_write_store(identity["path"]), identity["path"])
+
+
+class FilesOutput:
+    """One output directory. ``path`` is what Spark is given, by default the store's own location."""
+
+    traits = FILES_TRAITS
+
+    def __init__(self, store: WriteStore, path: str | None = None) -> None:
+        self._store = store
+        self._path = path or store.location
+        self._manifest = Manifest(store)
+
+    @property
+    def location(self) -> str:
+        return resolved(self._path)
+
+    def last_written(self) -> int:
+        return self._manifest.newest()
+
+    def owner(self) -> Owner | None:
+        return owner.read_owner(self._store)
+
+    def claim(self, owner_now: Owner) -> None:
+        owner.claim(self._store, owner_now)
+
+    def log(self) -> SinkLog | None:
+        return SinkLog(self._store, FOLDER)
+
+    def name_of(self, uri: str) -> str | None:
+        name = name_below(self.location, uri)
+        return None if name is None or name.split("/")[0] in _NOT_DATA else name
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        return tuple(self._damage(thorough=thorough))
+
+    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+        lines, files = lines_of(recorded), list[SinkFile]()
+        last = self.last_written()
+        for doomed in range(batch + 1, last + 1):
+            files += [parse_sink_file(line) for line in self._manifest.own_lines(doomed, lines)]
+        names = tuple(self._own_name(file) for file in files)
+        return Cut(batch, tuple(range(batch + 1, last + 1)), names, sum(file.size for file in files))
+
+    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+        record = cutting.read_record(backup)
+        if record is None:
+            self._check_cut(cut, recorded)
+            record = cutting.make_record(self._store, self.location, cut, self._manifest, lines_of(recorded))
+            cutting.write_record(backup, record)
+        cutting.check_record(record, cut, self.location)
+        cutting.take_out(self._store, backup, record)
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        record = cutting.read_record(backup)
+        if record is None:
+            if backup.list():
+                raise cutting.damaged(backup, cutting.RECORD, "the record of the cut", "no file")
+            return  # The cut was interrupted before it recorded anything, so that nothing was removed.
+        cutting.check_record(record, cut, self.location)
+        cutting.put_back(self._store, backup, record, self._manifest)
+
+    def reader_path(self) -> str:
+        found = "".join(sorted(set(GLOB_CHARACTERS) & set(self._path)))
+        if found:
+            raise PipelineError(
+                "sink-path",
+                "A stream cannot read this output: Spark takes its path for a glob pattern, ignores the manifest "
+                "and reads files of uncommitted batches",
+                where=self._path,
+                expected=f"a path without any of {' '.join(GLOB_CHARACTERS)}",
+                found=found,
+            )
+        self._prepare()
+        return self._path
+
+    def _prepare(self) -> None:
+        """Create an empty manifest: a file source decides once, at its start, whether its input has one."""
+        local = self._store.local_path(FOLDER)
+        if local is not None:
+            Path(local).mkdir(parents=True, exist_ok=True)
+        elif not self._store.exists(FOLDER):
+            # An object store has no empty directories. Spark ignores hidden names in its logs.
+            self._store.write(f"{FOLDER}/.keep", b"")
+
+    def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
+        """Raises Refused unless the manifest names exactly what ``cut`` takes out."""
+        expected = self.cut_after(cut.after, recorded)
+        foreign = sorted(set(cut.files) - set(expected.files)) or sorted(set(expected.files) - set(cut.files))
+        if foreign or cut.batches != expected.batches:
+            raise Refused(
+                "cut-mismatch",
+                f"The manifest does not list the same files after batch {cut.after} as the cut",
+                where=self.location,
+                expected=f"{len(expected.files)} files of {len(expected.batches)} batches",
+                found=foreign[0] if foreign else f"{len(cut.files)} files of {len(cut.batches)} batches",
+                hint="make a new plan",
+            )
+
+    def _own_name(self, file: SinkFile) -> str:
+        name = None if file.is_dir else self.name_of(file.path)
+        if name is None:
+            raise Refused(
+                "manifest-foreign",
+                "The manifest of the output lists a file that is not below it: "
+                "the output was copied or moved, or its manifest was edited",
+                where=f"{self.location}/{FOLDER}",
+                expected=f"files below {self.location}",
+                found=file.path,
+                hint="run it from the place the output was written to; nothing was changed",
+            )
+        return name
+
+    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+        for first, last in self._manifest.gaps():
+            batches = f"batch {first}" if first == last else f"batches {first} to {last}"
+            yield Damage(f"{FOLDER}/{first}", "missing", f"entries of {batches}", "no file")
+        for name in reversed(self._manifest.valid_names()):
+            try:
+                _, files = self._manifest.parse(name)
+            except (OSError, FormatError) as error:
+                yield _unparsed(f"{FOLDER}/{name}", error)
+            else:
+                newest = files[-_CHECKED_OF_COMPACTED:] if name.endswith(".compact") else files
+                yield from self._damaged_files(files if thorough else newest)
+                if files and not thorough:
+                    return
+
+    def _damaged_files(self, files: Sequence[SinkFile]) -> Iterator[Damage]:
+        for file in files:
+            name = self.name_of(file.path)
+            if name is None:
+                yield Damage(FOLDER, "foreign", f"files below {self.location}", file.path)
+                continue
+            try:
+                size = self._store.size(name)
+            except OSError as error:
+                missing = isinstance(error, FileNotFoundError)
+                kind, found = ("missing", "no file") if missing else ("unreadable", str(error))
+                yield Damage(name, kind, f"{file.size} bytes", found)
+            else:
+                if size != file.size:
+                    yield Damage(name, "torn", f"{file.size} bytes", f"{size} bytes")
+
+
+def _unparsed(path: str, error: OSError | FormatError) -> Damage:
+    if isinstance(error, FormatError):
+        return Damage(path, error.code, error.expected or "a file sink manifest", error.found or error.message)
+    return Damage(path, "unreadable", "a file sink manifest", str(error))

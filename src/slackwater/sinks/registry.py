@@ -1,0 +1,29 @@
+"""Finds the output of a sink by the kind in its recorded identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from slackwater.sinks.contract import Output
+from slackwater.sinks.files.output import open_files_output
+from slackwater.sinks.unknown import UnknownOutput
+
+Identity = Mapping[str, str]
+Opener = Callable[[Identity], Output]
+
+_OPENERS: dict[str, Opener] = {"files": open_files_output}
+
+
+def register(kind: str, opener: Opener) -> None:
+    """Make ``open_output`` use ``opener`` for identities of this kind."""
+    _OPENERS[kind] = opener
+
+
+def kinds() -> tuple[str, ...]:
+    """The registered kinds, sorted."""
+    return tuple(sorted(_OPENERS))
+
+
+def open_output(identity: Identity) -> Output:
+    """The output that a sink's identity names. Of an unregistered kind nothing can be read or changed."""
+    return _OPENERS.get(identity.get("kind", ""), UnknownOutput)(identity)

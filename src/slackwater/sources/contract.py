@@ -1,0 +1,118 @@
+"""The contract of a source kind: what its offsets and its own log in ``sources/<source>/`` mean.
+
+A kind is stateless and pure. Offsets are Spark's strings, verbatim; ``None`` stands for no offset yet (``-`` in the
+offset log) and for the beginning. The methods accept any string: from an offset of another kind nothing is derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from slackwater.model.checkpoint_logs import SourceFile
+
+SourceEntries: TypeAlias = Mapping[int, str]
+"""The entries of ``sources/<source>/`` by number, as strings; compacted ones are split."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRange:
+    """What one source contributed to a batch, or to consecutive batches.
+
+    ``source`` is its position ("0") or its name in the offset log. ``start`` is the offset before the range (``None``:
+    the beginning), ``end`` the offset after it (``None``: the source has no offset yet). ``log`` may hold more entries
+    than the range needs.
+    """
+
+    source: str
+    start: str | None
+    end: str | None
+    log: SourceEntries = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyBase:
+    """An empty batch before a range, in a new checkpoint.
+
+    ``end`` is the source's offset in the entry of that batch. ``log`` are the files of ``sources/<source>/`` that make
+    the batch empty; they replace files of the same name from ``log_until``.
+    """
+
+    end: str
+    log: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Reach(Protocol):
+    """What the outside can still serve. Callers that may do IO pass one in."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a source file exists; ``path`` is the URI or path as recorded."""
+        ...
+
+    def earliest(self, source: str) -> str | None:
+        """The oldest position that a source still serves, as an offset string; ``None`` where it is unknown."""
+        ...
+
+
+class Source(Protocol):
+    """One kind of source, as ``registry`` finds it."""
+
+    @property
+    def kind(self) -> str:
+        """The stable name of the kind, under which the registry finds it."""
+        ...
+
+    def owns(self, offset: object, log: SourceEntries) -> bool:
+        """Whether a source with this offset and log is of this kind. At most one kind owns any pair; never raises.
+
+        ``offset`` is the decoded JSON, ``None`` where there is no offset yet, the string itself where it is not JSON.
+        ``log`` may be lazy: only the entries that are needed are read.
+        """
+        ...
+
+    def empty_base(self, start: str | None) -> EmptyBase | None:
+        """The empty batch before a range from ``start``; ``None`` where no empty range is known for this kind."""
+        ...
+
+    def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
+        """The files of ``sources/<source>/`` of a checkpoint whose newest offset is ``end`` (``None``: no offset yet).
+
+        ``interval`` is the compaction interval in effect. Every entry up to ``end`` must be in ``log``: check
+        ``unrecorded`` first, with a range from the beginning.
+        """
+        ...
+
+    def rows(self, span: SourceRange) -> int | None:
+        """The number of rows in a range, where the offsets alone determine it."""
+        ...
+
+    def unrecorded(self, span: SourceRange) -> tuple[str, ...]:
+        """The entries of ``sources/<source>/`` that the range needs and ``log`` lacks: "5", or "5..9" for several."""
+        ...
+
+    def files(self, span: SourceRange) -> tuple[SourceFile, ...]:
+        """The files that the range reads, as far as they are in ``log``. Raises FormatError for a malformed entry."""
+        ...
+
+    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
+        """What the source can no longer serve of the range, for people. Raises FormatError for a malformed entry."""
+        ...
+
+    def initial(self, log: SourceEntries) -> str | None:
+        """The position before batch 0, where it is recorded or is the same for all sources of the kind.
+
+        Raises FormatError for a malformed entry.
+        """
+        ...
+
+    def describe(self, offset: str | None) -> str:
+        """The position for people, on one line."""
+        ...
+
+    def cut_entry(self, end: str | None) -> int | None:
+        """The last entry of ``sources/<source>/`` that belongs to a checkpoint at ``end`` (-1: none of them).
+
+        ``None``: all of them do.
+        """
+        ...

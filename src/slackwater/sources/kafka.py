@@ -1,0 +1,88 @@
+"""Kafka: ``{"topic":{"0":123}}`` holds the next offset to read of each partition.
+
+``sources/<source>/0`` holds the initial offsets. The Event Hubs connector writes the same shapes and counts in the same
+way; its checkpoints cannot be distinguished from Kafka's. Facts: checkpoint-format section 6.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from slackwater.formats.kafka_initial_offsets import parse_initial_offsets, render_initial_offsets
+from slackwater.sources.contract import EmptyBase, Reach, SourceEntries, SourceRange
+from slackwater.sources.opaque import NO_OFFSET, OpaqueSource, encoded
+from slackwater.sources.shapes import decoded, is_index, is_long, log_shape
+
+_INITIAL = 0
+
+_Partition: TypeAlias = tuple[str, int]
+
+
+class Kafka(OpaqueSource):
+    """Positions are offsets by topic and partition; a partition that is not listed starts at offset 0."""
+
+    kind = "kafka"
+
+    def owns(self, offset: object, log: SourceEntries) -> bool:
+        if offset is None:
+            return log_shape(log) == "kafka"
+        return bool(_positions(offset))
+
+    def empty_base(self, start: str | None) -> EmptyBase | None:
+        if start is None or not _positions(decoded(start)):
+            return None
+        # Without the initial offsets Spark would ask the broker where to start, and the base would not be empty.
+        return EmptyBase(start, {str(_INITIAL): render_initial_offsets(start)})
+
+    def rows(self, span: SourceRange) -> int | None:
+        """Exact for topics that are neither transactional nor compacted."""
+        ranges = self._ranges(span)
+        return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
+
+    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
+        ranges, earliest = self._ranges(span), _positions(decoded(reach.earliest(span.source)))
+        if ranges is None or not earliest:
+            return ()
+        return tuple(
+            _loss(partition, start, end, earliest.get(partition))
+            for partition, (start, end) in sorted(ranges.items())
+            if start < end and start < earliest.get(partition, end)
+        )
+
+    def initial(self, log: SourceEntries) -> str | None:
+        return parse_initial_offsets(encoded(log[_INITIAL])) if _INITIAL in log else None
+
+    def describe(self, offset: str | None) -> str:
+        positions = _positions(decoded(offset))
+        listed = ", ".join(f"{topic}-{partition}: {position}" for (topic, partition), position in positions.items())
+        return listed or offset or NO_OFFSET
+
+    def _ranges(self, span: SourceRange) -> dict[_Partition, tuple[int, int]] | None:
+        """Start and end by partition; ``None`` where either is unknown."""
+        starts = _positions(decoded(self.initial(span.log) if span.start is None else span.start))
+        ends = _positions(decoded(span.end))
+        if not starts or not ends:
+            return None
+        return {partition: (starts.get(partition, 0), end) for partition, end in ends.items()}
+
+
+def _loss(partition: _Partition, start: int, end: int, earliest: int | None) -> str:
+    name = f"{partition[0]}-{partition[1]}"
+    if earliest is None:
+        return f"{name}: offsets {start} to {end - 1}; the partition no longer exists"
+    return f"{name}: offsets {start} to {min(earliest, end) - 1}; the oldest that is left is {earliest}"
+
+
+def _positions(offset: object) -> dict[_Partition, int]:
+    """The next offset by topic and partition; empty where the value is not one of Kafka's offsets."""
+    if not isinstance(offset, dict):
+        return {}
+    found: dict[_Partition, int] = {}
+    for topic, partitions in offset.items():
+        if not isinstance(partitions, dict) or not partitions:
+            return {}
+        for partition, position in partitions.items():
+            if not is_index(partition) or not is_long(position) or position < 0:
+                return {}
+            found[topic, int(partition)] = position
+    return found

@@ -1,0 +1,17 @@
+"""The registry with one kind more than the product has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from slackwater.sources.registry import register, unregister
+from tests.sources.made_up import Book
+
+
+@pytest.fixture(autouse=True)
+def _made_up_kind() -> Iterator[None]:
+    register(Book())
+    yield
+    unregister(Book.kind)
