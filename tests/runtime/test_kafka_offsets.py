@@ -61,7 +61,7 @@ def test_each_kafka_source_has_its_oldest_offsets(spark: SparkSession, broker: B
             reader = reader.option(name, value)
         return reader.load().select("value")
 
-    readings = kafka(subscribe="readings, absent")
+    readings = kafka(subscribe="readings")
     query = (
         readings.union(files)
         .union(kafka(subscribePattern="clicks.*"))
@@ -74,8 +74,11 @@ def test_each_kafka_source_has_its_oldest_offsets(spark: SparkSession, broker: B
         "0": {"readings": {"0": 0, "1": 4, "2": 0}},
         "2": {"clicks": {"0": 2}, "clicks-old": {"0": 0, "1": 0}},
         "3": {"readings": {"1": 4}},
+        "4": {"readings": {"0": 0, "1": 4, "2": 0}},
     }
     assert found["3"] == '{"readings":{"1":4}}'
+    # A topic that does not exist has no offsets.
+    assert earliest_offsets(kafka(subscribe="absent, clicks")) == {"0": '{"clicks":{"0":2}}'}
     # The numbers are those of Spark's own offset lines.
     checkpoint = tmp_path / "checkpoint"
     started = query.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)

@@ -1,6 +1,6 @@
 """Asks the brokers of a query's Kafka sources for the oldest offsets that they still have.
 
-Through the Kafka client of the session's own JVM, with the options of the source: what a query can read, this can ask.
+Through the Kafka client of the session's own JVM, with the options of the source: it reaches what the query reaches.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _earliest(jvm: Any, options: Mapping[str, str]) -> str:
     except spark_errors() as error:
         raise EnvironmentMissing(
             "kafka-unreachable",
-            f"The Kafka brokers cannot be asked for their oldest offsets: {reason_of(error)}",
+            f"Cannot read the oldest offsets from the Kafka brokers: {reason_of(error)}",
             where=servers,
             hint="start the brokers, or check kafka.bootstrap.servers and the kafka.* options of the source",
         ) from error

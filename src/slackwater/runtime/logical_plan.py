@@ -36,15 +36,11 @@ def is_streaming_source(node: Any) -> bool:
 
 
 def streaming_sources(plan: Any) -> list[Any]:
-    """The query's streaming sources in the order of the offset lines.
+    """The query's streaming sources, one for each line of an ``offsets/`` entry and in that order.
 
-    A relation that occurs twice is one source (``MicroBatchExecution`` keeps its relations in a map).
+    A DataFrame that the query reads twice is in the list twice, as it has two lines.
     """
-    found: list[Any] = []
-    for node in nodes_of(plan):
-        if is_streaming_source(node) and not any(node.equals(known) for known in found):
-            found.append(node)
-    return found
+    return [node for node in nodes_of(plan) if is_streaming_source(node)]
 
 
 def delay_ms(watermark: Any) -> int:

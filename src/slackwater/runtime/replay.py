@@ -12,8 +12,8 @@ from slackwater.apply.replayer import Replayed
 from slackwater.errors import StreamFailed, UsageError
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.profile import QueryProfile
-from slackwater.runtime import failures
 from slackwater.plan.contributing import Code
+from slackwater.runtime import failures
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
