@@ -1,4 +1,4 @@
-"""When a stream's batches begin: Spark's own triggers, by Spark's own names.
+"""When a stream's batches start: Spark's own triggers, by Spark's own names.
 
 Source: Structured Streaming programming guide, section "Triggers".
 """
@@ -12,27 +12,27 @@ __all__ = ["available_now", "continuous", "once", "processing_time"]
 
 
 def processing_time(interval: str) -> Trigger:
-    """A batch every ``interval`` (Spark's spelling: ``"10 seconds"``); ``"0 seconds"``: as soon as it can."""
+    """A batch every ``interval`` (``"10 seconds"``); with ``"0 seconds"`` as soon as the previous one has ended."""
     return Trigger("processing-time", _interval(interval))
 
 
 def available_now() -> Trigger:
-    """All that is there at the start, in as many batches as the source's limits make, then stop."""
+    """Everything available at the start, in as many batches as the source's limits require, then stop."""
     return Trigger("available-now")
 
 
 def once() -> Trigger:
-    """All that is there in one batch, then stop. Spark ignores the source's rate limits here; prefer available_now."""
+    """Everything available, in one batch, then stop. Spark ignores the source's rate limits; prefer available_now."""
     return Trigger("once")
 
 
 def continuous(checkpoint_interval: str) -> Trigger:
-    """Continuous processing with an epoch every ``checkpoint_interval``. Slackwater reads its marks, no more."""
+    """Continuous processing with an epoch every ``checkpoint_interval``. Slackwater only reads its marks."""
     return Trigger("continuous", _interval(checkpoint_interval))
 
 
 def as_trigger(value: Trigger | str | None) -> Trigger:
-    """What a stream was given as its trigger: an interval alone means processing time, nothing Spark's default."""
+    """The trigger of a stream: an interval alone means processing time, ``None`` Spark's default."""
     if value is None:
         return processing_time("0 seconds")
     if isinstance(value, Trigger):
@@ -40,12 +40,12 @@ def as_trigger(value: Trigger | str | None) -> Trigger:
     return processing_time(value)
 
 
-def _interval(text: object) -> str:
-    if not isinstance(text, str) or not text.strip():
+def _interval(interval: object) -> str:
+    if not isinstance(interval, str) or not interval.strip():
         raise PipelineError(
             "trigger-interval",
-            "A trigger's interval must be written as Spark writes it",
-            expected='a text such as "10 seconds"',
-            found=repr(text),
+            "Invalid interval of a trigger",
+            expected='a string such as "10 seconds"',
+            found=repr(interval),
         )
-    return text.strip()
+    return interval.strip()

@@ -65,7 +65,7 @@ def test_a_signal_to_the_whole_group_drains(project: Project, number: signal.Sig
     assert code == 0, command.log
     assert (project.planned("rows"), project.committed("rows")) == (running, running), command.log
     assert project.ids("out") == list(range(running + 1))
-    assert "draining: no batch begins after the running one" in command.log
+    assert "draining: no batch starts after the running one" in command.log
     assert project.runs("rows")[-1].end == "stopped"
     assert command.gone_within(5), f"{command.alive()} are left:\n{command.log}"
 
@@ -129,7 +129,7 @@ def test_a_run_drains_when_its_time_is_up(project: Project) -> None:
     project.add_files(200)
     command = project.run("--for", "4s", "--stream", "other")
 
-    assert "draining: no batch begins after the running one" in command.log
+    assert "draining: no batch starts after the running one" in command.log
     assert project.runs("other")[-1].end == "stopped"
     assert project.planned("other") == project.committed("other"), command.log
     assert project.runs("one") == []

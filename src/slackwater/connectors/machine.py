@@ -19,9 +19,16 @@ def java_program() -> Path:
         return Path(on_path)
     raise EnvironmentMissing(
         "java-missing",
-        "There is no Java",
+        "This needs Java 17, which was not found",
         expected="JAVA_HOME, or java on PATH",
         hint="run scripts/setup, or install a Java 17 runtime and set JAVA_HOME",
+    )
+
+
+def pyspark_missing() -> EnvironmentMissing:
+    """The error for everything that needs PySpark where it is not installed."""
+    return EnvironmentMissing(
+        "pyspark-missing", "This needs PySpark, which is not installed", hint="pip install 'slackwater[spark]'"
     )
 
 
@@ -29,7 +36,7 @@ def spark_jars_folder() -> Path:
     """The jars inside the installed PySpark, found without importing it. Raises EnvironmentMissing."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise EnvironmentMissing("pyspark-missing", "There is no PySpark", hint="pip install 'slackwater[spark]'")
+        raise pyspark_missing()
     # Spark unpacked by hand keeps its jars beside, not inside, the Python package; spark-submit sets SPARK_HOME to it.
     for home in (os.environ.get("SPARK_HOME"), str(Path(spec.origin).parent)):
         if home and (folder := Path(home, "jars")).is_dir():

@@ -1,4 +1,4 @@
-"""The ledger's batches, as progress events told them, and the verbatim lines of the logs."""
+"""The ledger's batches, from their progress events, and the verbatim lines of the logs."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class BatchesPart(LedgerPart):
             return set(connection.scalars(query))
 
     def entries(self, stream: str, log: str, *, generation: int | None = None) -> set[int]:
-        """The entries of a log that ``lines`` would give, without their text."""
+        """The entries of a log that ``lines`` would give, without their content."""
         with self._database.read() as connection:
             lineage = self._shares(connection, stream, generation)
             query = select(log_lines.c.entry).where(*_counting(stream, log, lineage))
             return set(connection.scalars(query))
 
     def own_lines(self, stream: str, generation: int, log: str, entries: Iterable[int]) -> dict[int, str]:
-        """The text of some entries that this generation itself has."""
+        """The content of some entries that this generation itself has."""
         query = select(log_lines.c.entry, log_lines.c.text).where(
             *_own(stream, generation, log), log_lines.c.entry.in_(list(entries))
         )

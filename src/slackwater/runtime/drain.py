@@ -1,12 +1,12 @@
 """Stops a query between two batches.
 
-``StreamingQuery.stop()`` interrupts the batch that runs. A query's loop, though, asks after every batch whether its
-state is still active (``MicroBatchExecution.executeOneBatch``, Spark 3.5-4.3 alike): setting that state lets the
-running batch finish and commit, and begins no other.
+``StreamingQuery.stop()`` interrupts the running batch. The query's loop, however, checks after every batch whether its
+state is still active (``MicroBatchExecution.executeOneBatch``, Spark 3.5 to 4.3): once that state is changed, the
+running batch is finished and committed, and no other is started.
 
-Since Spark 4.0 the same question is also asked once within a batch, between planning and writing, and there a "no"
+Since Spark 4.0 the same check is also made once within a batch, between planning and writing, and there a "no"
 breaks the batch off. So the state may be set only where the next to ask is the loop: while a batch is written, or
-between batches. The query's own progress lock holds it still meanwhile: under that lock it can neither begin a batch
+between batches. The query's own progress lock keeps it in place meanwhile: under that lock it can neither start a batch
 nor commit one.
 """
 
@@ -26,9 +26,9 @@ LOCK_WAIT_MS = 200
 MOMENT_WAIT_S = 1.0
 LOOK_S = 0.002
 STEADY_S = 0.02
-"""How long writing must be seen before it is believed: the question within the batch comes right after planning."""
+"""How long writing must be observed to count: the check within the batch comes right after planning."""
 SLIPPED_S = 0.05
-"""How long a loop that had asked its question just before the state was set may take to show it."""
+"""How long a loop that made its check just before the state was set may take to show it."""
 
 Moment = Literal["idle", "constructing", "planning", "writing"]
 
@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class Drain:
-    """The stopping of one query: ``begin`` once, then ``finished`` until it says so."""
+    """The drain of one query: call ``begin`` once, then ``finished`` until it is true."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
@@ -45,14 +45,14 @@ class Drain:
         self._idle = 0
 
     def begin(self) -> None:
-        """Let no batch begin after the one that runs."""
+        """Let no batch start after the running one."""
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
 
         try:
             self._loop = _Loop(self._query._jsq.streamingQuery())
             self._ending = self._loop.end()
         except (AttributeError, Py4JError) as error:
-            # Spark Connect, or a Spark whose insides have moved: stopping at once is still exactly-once.
+            # Spark Connect, or a Spark with other internals: stopping at once is still exactly-once.
             log.warning("query cannot be drained, stopping it at once", query=self._query.name, error=str(error))
             self._loop = None
             self._query.stop()
@@ -65,7 +65,7 @@ class Drain:
         if not self._ending:
             self._ending = self._loop.end()
             return False
-        # The flag is checked before a trigger is marked active, so idleness must last to be believed.
+        # The flag is checked before a trigger is marked active, so the query must be idle for a while to count as idle.
         self._idle = 0 if self._query.status["isTriggerActive"] else self._idle + 1
         if self._idle >= IDLE_CHECKS:
             self._query.stop()
@@ -75,7 +75,7 @@ class Drain:
 
 
 class _Loop:
-    """The loop of a query's thread, by Spark's own handles."""
+    """The loop of a query's thread, through Spark's own handles."""
 
     def __init__(self, execution: Any) -> None:
         self._execution = execution
@@ -94,7 +94,7 @@ class _Loop:
         return bool(self._thread.isAlive())
 
     def end(self) -> bool:
-        """Make the loop end after the running batch. ``False``: this was no good moment, ask again."""
+        """Make the loop end after the running batch. ``False``: not possible now, try again."""
         if not self._asks_within_a_batch:
             self._state.set(self._ended)
             return True
@@ -120,7 +120,7 @@ class _Loop:
             elif time.monotonic() - writing_since >= STEADY_S:
                 return True
             if moment == "constructing" and lock.hasQueuedThreads():
-                # It waits for the lock to begin a batch: let it have its turn.
+                # It waits for the lock to start a batch: let it proceed.
                 return False
             time.sleep(LOOK_S)
         return False
@@ -130,7 +130,7 @@ class _Loop:
         time.sleep(SLIPPED_S)
         if self._moment() != "constructing":
             return True
-        # It had asked before the state was set, and now waits for the lock to begin a batch that would be broken off.
+        # Its check came before the state was set; it now waits for the lock to start a batch that would be interrupted.
         self._state.set(self._active)
         return False
 

@@ -1,7 +1,7 @@
 """The listener that writes every batch's progress to the ledger, off the batch's path.
 
-Spark calls it from its listener bus; it only puts the event into a queue. A thread of its own writes. An error in
-either is logged and counted, never raised: what was missed is filled in from the checkpoint at the next start.
+Spark calls it from its listener bus; it only puts the event into a queue, and a thread of its own writes. An error in
+either is logged and counted, never raised: what was missed is copied from the checkpoint at the next start.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Recorded:
 
 
 class ProgressRecorder:
-    """Takes progress events as JSON, writes them as batches, and hands them on to whoever shows them."""
+    """Takes progress events as JSON, records them as batches, and passes them on for display."""
 
     def __init__(self, ledger: Ledger, on_batch: Callable[[BatchRecord], None] | None = None) -> None:
         self._ledger = ledger
@@ -52,11 +52,11 @@ class ProgressRecorder:
         self._queries[query] = recorded
 
     def put(self, progress: str) -> None:
-        """Take a progress event (JSON, as Spark writes it) without waiting."""
+        """Queue a progress event (JSON, as Spark writes it)."""
         self._events.put(progress)
 
     def afterwards(self, do: Callable[[], None]) -> None:
-        """Do something in the recorder's thread, once all that was put before is written."""
+        """Call ``do`` in the recorder's thread, once all earlier events are written."""
         self._events.put(do)
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class ProgressRecorder:
                     self._record(json.loads(event))
                 else:
                     event()
-            except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query goes on
+            except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
                 self.errors += 1
                 log.warning(
                     "progress was not recorded", error=str(error), kind=type(error).__name__, errors=self.errors
@@ -90,7 +90,7 @@ class ProgressRecorder:
 
 @dataclass(frozen=True, slots=True)
 class QueryLife:
-    """Which query a start or an end is of. ``id`` stays over restarts, ``run_id`` does not."""
+    """The query that was started or ended. ``id`` stays over restarts, ``run_id`` does not."""
 
     id: str
     run_id: str
@@ -102,11 +102,11 @@ def make_listener(
     started: Callable[[QueryLife], None] | None = None,
     terminated: Callable[[str], None] | None = None,
 ) -> StreamingQueryListener:
-    """A ``StreamingQueryListener`` that hands progress on as JSON, starts as a life, and ends as its run id."""
+    """A ``StreamingQueryListener`` that passes on progress as JSON, a start as a QueryLife, and an end as its run id."""
     from pyspark.sql.streaming import StreamingQueryListener  # noqa: PLC0415 - heavy; only a run pays for it
 
     class LedgerListener(StreamingQueryListener):
-        """What PySpark knows it by. Its own events never come: ``_jlistener`` names who gets the JVM's instead."""
+        """PySpark's type. Its methods are not called: ``_jlistener`` receives the JVM's events."""
 
         @property
         def _jlistener(self) -> Any:
@@ -169,7 +169,7 @@ class _JvmListener:
             self._terminated(event.runId().toString())
 
     class Java:
-        """py4j's way to say which interface this is."""
+        """How py4j declares the interface."""
 
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
 
@@ -213,8 +213,7 @@ def _offset(value: Any) -> str | None:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
-def _epoch_ms(text: str | None) -> int | None:
-    if text is None:
+def _epoch_ms(timestamp: str | None) -> int | None:
+    if timestamp is None:
         return None
-    moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+    return round(datetime.fromisoformat(timestamp).replace(tzinfo=UTC).timestamp() * 1000)

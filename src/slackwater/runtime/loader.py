@@ -1,4 +1,4 @@
-"""Loads a pipeline file or module, and tells which connectors its text asks for."""
+"""Loads a pipeline file or module, and finds in its source which connectors and environment variables it uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from importlib.abc import Loader
 from pathlib import Path
 from types import ModuleType
 
-from slackwater.errors import EnvironmentMissing, PipelineError, SlackwaterError
+from slackwater.connectors.machine import pyspark_missing
+from slackwater.errors import PipelineError, SlackwaterError
+from slackwater.runtime.environment import variables_read
 from slackwater.runtime.pipeline import Pipeline
 
 CONNECTOR_FORMATS = {"kafka": "kafka", "delta": "delta", "iceberg": "iceberg"}
@@ -21,7 +23,7 @@ CONNECTOR_FORMATS = {"kafka": "kafka", "delta": "delta", "iceberg": "iceberg"}
 
 @dataclass(frozen=True, slots=True)
 class LoadedPipeline:
-    """A pipeline and where it came from. ``reference`` is what the ledger remembers: an absolute path or a module."""
+    """A pipeline and where it came from. ``reference`` is what the ledger records: a path or a module name."""
 
     pipeline: Pipeline
     module: ModuleType
@@ -31,7 +33,7 @@ class LoadedPipeline:
 
 
 def load(reference: str) -> LoadedPipeline:
-    """The one pipeline that a file or module defines.
+    """Load the one pipeline that a file or module defines.
 
     Raises PipelineError where there is no such file, it does not import, or it holds no pipeline or several.
     """
@@ -43,9 +45,18 @@ def load(reference: str) -> LoadedPipeline:
 
 
 def digest(reference: str) -> str:
-    """SHA-256 of the pipeline file's text, in hexadecimal: whether the code is still the one a plan was made for."""
+    """SHA-256 of the pipeline file, in hexadecimal: equal as long as the file is unchanged."""
     file, _ = _locate(reference)
     return sha256(file.read_bytes()).hexdigest()
+
+
+def environment_read(reference: str) -> tuple[str, ...]:
+    """Names of the environment variables that the pipeline file reads by ``os.environ`` or ``os.getenv``, sorted.
+
+    Only names that are written as constants in the file itself are found, not those that its imports read.
+    """
+    file, _ = _locate(reference)
+    return variables_read(ast.parse(file.read_bytes()))
 
 
 def _locate(reference: str) -> tuple[Path, str | None]:
@@ -95,7 +106,7 @@ def _import(file: Path, name: str | None) -> ModuleType:
 
 
 def _new_module(file: Path) -> tuple[Loader, ModuleType]:
-    # A name of its own: a pipeline called json.py must not stand in for the standard library's module.
+    # A name of its own: a pipeline called json.py must not replace the standard library's module.
     spec = importlib.util.spec_from_file_location(f"slackwater_pipeline_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise PipelineError("pipeline-unreadable", "Python cannot import this file", where=str(file))
@@ -106,9 +117,7 @@ def _new_module(file: Path) -> tuple[Loader, ModuleType]:
 
 def _missing_module(error: ModuleNotFoundError, file: Path) -> SlackwaterError:
     if (error.name or "").split(".")[0] == "pyspark":
-        return EnvironmentMissing(
-            "pyspark-missing", "Running a pipeline needs PySpark", hint="pip install 'slackwater[spark]'"
-        )
+        return pyspark_missing()
     return PipelineError(
         "pipeline-import",
         f"The pipeline file imports a module that is not installed: {error.name}",
@@ -146,11 +155,6 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
             found="none",
         )
     return pipeline
-
-
-def environment_read(reference: str) -> tuple[str, ...]:
-    """PENDING."""
-    return ()
 
 
 def _formats_used(file: Path) -> set[str]:

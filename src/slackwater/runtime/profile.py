@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from slackwater.model.profile import QueryProfile
+from slackwater.runtime.logical_plan import WATERMARK, analysed_plan, delay_ms, name_of, nodes_of, streaming_sources
+from slackwater.runtime.rows_digest import rows_digest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,43 +33,23 @@ EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 
 def profile_of(frame: DataFrame) -> QueryProfile:
     """The profile of the query that ``frame`` describes."""
-    nodes = list(_nodes(frame._jdf.queryExecution().analyzed()))  # classic Spark's JVM handle
+    plan = analysed_plan(frame)
+    nodes = list(nodes_of(plan))
     operators = tuple(name for node in nodes if (name := _stateful_name(node)))
-    delays = tuple(_delay_ms(node) for node in nodes if _name(node) == "EventTimeWatermark")
-    windows = {window for node in nodes if _name(node) in ("Project", "Expand") for window in _windows_ms(node)}
-    sources = tuple(_source(node) for node in nodes if _name(node).startswith("StreamingRelation"))
+    delays = tuple(delay_ms(node) for node in nodes if name_of(node) == WATERMARK)
+    windows = {window for node in nodes if name_of(node) in ("Project", "Expand") for window in _windows_ms(node)}
+    sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
     retention = _retention_ms(nodes, operators, delays, windows)
-    return QueryProfile(operators, delays, tuple(sorted(windows)), retention, sources)
-
-
-def _nodes(plan: Any) -> Iterator[Any]:
-    yield plan
-    children = plan.children()
-    for index in range(children.size()):
-        yield from _nodes(children.apply(index))
-
-
-def _name(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
+    return QueryProfile(operators, delays, tuple(sorted(windows)), retention, sources, rows_digest(frame))
 
 
 def _stateful_name(node: Any) -> str | None:
-    name = _name(node)
+    name = name_of(node)
     if name not in STATEFUL or not node.isStreaming():
         return None
     if name == "Join" and not (node.left().isStreaming() and node.right().isStreaming()):
         return None
     return name
-
-
-def _delay_ms(node: Any) -> int:
-    # EventTimeWatermark.getDelayMs counts a month as 31 days.
-    period, duration = node.delay().extractAsPeriod(), node.delay().extractAsDuration()
-    return int((period.toTotalMonths() * 31 + period.getDays()) * 86_400_000 + duration.toMillis())
-
-
-def _source(node: Any) -> str:
-    return str(node.sourceName())
 
 
 def _retention_ms(
@@ -76,7 +58,7 @@ def _retention_ms(
     """How far behind the watermark a row still matters.
 
     Windowed aggregations keep a window until its end is behind the watermark, so rows as old as the window's length;
-    in a chain each adds its own. Sessions have no length, and other operators keep rows by rules of their own.
+    in a chain each adds its own. A session has no fixed length, and other operators keep rows by rules of their own.
     """
     if not operators:
         return 0
@@ -97,7 +79,7 @@ def _groups_by_window(aggregate: Any) -> bool:
 def _is_window(expression: Any) -> bool:
     try:
         metadata = expression.metadata()
-    except Exception as error:  # py4j: an expression that is no named expression has no such method
+    except Exception as error:  # py4j: only a named expression has this method
         if type(error).__name__ != "Py4JError":
             raise
         return False
@@ -129,7 +111,7 @@ def _lengths_ms(tree: list[dict[str, Any]]) -> Iterator[int]:
 
 
 def _skip(tree: list[dict[str, Any]], index: int) -> int:
-    """The index just behind the subtree that begins at ``index``."""
+    """The index just after the subtree that starts at ``index``."""
     left = 1
     while left:
         left += tree[index]["num-children"] - 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 JAVA_HEADING = "An error occurred while calling"
-"""How py4j begins; what Java threw comes after it."""
+"""How py4j's message starts; the Java exception follows."""
 
 HINTS = {
     "PATH_NOT_FOUND": "make the input directory before the stream first starts; files may come later",
@@ -75,7 +75,7 @@ def start(built: BuiltStream, checkpoint: str, trigger: Trigger) -> StreamingQue
 
 
 def start_without_output(built: BuiltStream, checkpoint: str) -> StreamingQuery:
-    """Run what is pending in ``checkpoint`` once and let its output go: the replay of a rebuild."""
+    """Run the pending batch of ``checkpoint`` with a no-op sink: the replay of a rebuild."""
     definition = built.definition
     writer = (
         built.frame.writeStream.outputMode(definition.output_mode)
@@ -86,7 +86,7 @@ def start_without_output(built: BuiltStream, checkpoint: str) -> StreamingQuery:
 
 
 def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
-    """The writer with the trigger set in Spark's words."""
+    """The writer with the trigger set."""
     if trigger.kind == "available-now":
         return writer.trigger(availableNow=True)
     if trigger.kind == "once":
@@ -97,7 +97,7 @@ def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text that says something: Spark's messages go on for pages."""
+    """The first line of an error's message that is not empty: Spark's messages are pages long."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith(JAVA_HEADING):
         return lines[1].removeprefix(": ")
@@ -131,25 +131,25 @@ def _check_frame(definition: StreamDefinition, frame: object) -> None:
         "stream-return",
         f"The function of stream {definition.full_name} must return a streaming DataFrame",
         where=_place(definition),
-        expected="what spark.readStream... makes",
+        expected="a DataFrame built from spark.readStream",
         found=found,
         hint="return the DataFrame, before any writeStream: Slackwater starts the query",
     )
 
 
 def _place(definition: StreamDefinition) -> str | None:
-    """Where the stream's function begins, as ``file:line``."""
+    """The first line of the stream's function, as ``file:line``."""
     code = getattr(inspect.unwrap(definition.function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else None
 
 
-def _hint(text: str) -> str | None:
-    """The next step for the mistakes that are made most."""
-    return next((hint for name, hint in HINTS.items() if name in text), None)
+def _hint(message: str) -> str | None:
+    """The next step after the most common mistakes."""
+    return next((hint for name, hint in HINTS.items() if name in message), None)
 
 
 def _pickle_by_value(loaded: LoadedPipeline) -> None:
-    """Let Python workers have the file's functions: they cannot import a module that only the driver loaded."""
+    """Pickle the file's functions by value: Python workers cannot import a module that only the driver loaded."""
     from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
 
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
@@ -164,7 +164,7 @@ def _start(writer: DataStreamWriter, definition: StreamDefinition) -> StreamingQ
         return writer.start()
     except AnalysisException as error:
         raise _refused_by_spark(definition, error) from error
-    # PySpark hands on what Java throws in its own wrapper, where it has no class for it: an output that is a file.
+    # PySpark wraps a Java exception that it has no class for, such as one about an output that is a file.
     except (PySparkException, Py4JJavaError) as error:
         raise PipelineError(
             "query-start",
@@ -175,8 +175,8 @@ def _start(writer: DataStreamWriter, definition: StreamDefinition) -> StreamingQ
 
 
 def _refused_by_spark(definition: StreamDefinition, error: Exception) -> PipelineError:
-    text = str(error).lower()
-    if "watermark" in text and "append" in text:
+    message = str(error).lower()
+    if "watermark" in message and "append" in message:
         return PipelineError(
             "watermark-missing",
             f"Stream {definition.full_name} aggregates in append mode without a watermark: no row would ever be final",

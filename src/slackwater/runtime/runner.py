@@ -46,16 +46,16 @@ log = structlog.get_logger(__name__)
 
 
 class RunDisplay(Protocol):
-    """Whoever shows a run to its user."""
+    """Shows a run to its user."""
 
     def say(self, text: str) -> None:
-        """A line of talk."""
+        """Show a message."""
 
     def state(self, stream: str, state: str) -> None:
-        """A stream is now running, draining, finished, ..."""
+        """Show that a stream is now running, draining, finished, ..."""
 
     def batch(self, batch: BatchRecord) -> None:
-        """A batch was finished."""
+        """Show a finished batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class RunRequest:
 
 
 def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) -> tuple[StreamOutcome, ...]:
-    """Run until the end. Raises PipelineError, Refused or EnvironmentMissing before any stream has begun.
+    """Run until the end. Raises PipelineError, Refused or EnvironmentMissing before any stream has started.
 
-    Raises LeaseHeld, too, where a lease was taken away meanwhile; the streams have been stopped then.
+    Raises LeaseHeld, too, where a lease was lost meanwhile; the streams have been stopped then.
     """
     definitions = _selected(request)
     with LeaseKeeper(definitions, home, ledger, "run", display.say) as leases:
@@ -111,14 +111,14 @@ def _selected(request: RunRequest) -> list[StreamDefinition]:
 
 
 def _check_continuous(definition: StreamDefinition) -> None:
-    # Spark tries to run such a query in micro-batches and then dies of "Unknown type of trigger".
+    # Spark tries to run such a query in micro-batches and then fails with "Unknown type of trigger".
     if definition.trigger.kind == "continuous" and definition.sink.kind not in CONTINUOUS_SINKS:
         raise PipelineError(
             "trigger-continuous",
             f"The {definition.sink.kind} sink of stream {definition.full_name} cannot be written continuously",
             expected="a sink of kind " + " or ".join(CONTINUOUS_SINKS),
             found=f"continuous({definition.trigger.interval!r})",
-            hint='use triggers.processing_time("0 seconds"): each batch begins as soon as the one before it has ended',
+            hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
         )
 
 
@@ -142,21 +142,21 @@ class _Application:
             digest(request.loaded.reference),
         )
         self._deadline = time.monotonic() + request.seconds if request.seconds is not None else None
-        self._asked = 0.0
+        self._asked_ledger_at = 0.0
 
     def run(
         self, records: Sequence[StreamRecord], built: Sequence[BuiltStream], leases: LeaseKeeper
     ) -> tuple[StreamOutcome, ...]:
         streams = dict(zip((record.name for record in records), zip(records, built, strict=True), strict=True))
-        waves = stages(built) if self._request.until_caught_up else [list(streams)]
+        stages_left = stages(built) if self._request.until_caught_up else [list(streams)]
         outcomes: dict[str, StreamOutcome] = {}
         self._spark.streams.addListener(listener := make_listener(self._recorder.put))
         try:
             with StopSignals() as signals:
-                for wave in waves:
-                    runs = [self._start(*streams[name], outcomes, signals, alone=len(streams) == 1) for name in wave]
+                for stage in stages_left:
+                    runs = [self._start(*streams[name], outcomes, signals, alone=len(streams) == 1) for name in stage]
                     self._watch([run for run in runs if isinstance(run, StreamRun)], leases, signals)
-                    outcomes.update({name: _outcome(run) for name, run in zip(wave, runs, strict=True)})
+                    outcomes.update({name: _outcome(run) for name, run in zip(stage, runs, strict=True)})
         finally:
             self._end(listener)
         return tuple(outcomes[name] for name in streams)
@@ -165,12 +165,12 @@ class _Application:
         try:
             self._spark.streams.removeListener(listener)
         except spark_errors() as error:
-            log.warning("the listener was not taken away", error=str(error))
+            log.warning("the listener was not removed", error=str(error))
         self._recorder.close()
         if self._recorder.errors:
             self._display.say(
                 f"{self._recorder.errors} batches were not recorded in the ledger; "
-                "their ranges are filled in from the checkpoint at the next start"
+                "their ranges are copied from the checkpoint at the next start"
             )
 
     def _start(
@@ -212,10 +212,10 @@ class _Application:
                 return
             if not draining and (signals.count or self._time_is_up()):
                 draining = True
-                self._display.say("draining: no batch begins after the running one; Ctrl-C again stops at once")
-            asked = self._asked_to_stop(runs)
+                self._display.say("draining: no batch starts after the running one; press Ctrl-C again to stop at once")
+            requested = self._stop_requests(runs)
             for run in runs:
-                self._poll(run, drain=draining or run in asked)
+                self._poll(run, drain=draining or run in requested)
             time.sleep(POLL_S)
 
     def _poll(self, run: StreamRun, *, drain: bool) -> None:
@@ -224,10 +224,10 @@ class _Application:
         if run.state != before:
             self._display.state(run.stream.full_name, run.state)
 
-    def _asked_to_stop(self, runs: Sequence[StreamRun]) -> list[StreamRun]:
-        if time.monotonic() - self._asked < ASK_LEDGER_S:
+    def _stop_requests(self, runs: Sequence[StreamRun]) -> list[StreamRun]:
+        if time.monotonic() - self._asked_ledger_at < ASK_LEDGER_S:
             return []
-        self._asked = time.monotonic()
+        self._asked_ledger_at = time.monotonic()
         return [run for run in runs if run.outcome is None and run.stop_requested()]
 
     def _stop_at_once(self, runs: Sequence[StreamRun], leases: LeaseKeeper) -> None:
@@ -249,18 +249,18 @@ def _outcome(run: StreamRun | StreamOutcome) -> StreamOutcome:
 
 
 def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
-    """Names in waves: each stream comes after all streams whose output it reads. Raises PipelineError on a circle."""
+    """Names by stage: each stream comes after all streams whose output it reads. Raises PipelineError for a cycle."""
     left = {stream.definition.name: set(stream.upstreams) for stream in built}
     for upstreams in left.values():
         upstreams.intersection_update(left)
-    waves: list[list[str]] = []
+    found: list[list[str]] = []
     while left:
-        wave = [name for name, upstreams in left.items() if not upstreams & set(left)]
-        if not wave:
+        stage = [name for name, upstreams in left.items() if not upstreams & set(left)]
+        if not stage:
             raise PipelineError(
-                "pipeline-circle", "Streams read each other's output in a circle", found=", ".join(sorted(left))
+                "pipeline-circle", "The streams read each other's output in a cycle", found=", ".join(sorted(left))
             )
-        waves.append(wave)
-        for name in wave:
+        found.append(stage)
+        for name in stage:
             del left[name]
-    return waves
+    return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from slackwater import connectors
-from slackwater.errors import EnvironmentMissing, StreamFailed
+from slackwater.connectors.machine import java_program, pyspark_missing
+from slackwater.errors import StreamFailed
 from slackwater.runtime.spark_settings import check_launch_settings, check_master, check_sql_settings
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
@@ -71,21 +71,12 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
 
 
 def require_spark() -> None:
-    """Raises EnvironmentMissing unless PySpark and a Java are here."""
+    """Raises EnvironmentMissing unless PySpark and Java are installed."""
     try:
         metadata.version("pyspark")
     except metadata.PackageNotFoundError as error:
-        raise EnvironmentMissing(
-            "pyspark-missing", "Running a pipeline needs PySpark", hint="pip install 'slackwater[spark]'"
-        ) from error
-    home = os.environ.get("JAVA_HOME")
-    if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
-        raise EnvironmentMissing(
-            "java-missing",
-            "Running a pipeline needs Java 17",
-            expected="JAVA_HOME, or java on PATH",
-            hint="run scripts/setup, or install a Java 17 runtime and set JAVA_HOME",
-        )
+        raise pyspark_missing() from error
+    java_program()
 
 
 def spark_version() -> str:

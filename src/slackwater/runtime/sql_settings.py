@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from slackwater.runtime.logical_plan import scala_map
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -42,8 +44,6 @@ HOW_IT_IS_STORED = (
 
 SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|account[._-]?key|://[^/@\s]+@", re.IGNORECASE)
 """As ``spark.redaction.regex``, and user names in addresses."""
-
-_BETWEEN = "\x00"
 
 
 def effective_settings(spark: SparkSession) -> dict[str, str]:
@@ -100,7 +100,4 @@ def _conf(spark: SparkSession) -> Any:
 
 
 def _set_explicitly(conf: Any) -> dict[str, str]:
-    # One call for all: an iterator would cost several calls for each setting.
-    listed = str(conf.getAllConfs().mkString(_BETWEEN)).split(_BETWEEN)
-    pairs = (entry.partition(" -> ") for entry in listed)
-    return {key: value for key, _, value in pairs if key.startswith(PREFIX)}
+    return {key: value for key, value in scala_map(conf.getAllConfs()).items() if key.startswith(PREFIX)}

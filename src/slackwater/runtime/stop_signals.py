@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM as wishes: the first asks for a drain, the second for a stop at once.
+"""Ctrl-C and SIGTERM as requests: the first asks for a drain, the second for a stop at once.
 
-A third one finds a stop that hangs (a batch that does not let itself be interrupted) and breaks it off.
+A third one interrupts a stop that hangs, because of a batch that cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BREAK_OFF_AT = 3
 
 
 class StopSignals:
-    """Counts the signals while it is open, and puts the handlers that were there before back.
+    """Counts the signals while it is open, and restores the previous handlers at the end.
 
     Opened after the Spark session: PySpark sets a handler of its own that cancels all jobs.
     """
@@ -26,7 +26,7 @@ class StopSignals:
 
     @property
     def at_once(self) -> bool:
-        """Whether the user asked twice."""
+        """Whether there were two signals or more."""
         return self.count > 1
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Records queries that Slackwater does not run: a listener and a watcher beside each, nothing else."""
+"""Records queries that Slackwater does not run, by a listener and a watcher for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     """Record every query that ``spark`` starts from now on in ``ledger`` (a path, or a database URL).
 
     A query is known as ``watched/<query name>``, or by its id where it has no name. Call ``close()`` at the end.
-    Raises UsageError or EnvironmentMissing where the ledger cannot be opened; later troubles are only logged.
+    Raises UsageError or EnvironmentMissing where the ledger cannot be opened; later errors are only logged.
     """
     from slackwater.ledger.ledger import Ledger  # noqa: PLC0415 - the public package must import light
 
@@ -28,7 +28,7 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
 
 
 class Watching:
-    """A session under watch."""
+    """A session whose queries are recorded."""
 
     def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
         from slackwater.runtime.listener import ProgressRecorder, make_listener  # noqa: PLC0415 - as above
@@ -43,11 +43,11 @@ class Watching:
 
     @property
     def errors(self) -> int:
-        """How often something was not recorded; the next start fills in what the checkpoint still has."""
+        """How often something was not recorded; the next start copies what the checkpoint still has."""
         return self._errors + self._recorder.errors + sum(watcher.errors for watcher in self._watchers.values())
 
     def close(self) -> None:
-        """Write what is left and let go of the session and the ledger."""
+        """Write what is left, then detach from the session and close the ledger."""
         self._spark.streams.removeListener(self._listener)
         for watcher in list(self._watchers.values()):
             watcher.stop()
@@ -57,7 +57,7 @@ class Watching:
     def _started(self, life: QueryLife) -> None:
         try:
             self._follow(life)
-        except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query goes on
+        except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
             import structlog  # noqa: PLC0415 - as above
 
             self._errors += 1
@@ -97,7 +97,7 @@ class Watching:
 
 
 def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
-    """The generation of this checkpoint. A name that comes back with another checkpoint has begun a new one."""
+    """The generation of this checkpoint. A known name with another checkpoint is a new generation."""
     from slackwater.model.records import GenerationRecord  # noqa: PLC0415 - the public package must import light
 
     known = ledger.generations(stream.full_name)
@@ -112,8 +112,8 @@ def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: s
 
 
 def _sink_identity(execution: Any) -> dict[str, str]:
-    """``FileSink[path]`` is all a file sink says of itself; another sink is known by what it prints."""
-    text = str(execution.sink().toString())
-    if text.startswith("FileSink[") and text.endswith("]"):
-        return {"kind": "files", "format": "", "path": text.removeprefix("FileSink[").removesuffix("]")}
-    return {"kind": text.split("[", 1)[0]}
+    """A file sink's string is ``FileSink[path]``; any other sink is identified by its string."""
+    sink = str(execution.sink().toString())
+    if sink.startswith("FileSink[") and sink.endswith("]"):
+        return {"kind": "files", "format": "", "path": sink.removeprefix("FileSink[").removesuffix("]")}
+    return {"kind": sink.split("[", 1)[0]}

@@ -1,0 +1,67 @@
+"""Walks a query's analysed logical plan through the driver's JVM handle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WATERMARK = "EventTimeWatermark"
+
+_BETWEEN = "\x00"
+
+
+def analysed_plan(frame: DataFrame) -> Any:
+    """The root node of the plan as the analyser left it."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def nodes_of(plan: Any) -> Iterator[Any]:
+    """The node and all nodes below it, in preorder; leaves come in the order in which Spark numbers the sources."""
+    yield plan
+    for child in elements(plan.children()):
+        yield from nodes_of(child)
+
+
+def name_of(node: Any) -> str:
+    """The simple name of the node's class."""
+    return str(node.getClass().getSimpleName())
+
+
+def is_streaming_source(node: Any) -> bool:
+    """Whether the node is a streaming source: ``StreamingRelation`` (V1) or ``StreamingRelationV2``."""
+    return name_of(node).startswith("StreamingRelation")
+
+
+def streaming_sources(plan: Any) -> list[Any]:
+    """The query's streaming sources, one for each line of an ``offsets/`` entry and in that order.
+
+    A DataFrame that the query reads twice is in the list twice, as it has two lines.
+    """
+    return [node for node in nodes_of(plan) if is_streaming_source(node)]
+
+
+def delay_ms(watermark: Any) -> int:
+    """The delay of an EventTimeWatermark node. A month counts as 31 days, as in its ``getDelayMs``."""
+    period, duration = watermark.delay().extractAsPeriod(), watermark.delay().extractAsDuration()
+    return int((period.toTotalMonths() * 31 + period.getDays()) * 86_400_000 + duration.toMillis())
+
+
+def source_options(relation: Any) -> dict[str, str]:
+    """The options of a streaming source, as the user spelled their names."""
+    if name_of(relation) == "StreamingRelation":
+        return scala_map(relation.dataSource().options())
+    return {str(key): str(value) for key, value in relation.extraOptions().asCaseSensitiveMap().items()}
+
+
+def scala_map(values: Any) -> dict[str, str]:
+    """A Scala map of strings, in one call: its iterator would cost several for each entry."""
+    entries = str(values.mkString(_BETWEEN)).split(_BETWEEN)
+    return {key: value for key, arrow, value in (entry.partition(" -> ") for entry in entries) if arrow}
+
+
+def elements(sequence: Any) -> Iterator[Any]:
+    """The elements of a Scala ``Seq``."""
+    return (sequence.apply(index) for index in range(sequence.size()))

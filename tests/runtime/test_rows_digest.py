@@ -1,0 +1,47 @@
+"""The digest of what reaches a watermark: equal for unchanged code in any process, different for a change below it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slackwater.model.profile import QueryProfile
+
+PROGRAM = Path(__file__).with_name("programs") / "digests.py"
+AS_BASE = ("base", "other aggregation", "filter above", "udf above")
+UNKNOWN = ("udf", "map in pandas", "random", "table", "table in a subquery", "no watermark")
+
+
+def _digests(folder: Path, noise: int) -> dict[str, str | None]:
+    ended = subprocess.run(
+        [sys.executable, str(PROGRAM), str(folder), str(noise)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    found: dict[str, str | None] = json.loads(ended.stdout)
+    return found
+
+
+@pytest.mark.spark
+def test_the_digest_follows_the_code_below_the_watermark(tmp_path: Path) -> None:
+    found = _digests(tmp_path, 0)
+    assert _digests(tmp_path, 3) == found
+    assert {name for name, digest in found.items() if digest is None} == set(UNKNOWN)
+    assert {found[name] for name in AS_BASE} == {found["base"]}
+    others = [name for name in found if name not in (*AS_BASE, *UNKNOWN)]
+    assert len({found[name] for name in ("base", *others)}) == len(others) + 1, found
+
+
+def test_a_profile_recorded_without_a_digest_is_read() -> None:
+    profile = QueryProfile(("Aggregate",), (60_000,), (300_000,), 300_000, ("json",), "ab" * 32)
+    assert QueryProfile.from_json(profile.as_json()) == profile
+    recorded = profile.as_json()
+    del recorded["rows_digest"]
+    assert QueryProfile.from_json(recorded).rows_digest is None
