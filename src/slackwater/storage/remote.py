@@ -137,12 +137,13 @@ class RemoteStore:
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         full = self._place_of(path)
+        data: bytes
         if self._traits.atomic_rename:
             # Reading a range costs memory for the whole range on HDFS; asking for the size costs little.
             size = int(self._filesystem.size(full) or 0)
             if size > limit:
                 raise FileTooLarge(path, limit, size)
-            data: bytes = self._filesystem.cat_file(full)
+            data = self._filesystem.cat_file(full)
         else:
             data = self._read_range(full, limit + 1)
         if len(data) > limit:
