@@ -49,7 +49,7 @@ from slackwater.model.state import StateFileKind
 from slackwater.model.units import MIB
 from slackwater.storage.protocols import ReadStore
 
-_MOST_STATE_FILES = 1000
+_MOST_STATE_FILES = 500
 _MOST_STATE_BYTES = 64 * MIB
 """State files opened by the cheap check; of those beyond, only name and size are checked."""
 
@@ -60,7 +60,7 @@ def cheap_damage(store: ReadStore) -> tuple[Damage, ...]:
     Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
     ``commits/``, the newest entries of each source. By names: holes in the logs and in the state. Of the state version
     that the next batch loads: no file is empty, and on a local disk the first and last file of each store are framed as
-    they must be and not cut (up to 1,000 files and 64 MiB), with the tables that a RocksDB zip lists.
+    they must be and not cut (up to 500 files and 64 MiB), with the tables that a RocksDB zip lists.
     """
     opened = open_checkpoint(store)
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
@@ -204,17 +204,15 @@ class _StartCheck(_Check):
         version = self.opened.logs.committed + 1
         if version == 0:
             return
+        known: dict[frozenset[str], list[str]] = {}
         for operator, partition, store, held in self.opened.inventory.each():
             folder = store_path(operator, partition, store)
-            names = self.opened.listing.folder(folder).files
+            names = self.opened.listing.names(folder)
             if held.ids:
                 chosen = [name for name in names if self._is_of_newest_commit(name, operator, partition)]
             else:
-                try:
-                    files = files_of_version(names, version)
-                except FormatError:
-                    continue  # the names tell that a version is missing
-                chosen = [name for name in (files.base, *files.steps) if name is not None]
+                # Most partitions hold files of the same names.
+                chosen = known[names] if names in known else known.setdefault(names, _files(names, version))
             if chosen:
                 yield [f"{folder}/{name}" for name in chosen]
 
@@ -244,6 +242,15 @@ class _StartCheck(_Check):
             self._check_tables(path.rpartition("/")[0], version)
         else:
             require_frames(data)
+
+
+def _files(names: Iterable[str], version: int) -> list[str]:
+    """The files of a version, oldest first; none where one is missing, which the check by names reports."""
+    try:
+        files = files_of_version(names, version)
+    except FormatError:
+        return []
+    return [name for name in (files.base, *files.steps) if name is not None]
 
 
 def _unique_ids(commit: CommitEntry | None, operator: int, partition: int) -> list[str]:
