@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from slackwater.storage.protocols import Entry, Folder, StoreTraits
+from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, StoreTraits
 
-_TRAITS = StoreTraits(remote=False, atomic_rename=True, consistent_list=True)
+_TRAITS = StoreTraits(remote=False, atomic_rename=True, atomic_replace=True, consistent_list=True)
 _PIECE = 1 << 14
 _LARGE_PIECE = 1 << 20
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
@@ -95,16 +96,14 @@ class LocalStore:
     def local_path(self, path: str) -> str | None:
         return self._full(path)
 
-    def read(self, path: str) -> bytes:
-        # A checkpoint is hundreds of tiny files: a buffered file object costs more than reading one of them.
-        descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC)
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        # A checkpoint is hundreds of tiny files: a buffered file object costs more than reading one of them. Opening a
+        # named pipe would wait for its writer.
+        descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            pieces = [os.read(descriptor, _PIECE)]
-            while len(pieces[-1]) > 0:
-                pieces.append(os.read(descriptor, os.fstat(descriptor).st_size + 1))
+            return _read_regular(descriptor, path, limit)
         finally:
             os.close(descriptor)
-        return b"".join(pieces)
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
         with Path(self._full(path)).open("rb") as file:
@@ -157,6 +156,23 @@ class LocalStore:
         return f"{self._root}/{path.strip('/')}" if path else self._root
 
 
+def _read_regular(descriptor: int, path: str, limit: int) -> bytes:
+    """All bytes of an open file, which may be growing. Raises ``OSError`` where it is no regular file or too large."""
+    status = os.fstat(descriptor)
+    if status.st_size > limit:
+        raise FileTooLarge(path, limit, status.st_size)
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or stat.S_ISCHR(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    pieces = [os.read(descriptor, status.st_size + 1)]
+    total = len(pieces[0])
+    while pieces[-1]:
+        pieces.append(os.read(descriptor, max(_PIECE, status.st_size - total)))
+        total += len(pieces[-1])
+        if total > limit:
+            raise FileTooLarge(path, limit, None)
+    return b"".join(pieces)
+
+
 def _write_through(path: Path, pieces: Iterable[bytes]) -> None:
     with path.open("xb") as file:
         file.writelines(pieces)
@@ -174,7 +190,7 @@ def _make_directories(path: Path) -> None:
 
 
 def _move_without_replacing(source: Path, target: Path) -> None:
-    """``rename`` would replace the target without a word; a hard link refuses in one step."""
+    """``rename`` would replace the target silently; a hard link refuses in one step."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:
