@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from slackwater.storage.protocols import Entry, Folder, StoreTraits
+from slackwater.storage.protocols import LEFTOVER, Entry, Folder, StoreTraits
 
 _TRAITS = StoreTraits(remote=False, atomic_rename=True, consistent_list=True)
 _PIECE = 1 << 14
@@ -126,7 +126,7 @@ class LocalStore:
         target = Path(self._full(path))
         _make_directories(target.parent)
         # Spark and this reader ignore the name of a write that never ended.
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}{LEFTOVER}")
         try:
             _write_through(temporary, pieces)
             temporary.replace(target)

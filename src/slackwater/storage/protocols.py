@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+LEFTOVER = ".slackwater.tmp"
+"""How the hidden name of a write ends that a store has not finished; Spark ignores it, and no other program uses it."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreTraits:

@@ -11,7 +11,7 @@ from typing import Any
 import fsspec
 
 from slackwater.errors import EnvironmentMissing, UsageError
-from slackwater.storage.protocols import Entry, Folder, StoreTraits
+from slackwater.storage.protocols import LEFTOVER, Entry, Folder, StoreTraits
 
 _OBJECT_STORE = StoreTraits(remote=True, atomic_rename=False, consistent_list=True)
 _FILE_SYSTEM = StoreTraits(remote=True, atomic_rename=True, consistent_list=True)
@@ -206,7 +206,7 @@ class RemoteStore:
 def _temporary(target: str) -> str:
     """A hidden name beside ``target``: an interrupted write is ignored by Spark and by readers."""
     parent, _, name = target.rpartition("/")
-    return f"{parent}/.{name}.{uuid.uuid4()}.tmp"
+    return f"{parent}/.{name}.{uuid.uuid4()}{LEFTOVER}"
 
 
 def _name(item: dict[str, Any]) -> str:

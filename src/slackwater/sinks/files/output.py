@@ -93,7 +93,7 @@ class FilesOutput:
     def restore(self, cut: Cut, backup: WriteStore) -> None:
         record = cutting.read_record(backup)
         if record is None:
-            if backup.list():
+            if any(not entry.name.startswith(".") for entry in backup.list()):
                 raise cutting.damaged(backup, cutting.RECORD, "the record of the cut", "no file")
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         cutting.check_record(record, cut, self.location)

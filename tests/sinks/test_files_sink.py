@@ -1,0 +1,51 @@
+"""What ``sinks.files`` takes, and when two streams have one output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.errors import PipelineError
+
+
+def test_a_path_may_be_a_pathlib_path(tmp_path: Path) -> None:
+    assert sw.sinks.files("json", tmp_path / "out") == sw.sinks.files("json", f"{tmp_path}/out")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [None, 5, b"out", "", "  ", [], "a\0b", "file:///a%20b", "s3a://bucket/a?b", "s3a://bucket/a#b", "FILE:/a#b"],
+)
+def test_a_path_that_cannot_be_used_is_refused(path: object) -> None:
+    with pytest.raises(PipelineError) as caught:
+        sw.sinks.files("json", path)  # type: ignore[arg-type] # what a user may write
+    assert caught.value.code == "sink-path"
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("path", ["out", "a#b", "a%20b", "a?b", "a:b", "file:///a b", "s3a://bucket/a b"])
+def test_the_identity_keeps_the_path_as_the_user_wrote_it(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    identity = sw.sinks.files("json", path).identity()
+    assert identity["path"] == (path if "://" in path else f"{tmp_path}/{path}")
+
+
+@pytest.mark.parametrize("other", ["real/out", "link/out", "real/x/../out", "real/out/", "file://{folder}/link/out"])
+def test_two_streams_on_one_output_are_recognised(other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real" / "x").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path)
+    pipeline = sw.Pipeline("work")
+    pipeline.stream(name="one", sink=sw.sinks.files("json", "real/out"))(_source)
+    with pytest.raises(PipelineError) as caught:
+        pipeline.stream(name="two", sink=sw.sinks.files("json", other.format(folder=tmp_path)))(_source)
+    assert caught.value.code == "sink-shared"
+    pipeline.stream(name="three", sink=sw.sinks.files("json", "real/other"))(_source)
+
+
+def _source(spark: object) -> object:
+    return spark
