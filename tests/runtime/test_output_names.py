@@ -38,10 +38,11 @@ def reading(upstream):
     return lambda spark, context: spark.readStream.schema("id LONG").json(context.output(upstream))
 
 for number, name in enumerate({READABLE!r}):
-    pipeline.stream(name=f"first-{{number}}", sink=sw.sinks.files("json", f"out/{{name}}"))(first)
-    pipeline.stream(name=f"second-{{number}}", sink=sw.sinks.files("json", f"read/{{number}}"))(reading(f"first-{{number}}"))
+    pipeline.stream(name=f"first-{{number}}", sink=sw.sinks.files("json", f"out/{{number}}/{{name}}"))(first)
+    second = pipeline.stream(name=f"second-{{number}}", sink=sw.sinks.files("json", f"read/{{number}}"))
+    second(reading(f"first-{{number}}"))
 for number, name in enumerate({GLOBS!r}):
-    pipeline.stream(name=f"glob-{{number}}", sink=sw.sinks.files("json", f"out/{{name}}"))(first)
+    pipeline.stream(name=f"glob-{{number}}", sink=sw.sinks.files("json", f"globs/{{number}}/{{name}}"))(first)
 """
 CHAIN_OF_GLOB = """
 import slackwater as sw
@@ -62,22 +63,23 @@ def second(spark, context):
 def test_rows_arrive_once_in_the_folder_that_was_named(project: Project) -> None:
     project.write(PIPELINE)
     project.add_files(3)
-    for name in (*READABLE, *GLOBS):
+    # Each below a folder of its own: Spark refuses "a b" beside "a%20b", which old versions took for the same.
+    folders = [(f"out/{number}", name) for number, name in enumerate(READABLE)]
+    folders += [(f"globs/{number}", name) for number, name in enumerate(GLOBS)]
+    for parent, name in folders:
         # Beside a manifest this file does not count; a stage that ignores the manifest reads it.
-        folder = _folder(project, name)
+        folder = _folder(project, parent, name)
         folder.mkdir(parents=True)
         (folder / "orphan.json").write_text(json.dumps({"id": 99}))
 
     command = project.run("--until-caught-up")
 
+    for parent, name in folders:
+        folder = _folder(project, parent, name)
+        assert _ids_in(folder) == [0, 1, 2], (name, command.log)
+        assert [path.name for path in (project.folder / parent).iterdir()] == [folder.name]
     for number, name in enumerate(READABLE):
-        assert _ids_in(_folder(project, name)) == [0, 1, 2], (name, command.log)
         assert _ids_in(project.folder / "read" / str(number)) == [0, 1, 2], (name, command.log)
-    for name in GLOBS:
-        assert _ids_in(_folder(project, name)) == [0, 1, 2], (name, command.log)
-    assert {path.name for path in (project.folder / "out").iterdir()} == {
-        _folder(project, name).name for name in (*READABLE, *GLOBS)
-    }
 
 
 @pytest.mark.spark
@@ -89,8 +91,8 @@ def test_a_stage_does_not_read_an_output_whose_name_is_a_glob(project: Project) 
     assert not (project.folder / "out").exists()
 
 
-def _folder(project: Project, name: str) -> Path:
-    return (project.folder / "out" / name).resolve()
+def _folder(project: Project, parent: str, name: str) -> Path:
+    return (project.folder / parent / name).resolve()
 
 
 def _ids_in(folder: Path) -> list[int]:

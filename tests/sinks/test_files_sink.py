@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.errors import PipelineError
+from slackwater.errors import PipelineError, SinkUnreadable
+from slackwater.sinks.registry import open_output
 
 
 def test_a_path_may_be_a_pathlib_path(tmp_path: Path) -> None:
@@ -45,6 +46,36 @@ def test_two_streams_on_one_output_are_recognised(other: str, tmp_path: Path, mo
         pipeline.stream(name="two", sink=sw.sinks.files("json", other.format(folder=tmp_path)))(_source)
     assert caught.value.code == "sink-shared"
     pipeline.stream(name="three", sink=sw.sinks.files("json", "real/other"))(_source)
+
+
+def test_two_streams_may_share_an_output_that_skips_nothing() -> None:
+    pipeline = sw.Pipeline("work")
+    for name in ("one", "two"):
+        pipeline.stream(name=name, sink=Unregistered("json", "out"))(_source)
+    assert list(pipeline.streams) == ["one", "two"]
+
+
+class Unregistered(sw.sinks.FilesSink):
+    """A sink of a user's own."""
+
+    def identity(self) -> dict[str, str]:
+        return {"kind": "unregistered"}
+
+
+def test_defining_streams_opens_no_store() -> None:
+    pipeline = sw.Pipeline("work")
+    for number in range(2):
+        pipeline.stream(name=f"s{number}", sink=sw.sinks.files("json", f"unheard-of://host/{number}"))(_source)
+    with pytest.raises(PipelineError) as caught:
+        pipeline.stream(name="again", sink=sw.sinks.files("json", "unheard-of://host/1/"))(_source)
+    assert caught.value.code == "sink-shared"
+
+
+@pytest.mark.parametrize("identity", [{"kind": "files"}, {"kind": "files", "path": ""}])
+def test_an_incomplete_identity_is_an_error(identity: dict[str, str]) -> None:
+    with pytest.raises(SinkUnreadable) as caught:
+        open_output(identity)
+    assert caught.value.code == "sink-identity"
 
 
 def _source(spark: object) -> object:
