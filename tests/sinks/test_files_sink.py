@@ -17,7 +17,23 @@ def test_a_path_may_be_a_pathlib_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [None, 5, b"out", "", "  ", [], "a\0b", "file:///a%20b", "s3a://bucket/a?b", "s3a://bucket/a#b", "FILE:/a#b"],
+    [
+        None,
+        5,
+        b"out",
+        "",
+        "  ",
+        [],
+        "a\0b",
+        "file:///a%20b",
+        "s3a://bucket/a?b",
+        "s3a://bucket/a#b",
+        "FILE:/a#b",
+        "~/out",
+        "~nouser",
+        "http://[",
+        "\udcff",
+    ],
 )
 def test_a_path_that_cannot_be_used_is_refused(path: object) -> None:
     with pytest.raises(PipelineError) as caught:

@@ -138,6 +138,7 @@ def check_record(record: Record, cut: Cut, location: str) -> None:
         where=location,
         expected=f"a cut of {location} after batch {cut.after}",
         found=foreign[0] if foreign else f"a cut of {record.output} after batch {record.after}",
+        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
     )
 
 
@@ -174,6 +175,7 @@ def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
                 f"Batch {batch_of(name)} was written to the output after the cut; restoring would mix two histories",
                 where=f"{record.output}/{FOLDER}/{name}",
                 expected=f"batch {record.after} as the newest",
+                hint=f"cut the new batches first: slackwater plan rebuild STREAM --at batch:{record.after}",
             )
     for taken in record.taken:
         if _hash_of(store, taken.path) not in {None, taken.sha256}:

@@ -128,6 +128,7 @@ class FilesOutput:
                 where=self._path,
                 expected=f"a path without any of {' '.join(GLOB_CHARACTERS)}",
                 found=found,
+                hint="give the sink a path without these characters before its stream first runs",
             )
         self._prepare()
         return self._path
@@ -152,7 +153,7 @@ class FilesOutput:
                 where=self.location,
                 expected=f"{len(expected.files)} files of {len(expected.batches)} batches",
                 found=foreign[0] if foreign else f"{len(cut.files)} files of {len(cut.batches)} batches",
-                hint="make a new plan",
+                hint="make a new plan: slackwater plan rebuild STREAM",
             )
 
     def _own_name(self, file: SinkFile) -> str:
@@ -165,7 +166,7 @@ class FilesOutput:
                 where=f"{self.location}/{FOLDER}",
                 expected=f"files below {self.location}",
                 found=file.path,
-                hint="run it from the place the output was written to; nothing was changed",
+                hint="move the output back to the path in its manifest; nothing was changed",
             )
         return name
 
