@@ -39,18 +39,27 @@ class FilesKind:
 
     traits = FILES_TRAITS
 
-    def __init__(self, name: str, interval: int, *, purged: bool, partitioned: bool = False) -> None:
+    def __init__(
+        self, name: str, interval: int, *, purged: bool, partitioned: bool = False, spared: tuple[int, int] = (0, 0)
+    ) -> None:
         self.name = name
         self._interval = interval
         self._purged = purged
         self._partitioned = partitioned
+        self._spared = spared
 
     def identity(self, folder: Path) -> Mapping[str, str]:
         return {"kind": "files", "format": "json", "path": str(folder)}
 
     def write(self, folder: Path) -> Mapping[int, str]:
         return write_batches(
-            folder, LAST, self._interval, purged=self._purged, partitioned=self._partitioned, side_files=True
+            folder,
+            LAST,
+            self._interval,
+            purged=self._purged,
+            partitioned=self._partitioned,
+            side_files=True,
+            spared=self._spared,
         )
 
     def visible(self, folder: Path) -> Mapping[str, bytes]:
@@ -64,5 +73,6 @@ KINDS: tuple[SinkKind, ...] = (
     FilesKind("files", 10, purged=False),
     FilesKind("files-compacted-after-the-cut", 4, purged=True, partitioned=True),
     FilesKind("files-with-older-compactions", 3, purged=False),
+    FilesKind("files-purged-in-part", 6, purged=True, spared=(9, 11)),
     made_up.DirectoryKind(),
 )

@@ -20,10 +20,11 @@ def write_batches(
     purged: bool = False,
     partitioned: bool = False,
     side_files: bool = False,
+    spared: tuple[int, int] = (0, 0),
 ) -> dict[int, str]:
     """Write batches 0 to ``last``, every third empty; each batch's own manifest entry.
 
-    ``purged`` keeps only what Spark must keep; ``side_files`` adds Hadoop's ``.crc`` files.
+    ``purged`` keeps only what Spark must keep, and the range ``spared``; ``side_files`` adds Hadoop's ``.crc`` files.
     """
     lines = {batch: [] if batch % 3 == 2 else [_line(output, batch, partitioned)] for batch in range(last + 1)}
     manifest = output / MANIFEST
@@ -37,7 +38,7 @@ def write_batches(
     if purged:
         kept = set(lay_out(lines, last, interval))
         for path in manifest.iterdir():
-            if path.name not in kept:
+            if path.name not in kept and int(path.name.removesuffix(".compact")) not in range(*spared):
                 path.unlink()
     if side_files:
         for path in [path for path in output.rglob("*") if path.is_file()]:

@@ -19,7 +19,7 @@ from tests.sinks.made_up import DirectoryOutput
 from tests.support.kill_points import kill_points
 
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
-AFTER = 5
+AFTER = 7
 
 register("made-up", DirectoryOutput)
 
