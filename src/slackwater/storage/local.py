@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, StoreTraits
+from slackwater.storage.protocols import LEFTOVER, READ_LIMIT, Entry, FileTooLarge, Folder, StoreTraits
 
 _TRAITS = StoreTraits(remote=False, atomic_rename=True, atomic_replace=True, consistent_list=True)
 _PIECE = 1 << 14
@@ -125,7 +125,7 @@ class LocalStore:
         target = Path(self._full(path))
         _make_directories(target.parent)
         # Spark and this reader ignore the name of a write that never ended.
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}{LEFTOVER}")
         try:
             _write_through(temporary, pieces)
             temporary.replace(target)

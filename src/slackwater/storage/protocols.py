@@ -20,6 +20,10 @@ class FileTooLarge(OSError):
         self.size = size
 
 
+LEFTOVER = ".slackwater.tmp"
+"""How the hidden name of a write ends that a store has not finished; Spark ignores it, and no other program uses it."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoreTraits:
     """What code may rely on.

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from slackwater.storage.protocols import Folder
+from slackwater.storage.protocols import LEFTOVER, Folder
 
 _SUFFIX = ".replaced.tmp"
 
@@ -27,7 +27,7 @@ def set_aside_path(path: str) -> str:
 def temporary_path(path: str) -> str:
     """A new name beside ``path`` for content that is being written; Spark ignores such names."""
     parent, slash, name = path.rpartition("/")
-    return f"{parent}{slash}.{name}.{uuid.uuid4()}.tmp"
+    return f"{parent}{slash}.{name}.{uuid.uuid4()}{LEFTOVER}"
 
 
 def put_in_place(filesystem: Any, temporary: str, path: str) -> None:
