@@ -17,6 +17,7 @@ _NAME = (
 )
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'(){}\[\]<>]+)"""
 
+
 @cache
 def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Patterns with their replacements, in order. Compiled at the first use: most commands never need them."""
