@@ -6,17 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from slackwater.cli.arguments import (
-    Format,
-    Parser,
-    add_consent,
-    add_format,
-    add_home,
-    add_spark,
-    add_stream,
-    add_verbs,
-    consent_of,
-)
+from slackwater.cli.arguments import Format, Parser, add_consent, add_format, add_home, add_spark, add_stream, add_verbs, consent_of
 from slackwater.cli.console import err, out, parse_conf, parse_seconds, prepare
 from slackwater.errors import UsageError
 

@@ -9,9 +9,7 @@ from slackwater.cli.console import err, out, prepare, print_json
 
 def declare(parser: Parser) -> None:
     """Its arguments."""
-    parser.add_argument(
-        "operation", metavar="OPERATION", help="the operation's id; slackwater ledger STREAM lists them"
-    )
+    parser.add_argument("operation", metavar="OPERATION", help="the operation's id; slackwater ledger STREAM lists them")
     parser.add_argument("--yes", action="store_true", help="do not ask for the stream's name")
     add_home(parser)
     add_consent(parser)
