@@ -1,4 +1,4 @@
-"""What fetching needs from the machine: a Java to start, and the folder of jars that PySpark carries."""
+"""What fetching needs from the machine: a Java runtime, and the folder of PySpark's jars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def java_program() -> Path:
         return Path(on_path)
     raise EnvironmentMissing(
         "java-missing",
-        "There is no Java",
+        "Java was not found",
         expected="JAVA_HOME, or java on PATH",
         hint="run scripts/setup, or install a Java 17 runtime and set JAVA_HOME",
     )
@@ -29,7 +29,7 @@ def spark_jars_folder() -> Path:
     """The jars inside the installed PySpark, found without importing it. Raises EnvironmentMissing."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise EnvironmentMissing("pyspark-missing", "There is no PySpark", hint="pip install 'slackwater[spark]'")
+        raise EnvironmentMissing("pyspark-missing", "PySpark is not installed", hint="pip install 'slackwater[spark]'")
     # Spark unpacked by hand keeps its jars beside, not inside, the Python package; spark-submit sets SPARK_HOME to it.
     for home in (os.environ.get("SPARK_HOME"), str(Path(spec.origin).parent)):
         if home and (folder := Path(home, "jars")).is_dir():
