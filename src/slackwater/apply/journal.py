@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from slackwater.errors import FormatError
+from slackwater.errors import FormatError, Refused
 
 State = Literal["begun", "done", "undoing", "undone"]
 End = Literal["applied", "refused", "undone"]
@@ -88,6 +88,8 @@ class Journal:
     def _take(self, line: bytes) -> None:
         try:
             record = json.loads(line)
+            if "step" in record:
+                raise self._of_another_release()
             self.started_ms = int(record["at_ms"]) if self.started_ms is None else self.started_ms
             if "end" in record:
                 self.end = ENDS[ENDS.index(record["end"])]
@@ -107,3 +109,13 @@ class Journal:
         self.end = None
         if facts:
             self._facts[index] = facts
+
+    def _of_another_release(self) -> Refused:
+        return Refused(
+            "journal-version",
+            "The operation was begun by an earlier release, whose journal this one cannot continue",
+            where=str(self._path),
+            expected="a line for each action by its index",
+            found="a line for each kind of step",
+            hint="finish it with the release that began it: slackwater apply of its plan.json",
+        )
