@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, or_, select
 
 from slackwater.ledger.database import upsert
 from slackwater.ledger.lineage import Share
 from slackwater.ledger.part import LedgerPart, as_row, between, inherited
-from slackwater.ledger.tables import batches, log_lines
+from slackwater.ledger.tables import batches, log_lines, replaced_lines
 from slackwater.model.records import BatchRecord, BatchSource, LogLine
 
 _OFFSETS = "offsets"
@@ -49,12 +50,29 @@ class BatchesPart(LedgerPart):
         """One batch, ``None`` where the ledger has no record of it."""
         return next(iter(self.batches(stream, batch_id, batch_id)), None)
 
-    def record_lines(self, lines: Iterable[LogLine]) -> None:
-        """Record log lines, all of them or none; an entry that is recorded already is replaced."""
+    def record_lines(self, lines: Iterable[LogLine], replaced: Iterable[LogLine] = ()) -> None:
+        """Record log lines, all of them or none; an entry that is recorded already is replaced.
+
+        ``replaced`` are the lines that are replaced; they are kept aside.
+        """
         rows = [as_row(line) | {"text": _to_bytes(line.text)} for line in lines]
+        seen_ms = self._now_ms()
+        kept = [as_row(line) | {"text": _to_bytes(line.text), "seen_ms": seen_ms} for line in replaced]
         with self._database.write_unflushed() as connection:
             for start in range(0, len(rows), _ROWS_AT_ONCE):
                 upsert(connection, log_lines, rows[start : start + _ROWS_AT_ONCE])
+            upsert(connection, replaced_lines, kept)
+
+    def replaced_lines(self, stream: str, log: str) -> list[LogLine]:
+        """The lines of a log that were replaced, oldest first."""
+        query = (
+            select(replaced_lines)
+            .where(replaced_lines.c.stream == stream, replaced_lines.c.log == log)
+            .order_by(replaced_lines.c.seen_ms, replaced_lines.c.entry)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query).mappings().all()
+        return [_line({key: value for key, value in row.items() if key != "seen_ms"}) for row in rows]
 
     def recorded_entries(self, stream: str, generation: int, log: str) -> set[int]:
         """The entries of a log that this generation itself has; nothing inherited."""
@@ -126,7 +144,7 @@ def _to_text(stored: bytes) -> str:
     return stored.decode("utf-8", "surrogateescape")
 
 
-def _line(row: RowMapping) -> LogLine:
+def _line(row: Mapping[Any, Any]) -> LogLine:
     return LogLine(**(dict(row) | {"text": _to_text(row["text"])}))
 
 

@@ -243,13 +243,13 @@ def _check_sources(batches: BatchHistory, first: int, target: int) -> None:
     if first == 0 or first > target:
         return
     for kind, span in batches.spans(first, target):
-        if span.end is not None and kind.empty_base(span.start) is None:
+        if span.start is not None and kind.empty_base(span.start) is None:
             raise Refused(
                 "source-unsupported",
                 f"A rebuild from batch {first} needs an empty range of source {span.source}, and none is known for its "
                 f"kind ({kind.kind})",
                 expected="a file source or Kafka",
-                found=span.end[:120],
+                found=(span.end or "")[:120],
                 hint="a rebuild from batch 0 works for any source: repeat the command with --retention all",
             )
 

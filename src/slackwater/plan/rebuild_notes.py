@@ -11,6 +11,14 @@ from slackwater.model.snapshot import Snapshot
 from slackwater.plan.contributing import StateBounds
 
 
+USUAL = {
+    ("spark.sql.ansi.enabled", "true"),
+    ("spark.sql.session.timeZone", "UTC"),
+    ("spark.sql.session.timeZone", "Etc/UTC"),
+}
+"""Settings that most runs have; they are recorded and used, and not worth a line."""
+
+
 def notes_of(
     snapshot: Snapshot,
     *,
@@ -81,9 +89,10 @@ def _about_the_state(target: int, first: int, state: StateBounds, *, code_differ
 
 
 def _about_settings(settings: Sequence[ReplaySettings]) -> list[str]:
-    return [
-        f"{batch_range(group.first, group.last)} is replayed under the settings that it ran with: "
-        + ", ".join(f"{key}={value}" for key, value in sorted(group.settings.items()))
-        for group in settings
-        if group.settings
-    ]
+    notes = []
+    for group in settings:
+        shown = [f"{key}={value}" for key, value in sorted((group.settings or {}).items()) if (key, value) not in USUAL]
+        if shown:
+            what = batch_range(group.first, group.last)
+            notes.append(f"settings that {what} ran with, and will be replayed under: {', '.join(shown)}")
+    return notes

@@ -15,6 +15,7 @@ from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.model.records import LogLine
 from slackwater.recording.log_folders import LogFolders
 from slackwater.recording.log_text import decode, is_whole, split_source_compact, strip_sink_compact
+from slackwater.recording.replacement import may_replace, parses
 from slackwater.sinks.contract import Output
 from slackwater.storage.protocols import ReadStore
 
@@ -77,6 +78,7 @@ class LogCopier:
         self._checkpoint_folders = LogFolders(checkpoint)
         self._sink_folders = LogFolders(self._sink.store) if self._sink is not None else None
         self._progress: dict[str, _Progress] = {}
+        self._shown: int | None = None
 
     @property
     def is_remote(self) -> bool:
@@ -88,13 +90,18 @@ class LogCopier:
         # All is listed before anything is read, and each log before those that Spark writes earlier in a batch:
         # whatever an offsets entry means was then in sources/ when that was listed.
         fresh = {listed.log: self._fresh(listed) for listed in list(self._listed())}
-        changed = [
-            LogLine(self._stream, self._generation, log, entry, text)
-            for log, texts in fresh.items()
-            for entry, text in self._changed(log, texts).items()
-        ]
+        changed: list[LogLine] = []
+        replaced: list[LogLine] = []
+        for log, texts in fresh.items():
+            recorded = self._recorded(log, texts)
+            for entry, text in texts.items():
+                old = recorded.get(entry)
+                if old == text or (old is not None and not self._may_replace(log, entry, old, text)):
+                    continue
+                changed.append(self._line(log, entry, text))
+                replaced += [] if old is None else [self._line(log, entry, old)]
         if changed:
-            self._ledger.record_lines(changed)
+            self._ledger.record_lines(changed, replaced)
         for log, texts in fresh.items():
             if texts:
                 self._progress[log].add(texts)
@@ -119,7 +126,7 @@ class LogCopier:
         texts: dict[int, str] = {}
         for entry in sorted(names.keys() - progress.known):
             text = _read(listed.store, f"{listed.folder}/{names[entry]}".lstrip("/"))
-            if text is not None and is_whole(log, text):
+            if text is not None and is_whole(log, text) and parses(log, text):
                 whole = self._expand(log, entry, text, texts) if _is_compact(names[entry]) else {entry: text}
                 texts.update({number: whole[number] for number in whole.keys() - progress.known})
         return texts
@@ -150,17 +157,31 @@ class LogCopier:
         earlier = {number: line.text for number, line in recorded.items()} | dict(this_pass)
         return {entry: strip_sink_compact(text, earlier.values())}
 
-    def _changed(self, log: str, texts: Mapping[int, str]) -> Mapping[int, str]:
-        """Without the doubtful entries that turned out to be as the ledger has them."""
+    def _recorded(self, log: str, texts: Mapping[int, str]) -> Mapping[int, str]:
+        """What the ledger has of the entries whose recorded content is in doubt."""
         doubtful = self._progress[log].doubtful.intersection(texts) if texts else set()
         if not doubtful:
-            return texts
+            return {}
         if log == SINK:
             lines = self._ledger.lines(self._stream, log, min(doubtful), max(doubtful), generation=self._generation)
-            as_recorded = {entry: line.text for entry, line in lines.items()}
-        else:
-            as_recorded = self._ledger.own_lines(self._stream, self._generation, log, doubtful)
-        return {entry: text for entry, text in texts.items() if as_recorded.get(entry) != text}
+            return {entry: line.text for entry, line in lines.items() if entry in doubtful}
+        return self._ledger.own_lines(self._stream, self._generation, log, doubtful)
+
+    def _may_replace(self, log: str, entry: int, recorded: str, found: str) -> bool:
+        if not parses(log, recorded):
+            return True
+        return may_replace(log, entry, recorded, found, self._shown_before())
+
+    def _shown_before(self) -> int:
+        """The newest batch that the sink was known to show before the first pass."""
+        if self._shown is None:
+            mark = self._ledger.last_sink_mark(self._stream)
+            recorded = self._ledger.entries(self._stream, SINK, generation=self._generation)
+            self._shown = max([*recorded, mark.written if mark is not None else -1])
+        return self._shown
+
+    def _line(self, log: str, entry: int, text: str) -> LogLine:
+        return LogLine(self._stream, self._generation, log, entry, text)
 
 
 def _is_compact(name: str) -> bool:

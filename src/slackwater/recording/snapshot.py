@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from slackwater.checkpoint.damage import cheap_damage, thorough_damage
-from slackwater.checkpoint.logs import CheckpointLogs, marks_of_inventory
+from slackwater.checkpoint.listing import read_listing
+from slackwater.checkpoint.logs import CheckpointLogs, logs_of_listing, marks_of_inventory
 from slackwater.checkpoint.owed import NO_DATA_BATCHES, owed_entry
+from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.errors import FormatError, SinkUnreadable
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.home.home import Home
@@ -64,7 +65,7 @@ def look(looking: Looking, stream: StreamRecord) -> Snapshot:
         output=_output_seen(output, seen),
         profile=profile,
         planned_entry=planned,
-        damage=() if marks.planned < 0 else (thorough_damage if looking.thorough else cheap_damage)(store),
+        damage=() if marks.planned < 0 else logs.damage,
         missing_files=_missing_files(ledger, stream, logs, marks, planned),
         operation=ledger.open_operation(name),
         holder=holder,
@@ -119,10 +120,6 @@ def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
 
 
 def _marks_of(store: ReadStore) -> tuple[Marks, CheckpointLogs]:
-    from slackwater.checkpoint.listing import read_listing  # noqa: PLC0415
-    from slackwater.checkpoint.logs import logs_of_listing  # noqa: PLC0415
-    from slackwater.checkpoint.state.inventory import read_inventory  # noqa: PLC0415
-
     listing = read_listing(store)
     logs = logs_of_listing(store, listing)
     return marks_of_inventory(logs, read_inventory(listing)), logs
@@ -146,12 +143,11 @@ def _planned_entry(logs: CheckpointLogs, marks: Marks) -> OffsetEntry | None:
 def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
     name, following = stream.full_name, marks.next_batch
     entry = ledger.lines(name, "offsets", following, following).get(following)
+    mark = ledger.last_sink_mark(name)
     return Recorded(
         planned=max(ledger.entries(name, "offsets"), default=NONE_YET),
         committed=max(ledger.entries(name, "commits"), default=NONE_YET),
-        shown=max(
-            [mark.written for mark in ledger.sink_marks(name)] + list(ledger.entries(name, SINK)), default=NONE_YET
-        ),
+        shown=max([*ledger.entries(name, SINK), mark.written if mark is not None else NONE_YET]),
         next_entry=_parsed(entry.text) if entry is not None else None,
     )
 
@@ -179,7 +175,10 @@ def _missing_files(
             continue
         lines = ledger.lines(stream.full_name, SOURCES + offset.source, (-1 if first is None else first) + 1, last)
         span = SourceRange(offset.source, start, offset.text, {entry: line.text for entry, line in lines.items()})
-        missing += kind.gone(span, StoreReach())
+        try:
+            missing += kind.gone(span, StoreReach())
+        except FormatError as error:
+            missing.append(f"source {offset.source}, whose recorded entries cannot be parsed ({error.message})")
     return tuple(missing)
 
 

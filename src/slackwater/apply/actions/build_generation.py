@@ -12,8 +12,7 @@ from dataclasses import replace
 from slackwater.apply.actions.facts import CODE, LAYOUT, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.apply.replayer import Replayer
-from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, source_path
-from slackwater.checkpoint.layout import parse_state_file
+from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
 from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
 from slackwater.errors import Refused
 from slackwater.formats.offset_log import render_offset_entry

@@ -1,0 +1,65 @@
+"""When an entry that is recorded may be replaced by what a file says now.
+
+The ledger's copy is evidence of what Spark ran. A torn file, or one that was restored or edited, must not take its
+place: an entry is replaced only by one that parses and is newer, and not while the sink shows the batch that the
+recorded entry describes. What is replaced is kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from slackwater.errors import FormatError
+from slackwater.formats.commit_log import parse_commit_entry
+from slackwater.formats.file_source_log import parse_file_source_log
+from slackwater.formats.kafka_initial_offsets import parse_initial_offsets
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.query_metadata import parse_query_metadata
+from slackwater.ledger.lineage import METADATA, SOURCES
+
+KAFKA_MARK = b"\0"
+LISTS_FILES = b'{"path":'
+
+_PARSERS: dict[str, Callable[[bytes], object]] = {
+    METADATA: parse_query_metadata,
+    "offsets": parse_offset_entry,
+    "commits": parse_commit_entry,
+}
+
+
+def parses(log: str, text: str) -> bool:
+    """Whether a file holds an entry of its log. Logs of sinks and of unknown sources are judged by their version line."""
+    data = text.encode("utf-8", "surrogateescape")
+    parser = _PARSERS.get(log)
+    if parser is None and log.startswith(SOURCES):
+        parser = _source_parser(data)
+    if parser is None:
+        return True
+    try:
+        parser(data)
+    except FormatError:
+        return False
+    return True
+
+
+def may_replace(log: str, entry: int, recorded: str, found: str, shown: int) -> bool:
+    """Whether ``found`` may take the place of the recorded entry; both parse, and they differ.
+
+    ``shown`` is the newest batch that the sink was known to show before this look, -1 for none.
+    """
+    if log != "offsets":
+        return True
+    if entry <= shown:
+        return False
+    return _planned_ms(found) > _planned_ms(recorded)
+
+
+def _source_parser(data: bytes) -> Callable[[bytes], object] | None:
+    if data.startswith(KAFKA_MARK):
+        return parse_initial_offsets
+    return parse_file_source_log if LISTS_FILES in data else None
+
+
+def _planned_ms(text: str) -> int:
+    metadata = parse_offset_entry(text.encode("utf-8", "surrogateescape")).metadata
+    return metadata.batch_timestamp_ms if metadata is not None else 0
