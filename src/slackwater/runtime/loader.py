@@ -157,11 +157,6 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
     return pipeline
 
 
-def environment_read(reference: str) -> tuple[str, ...]:
-    """PENDING."""
-    return ()
-
-
 def _formats_used(file: Path) -> set[str]:
     """Connectors of every ``.format("...")`` in the file: jars must be on the class path before the JVM starts."""
     calls = (node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.Call))

@@ -14,6 +14,7 @@ from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.profile import QueryProfile
 from slackwater.plan.contributing import Code
 from slackwater.runtime import failures
+from slackwater.runtime.kafka_offsets import earliest_offsets
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
@@ -77,7 +78,7 @@ class SparkReplayer:
 
     def earliest_offsets(self) -> Mapping[str, str]:
         """The oldest offsets that Kafka still serves, by the source's place in the query."""
-        return {}  # PENDING
+        return earliest_offsets(self._build(self._open()).frame)
 
     def profile(self) -> QueryProfile:
         """What the query's plan shows, under the present session's settings."""
