@@ -16,14 +16,17 @@
         `-- SinkUnreadable                  a sink cannot say what was last written
 
 Each carries a stable ``code``, one complete sentence, the place, what was expected and found, and a hint: the next
-command to type. Foreign exceptions are translated once, where they are met, with ``from``.
+command to type. Foreign exceptions are translated once, where they are met, with ``from``. Secrets are masked here, so
+that no error can show or store one.
 """
 
 from __future__ import annotations
 
+from slackwater.masking import mask
+
 
 class SlackwaterError(Exception):
-    """A problem with a stable code, told in one sentence, with the place, expected/found and a hint."""
+    """A problem with a stable code: one sentence, the place, what was expected and found, and a hint."""
 
     exit_code = 1
 
@@ -37,13 +40,13 @@ class SlackwaterError(Exception):
         found: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message)
         self.code = code
-        self.message = message
-        self.where = where
-        self.expected = expected
-        self.found = found
-        self.hint = hint
+        self.message = mask(message)
+        self.where = _masked(where)
+        self.expected = _masked(expected)
+        self.found = _masked(found)
+        self.hint = _masked(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         place = f" at {self.where}" if self.where else ""
@@ -63,6 +66,10 @@ class SlackwaterError(Exception):
             "hint": self.hint,
         }
         return {name: value for name, value in fields.items() if value}
+
+
+def _masked(text: str | None) -> str | None:
+    return mask(text) if text is not None else None
 
 
 class UsageError(SlackwaterError):

@@ -1,4 +1,4 @@
-"""Logging set-up: structlog to stderr, JSON or console. stdout belongs to data."""
+"""Logging: structlog writes to stderr, as JSON or plain text. stdout is for data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import logging
 import sys
 
 import structlog
+
+from slackwater.masking import mask
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -21,9 +23,14 @@ def configure(*, level: str, json: bool) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _mask_secrets,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _mask_secrets(_logger: object, _method: str, fields: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    return {name: mask(value) if isinstance(value, str) else value for name, value in fields.items()}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,7 +33,7 @@ def test_what_has_the_locked_hash_gets_in(tmp_path: Path, small_jar: Jar, servin
     cache = JarCache(tmp_path, ways=[serving(CONTENT)])
     cache.complete("small", [small_jar])
     assert cache.path(small_jar).read_bytes() == CONTENT
-    assert _files(tmp_path) == [".small-1.0.jar.verified", "small-1.0.jar"]
+    assert _files(tmp_path) == ["small-1.0.jar"]
 
 
 def test_another_hash_is_refused_and_leaves_nothing(
@@ -77,6 +80,46 @@ def test_a_jar_altered_in_the_cache_is_fetched_again(
     assert not cache.has(small_jar)
     cache.complete("small", [small_jar])
     assert cache.path(small_jar).read_bytes() == CONTENT
+
+
+def test_a_jar_altered_with_its_size_and_time_kept_is_fetched_again(
+    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
+) -> None:
+    cache = JarCache(tmp_path, ways=[serving(CONTENT)])
+    cache.complete("small", [small_jar])
+    path = cache.path(small_jar)
+    before = path.stat()
+    other = tmp_path / "other"
+    other.write_bytes(CONTENT.swapcase())
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(path)
+    assert path.stat().st_size == before.st_size
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert not cache.has(small_jar)
+    assert _in_another_process(tmp_path, small_jar) == "False"
+    cache.complete("small", [small_jar])
+    assert path.read_bytes() == CONTENT
+    assert _in_another_process(tmp_path, small_jar) == "True"
+
+
+def test_a_jar_that_earlier_releases_stamped_as_verified_is_hashed(tmp_path: Path, small_jar: Jar) -> None:
+    cache = JarCache(tmp_path, ways=[_unreachable])
+    path = cache.path(small_jar)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"tampered with")
+    status = path.stat()
+    stamp = f"{small_jar.sha256} {status.st_size} {status.st_mtime_ns}"
+    path.with_name(f".{path.name}.verified").write_text(stamp)
+    assert not cache.has(small_jar)
+
+
+def _in_another_process(folder: Path, jar: Jar) -> str:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom slackwater.connectors.cache import JarCache\n"
+        "from slackwater.connectors.locked import Jar\nprint(JarCache(Path(sys.argv[1])).has(Jar(*sys.argv[2:])))\n"
+    )
+    command = [sys.executable, "-c", program, str(folder), jar.group, jar.artifact, jar.version, jar.sha256]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_a_jar_copied_in_by_hand_counts_when_it_is_the_right_one(tmp_path: Path, small_jar: Jar) -> None:

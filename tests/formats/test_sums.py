@@ -47,7 +47,7 @@ def lz4_stream(checksum: int) -> bytes:
 
 def test_lz4_blocks_are_verified() -> None:
     assert decompress(lz4_stream(LZ4_SUM_OF_ABC)).content.tobytes() == b"abc"
-    with pytest.raises(FormatError, match="differs from its sum"):
+    with pytest.raises(FormatError, match="differs from its checksum"):
         decompress(lz4_stream(LZ4_SUM_OF_ABC ^ 1))
 
 

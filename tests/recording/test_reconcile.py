@@ -24,9 +24,7 @@ PURGED = "retention_min_batches_2_filesink"
 
 
 def copier(ledger: Ledger, case: Path, generation: int = 1, stream: str = STREAM) -> LogCopier:
-    return LogCopier(
-        ledger, stream, generation, LocalStore(case / "checkpoint"), FilesOutput(LocalStore(case / "sink"))
-    )
+    return LogCopier(ledger, stream, generation, LocalStore(case / "checkpoint"), FilesOutput(str(case / "sink")))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +52,7 @@ def test_every_checkpoint_of_the_corpus_is_in_the_ledger_as_spark_wrote_it(
 @pytest.mark.parametrize("case_name", [FILES_TO_FILES, PURGED])
 def test_a_checkpoint_is_copied_to_either_database(ledger: Ledger, case_name: str, tmp_path: Path) -> None:
     case = corpus_case("4.3.0", case_name, tmp_path)
-    checkpoint, sink = LocalStore(case / "checkpoint"), FilesOutput(LocalStore(case / "sink"))
+    checkpoint, sink = LocalStore(case / "checkpoint"), FilesOutput(str(case / "sink"))
     assert copy_new(ledger, STREAM, 1, checkpoint, sink) > 0
     _same_as_on_disk(ledger, STREAM, case)
     assert copy_new(ledger, STREAM, 1, checkpoint, sink) == 0
@@ -170,7 +168,7 @@ def test_names_that_are_no_entries_are_passed_over(ledger: Ledger, tmp_path: Pat
 
 
 def test_a_checkpoint_that_is_not_there_yet_has_nothing_to_copy(ledger: Ledger, tmp_path: Path) -> None:
-    assert copy_new(ledger, STREAM, 1, LocalStore(tmp_path / "later"), FilesOutput(LocalStore(tmp_path / "gold"))) == 0
+    assert copy_new(ledger, STREAM, 1, LocalStore(tmp_path / "later"), FilesOutput(str(tmp_path / "gold"))) == 0
 
 
 class PurgingStore(LocalStore):

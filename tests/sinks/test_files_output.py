@@ -1,103 +1,320 @@
-"""The file sink's output without a JVM: what was last written, and cutting it back to any batch."""
+"""The file sink's output without a JVM: what only this kind of output can get wrong."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import Refused, SinkUnreadable
-from slackwater.formats.compactible import lay_out
+from slackwater.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.model.sink import Owner
 from slackwater.sinks.files.output import FilesOutput
 from slackwater.storage.local import LocalStore
-from tests.support.outputs import manifest_ids
+from slackwater.storage.open import open_write_store
+from tests.sinks.manifests import MANIFEST, content_of, data_file, listed_files, write_batches
+
+TORN = ["", "v", "v9\n", 'v1\n{"path":"file:///x"', "v1\nnothing"]
 
 
-def _line(output: Path, batch: int) -> str:
-    file = output / f"part-{batch}.parquet"
-    return json.dumps(
-        {
-            "path": file.as_uri(),
-            "size": 10,
-            "isDir": False,
-            "modificationTime": 0,
-            "blockReplication": 1,
-            "blockSize": 1,
-            "action": "add",
-        }
-    )
-
-
-def _write(output: Path, last: int, interval: int, *, purged: bool = False) -> dict[int, list[str]]:
-    """A sink after batches 0 to ``last``; every third batch is empty. ``purged``: only what Spark would keep."""
-    lines = {batch: [] if batch % 3 == 2 else [_line(output, batch)] for batch in range(last + 1)}
-    manifest = output / "_spark_metadata"
-    manifest.mkdir(parents=True)
-    for batch in lines:
-        for name, text in lay_out({b: lines[b] for b in range(batch + 1)}, batch, interval).items():
-            (manifest / name).write_text(text)
-        (output / f"part-{batch}.parquet").write_bytes(b"0123456789")
-    if purged:
-        kept = set(lay_out(lines, last, interval))
-        for path in manifest.iterdir():
-            if path.name not in kept:
-                path.unlink()
-    return lines
-
-
-def _listed(output: Path) -> list[str]:
-    """The files that Spark would read: the newest compacted entry and what comes after it."""
-    ids, manifest = manifest_ids(output), output / "_spark_metadata"
-    compacted = max((batch for batch in ids if (manifest / f"{batch}.compact").exists()), default=0)
-    names = [f"{batch}.compact" if (manifest / f"{batch}.compact").exists() else str(batch) for batch in ids]
-    texts = [(manifest / name).read_text() for name, batch in zip(names, ids, strict=True) if batch >= compacted]
-    return [json.loads(line)["path"] for text in texts for line in text.split("\n")[1:] if line]
+def _output(folder: Path) -> FilesOutput:
+    return FilesOutput(str(folder))
 
 
 def test_last_written_is_the_newest_entry(tmp_path: Path) -> None:
-    output = FilesOutput(LocalStore(tmp_path))
-    assert output.last_written() == -1
-    _write(tmp_path / "out", 12, 10)
-    assert FilesOutput(LocalStore(tmp_path / "out")).last_written() == 12
+    assert _output(tmp_path).last_written() == -1
+    write_batches(tmp_path / "out", 12, 10)
+    assert _output(tmp_path / "out").last_written() == 12
 
 
-@pytest.mark.parametrize("text", ["", "v", "v9\n", 'v1\n{"path":"file:///x"', "v1\nnothing"])
-def test_newest_entry_that_does_not_decode_is_an_error(tmp_path: Path, text: str) -> None:
-    _write(tmp_path, 3, 10)
-    (tmp_path / "_spark_metadata" / "4").write_text(text)
+@pytest.mark.parametrize("content", TORN)
+def test_newest_entry_that_cannot_be_parsed_is_an_error(tmp_path: Path, content: str) -> None:
+    write_batches(tmp_path, 3, 10)
+    (tmp_path / MANIFEST / "4").write_text(content)
     with pytest.raises(SinkUnreadable) as caught:
-        FilesOutput(LocalStore(tmp_path)).last_written()
+        _output(tmp_path).last_written()
     assert caught.value.code == "sink-unreadable"
-    assert str(caught.value.where).endswith("_spark_metadata/4")
+    assert str(caught.value.where).endswith(f"{MANIFEST}/4")
 
 
+# Each file is forced to the disk, which takes as long as the disk needs.
+@settings(deadline=None)
 @given(last=st.integers(0, 25), interval=st.integers(1, 10), after=st.integers(-1, 25), purged=st.booleans())
 def test_cut_leaves_exactly_the_batches_before(
     tmp_path_factory: pytest.TempPathFactory, last: int, interval: int, after: int, *, purged: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("cut")
-    lines = _write(folder / "out", last, interval, purged=purged)
-    output = FilesOutput(LocalStore(folder / "out"))
+    recorded = write_batches(folder / "out", last, interval, purged=purged, side_files=True)
+    output, backup = _output(folder / "out"), LocalStore(folder / "operation" / "backup")
+    whole = _bytes(folder / "out")
 
-    recorded = {batch: "\n".join(["v1", *own]) for batch, own in lines.items()}
-    found, backup = output.cut_after(after, recorded), LocalStore(folder / "operation" / "backup")
+    found = output.cut_after(after, recorded)
     output.cut(found, recorded, backup)
     output.cut(found, recorded, backup)
 
-    kept = [json.loads(line)["path"] for batch in range(min(after, last) + 1) for line in lines[batch]]
+    batches = [batch for batch in recorded if batch % 3 != 2]
+    kept = [data_file(folder / "out", batch) for batch in batches if batch <= after]
     assert output.last_written() == min(after, last)
-    assert sorted(_listed(folder / "out")) == sorted(kept)
-    assert len(found.files) + len(kept) == sum(map(len, lines.values()))
+    assert sorted(listed_files(folder / "out")) == sorted(kept)
+    assert len(found.files) + len(kept) == len(batches)
     for name in found.files:
         assert not (folder / "out" / name).exists()
-        assert (folder / "operation" / "backup" / name).read_bytes() == b"0123456789"
+        assert not (folder / "out" / f".{name}.crc").exists()
+        assert (folder / "operation" / "backup" / name).read_bytes() == content_of(int(Path(name).stem[5:]))
+    output.restore(found, backup)
+    assert _bytes(folder / "out") == whole
 
 
-def test_cut_is_refused_where_nobody_remembers_what_a_batch_wrote(tmp_path: Path) -> None:
-    _write(tmp_path, 9, 10, purged=True)
+def test_cut_is_refused_where_the_files_of_a_batch_are_unknown(tmp_path: Path) -> None:
+    write_batches(tmp_path, 9, 10, purged=True)
     with pytest.raises(Refused) as caught:
-        FilesOutput(LocalStore(tmp_path)).cut_after(6, {})
+        _output(tmp_path).cut_after(6, {})
     assert caught.value.code == "sink-cut-unknown"
+
+
+def test_an_entry_of_a_huge_batch_is_refused_at_once(tmp_path: Path) -> None:
+    write_batches(tmp_path, 3, 10)
+    (tmp_path / MANIFEST / str(10**18)).write_text("v1")
+    with pytest.raises(Refused) as caught:
+        _output(tmp_path).cut_after(2, {})
+    assert caught.value.code == "sink-cut-unknown"
+    assert [(one.kind, one.path) for one in _output(tmp_path).damage()] == [("missing", f"{MANIFEST}/4")]
+
+
+def test_a_copied_output_is_recognised_and_the_original_is_not_touched(tmp_path: Path) -> None:
+    recorded = write_batches(tmp_path / "prod", 5, 10)
+    shutil.copytree(tmp_path / "prod", tmp_path / "staging")
+    before = _bytes(tmp_path)
+    staging = _output(tmp_path / "staging")
+    with pytest.raises(Refused) as caught:
+        staging.cut_after(3, recorded)
+    assert caught.value.code == "manifest-foreign"
+    assert "copied or moved" in caught.value.message
+    real = _output(tmp_path / "prod").cut_after(3, recorded)
+    with pytest.raises(Refused):
+        staging.cut(real, recorded, LocalStore(tmp_path / "backup"))
+    assert {damage.kind for damage in staging.damage()} == {"foreign"}
+    assert _bytes(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "file:///etc/passwd",
+        "{out}/../outside",
+        "{out}/_spark_metadata/3",
+        "{out}/_slackwater.json",
+        "{out}/manifest.json",
+        "{out}/link/secret",
+        "{out}",
+        "{out}/",
+        "part-4.json",
+        "s3a://bucket/out/part-4.json",
+    ],
+)
+def test_a_manifest_that_names_a_file_outside_the_output_is_refused(tmp_path: Path, path: str) -> None:
+    out = tmp_path / "out"
+    write_batches(out, 3, 10)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret").write_text("keep")
+    (out / "link").symlink_to(tmp_path / "elsewhere")
+    line = {"path": path.format(out=out.as_uri()), "size": 1, "isDir": False, "modificationTime": 0, "action": "add"}
+    (out / MANIFEST / "4").write_text("v1\n" + json.dumps(line))
+    before = _bytes(tmp_path)
+    with pytest.raises(Refused) as caught:
+        _output(out).cut_after(2, {})
+    assert caught.value.code == "manifest-foreign"
+    assert _bytes(tmp_path) == before
+
+
+def test_an_output_reached_by_a_symlink_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    recorded = write_batches(tmp_path / "link" / "out", 5, 10)
+    output = _output(tmp_path / "real" / "out")
+    cut = output.cut_after(3, recorded)
+    assert cut.files == ("part-4.json",)
+    output.cut(cut, recorded, LocalStore(tmp_path / "backup"))
+    assert output.last_written() == 3
+
+
+def test_restore_is_refused_after_a_newer_batch(tmp_path: Path) -> None:
+    recorded = write_batches(tmp_path / "out", 5, 10)
+    output, backup = _output(tmp_path / "out"), LocalStore(tmp_path / "backup")
+    cut = output.cut_after(2, recorded)
+    output.cut(cut, recorded, backup)
+    manifest = tmp_path / "out" / MANIFEST
+    (manifest / "3").write_text("v1")
+    _refused(tmp_path, "output-changed", lambda: output.restore(cut, backup))
+    (manifest / "3").unlink()
+    (manifest / "6").write_text("v1")
+    _refused(tmp_path, "restore-conflict", lambda: output.restore(cut, backup))
+    (manifest / "6").unlink()
+    (tmp_path / "out" / "part-4.json").write_text("another")
+    _refused(tmp_path, "output-changed", lambda: output.restore(cut, backup))
+
+
+def test_a_file_that_changes_after_the_cut_was_started_stops_it(tmp_path: Path) -> None:
+    recorded = write_batches(tmp_path / "out", 5, 10)
+    output, backup = _output(tmp_path / "out"), LocalStore(tmp_path / "backup")
+    cut = output.cut_after(2, recorded)
+    output.cut(cut, recorded, backup)
+    output.restore(cut, backup)
+    (tmp_path / "out" / "part-4.json").write_text("another")
+    _refused(tmp_path, "output-changed", lambda: output.cut(cut, recorded, backup))
+
+
+def test_the_backup_of_another_output_or_cut_is_refused(tmp_path: Path) -> None:
+    backup = LocalStore(tmp_path / "backup")
+    recorded = {name: write_batches(tmp_path / name, 5, 10) for name in ("one", "two")}
+    one, two = _output(tmp_path / "one"), _output(tmp_path / "two")
+    cut = one.cut_after(2, recorded["one"])
+    one.cut(cut, recorded["one"], backup)
+    _refused(tmp_path, "backup-foreign", lambda: two.restore(cut, backup))
+    _refused(tmp_path, "backup-foreign", lambda: two.cut(cut, recorded["two"], backup))
+    later = two.cut_after(3, recorded["two"])
+    _refused(tmp_path, "backup-foreign", lambda: one.restore(later, backup))
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"schema":"other"}', '{"schema":"slackwater.sink-backup/1"}', "[" * 10**5]
+)
+def test_a_record_that_cannot_be_parsed_is_refused(tmp_path: Path, content: str) -> None:
+    recorded = write_batches(tmp_path / "out", 5, 10)
+    output, backup = _output(tmp_path / "out"), LocalStore(tmp_path / "backup")
+    cut = output.cut_after(2, recorded)
+    output.cut(cut, recorded, backup)
+    (tmp_path / "backup" / "manifest.json").write_text(content)
+    _refused(tmp_path, "backup-damaged", lambda: output.restore(cut, backup))
+    _refused(tmp_path, "backup-damaged", lambda: output.cut(cut, recorded, backup))
+    (tmp_path / "backup" / "manifest.json").unlink()
+    _refused(tmp_path, "backup-damaged", lambda: output.restore(cut, backup))
+
+
+def test_a_data_file_that_was_lost_before_does_not_stop_a_cut(tmp_path: Path) -> None:
+    recorded = write_batches(tmp_path / "out", 5, 10)
+    (tmp_path / "out" / "part-4.json").unlink()
+    whole = _bytes(tmp_path / "out")
+    output, backup = _output(tmp_path / "out"), LocalStore(tmp_path / "backup")
+    cut = output.cut_after(2, recorded)
+    output.cut(cut, recorded, backup)
+    assert output.last_written() == 2
+    output.restore(cut, backup)
+    assert _bytes(tmp_path / "out") == whole
+
+
+def test_cut_and_restore_on_another_store() -> None:
+    location = "memory://cut-and-restore/out"
+    store, backup = open_write_store(location), open_write_store("memory://cut-and-restore/backup")
+    lines = {}
+    for batch in range(6):
+        line = {"path": f"{location}/part%20{batch}", "size": 1, "isDir": False, "modificationTime": 0, "action": "add"}
+        lines[batch] = "v1\n" + json.dumps(line)
+        store.write(f"{MANIFEST}/{batch}", lines[batch].encode())
+        store.write(f"part {batch}", b"x")
+    output = FilesOutput(location)
+    cut = output.cut_after(2, {})
+    assert cut.files == ("part 3", "part 4", "part 5")
+    output.cut(cut, {}, backup)
+    assert output.last_written() == 2
+    assert not store.exists("part 4")
+    output.restore(cut, backup)
+    assert output.last_written() == 5
+    assert store.read("part 4") == b"x"
+    output.claim(Owner("a", "b", "c"))
+    with pytest.raises(Refused):
+        output.claim(Owner("other", "b", "c"))
+
+
+class TestDamage:
+    """Cheap checks look at the newest entries and at the files of the newest batch that has any."""
+
+    def test_a_sound_output_has_none(self, tmp_path: Path) -> None:
+        for interval in (1, 3, 10):
+            write_batches(tmp_path / str(interval), 14, interval, purged=True)
+            assert _output(tmp_path / str(interval)).damage() == ()
+            assert _output(tmp_path / str(interval)).damage(thorough=True) == ()
+
+    def test_an_output_that_does_not_exist_has_none(self, tmp_path: Path) -> None:
+        assert _output(tmp_path / "nothing").damage(thorough=True) == ()
+
+    @pytest.mark.parametrize("content", TORN)
+    def test_newest_entry(self, tmp_path: Path, content: str) -> None:
+        write_batches(tmp_path, 3, 10)
+        (tmp_path / MANIFEST / "4").write_text(content)
+        (damage,) = _output(tmp_path).damage()
+        assert damage.path == f"{MANIFEST}/4"
+        assert damage.kind in {"empty", "torn", "foreign", "too-new"}
+
+    def test_missing_entries(self, tmp_path: Path) -> None:
+        write_batches(tmp_path, 16, 10)
+        for batch in (12, 13, 15):
+            (tmp_path / MANIFEST / str(batch)).unlink()
+        found = [(damage.path, damage.kind, damage.expected) for damage in _output(tmp_path).damage()]
+        assert found == [
+            (f"{MANIFEST}/12", "missing", "entries of batches 12 to 13"),
+            (f"{MANIFEST}/15", "missing", "entries of batch 15"),
+        ]
+
+    @pytest.mark.parametrize("last", [13, 14, 19])
+    def test_files_of_the_newest_batch_that_wrote_any(self, tmp_path: Path, last: int) -> None:
+        write_batches(tmp_path, last, 10)
+        newest = max(batch for batch in range(last + 1) if batch % 3 != 2)
+        data_file(tmp_path, newest).write_bytes(b"short")
+        assert [(damage.path, damage.kind) for damage in _output(tmp_path).damage()] == [
+            (f"part-{newest}.json", "torn")
+        ]
+        data_file(tmp_path, newest).unlink()
+        assert [(damage.path, damage.kind) for damage in _output(tmp_path).damage()] == [
+            (f"part-{newest}.json", "missing")
+        ]
+
+    def test_every_file_is_checked_only_when_asked(self, tmp_path: Path) -> None:
+        write_batches(tmp_path, 16, 10)
+        data_file(tmp_path, 0).unlink()
+        assert _output(tmp_path).damage() == ()
+        assert [damage.path for damage in _output(tmp_path).damage(thorough=True)] == ["part-0.json"]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "null", '{"stream_id": 1, "stream": "a", "home": "b"}', '{"stream_id": "a"}']
+)
+def test_an_owner_that_cannot_be_parsed_is_an_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "_slackwater.json").write_text(content)
+    for ask in (_output(tmp_path).owner, lambda: _output(tmp_path).claim(Owner("a", "b", "c"))):
+        with pytest.raises(SinkUnreadable) as caught:
+            ask()
+        assert caught.value.code == "sink-owner-unreadable"
+    assert (tmp_path / "_slackwater.json").read_text() == content
+
+
+@pytest.mark.parametrize("name", ["a?b", "a[1]", "{a,b}", "a*b", "a\\b"])
+def test_a_glob_is_not_given_to_readers(tmp_path: Path, name: str) -> None:
+    with pytest.raises(PipelineError) as caught:
+        _output(tmp_path / name).reader_path()
+    assert caught.value.code == "sink-path"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a#b", "a%20b", "a b", "ü", "a:b"])
+def test_readers_find_a_manifest(tmp_path: Path, name: str) -> None:
+    path = _output(tmp_path / name).reader_path()
+    assert path == str(tmp_path / name)
+    assert (tmp_path / name / MANIFEST).is_dir()
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def _refused(folder: Path, code: str, act: Callable[[], object]) -> None:
+    before = _bytes(folder)
+    with pytest.raises(Refused) as caught:
+        act()
+    assert caught.value.code == code
+    assert _bytes(folder) == before
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

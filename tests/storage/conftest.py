@@ -11,17 +11,20 @@ import pytest
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
+from slackwater.storage.remote import RemoteStore
+from tests.support.hadoop import HADOOP, FailingFileSystem
 from tests.support.s3 import s3_endpoint, s3_location
 
 __all__ = ["s3_endpoint", "s3_location", "store"]
 
 
-@pytest.fixture(params=["local", "memory", "s3"])
+@pytest.fixture(params=["local", "memory", "s3", "hadoop"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> WriteStore:
     """One empty store of each kind."""
     factories: dict[str, Callable[[], WriteStore]] = {
         "local": lambda: LocalStore(tmp_path / "root"),
         "memory": lambda: open_write_store(f"memory://{uuid.uuid4()}"),
+        "hadoop": lambda: RemoteStore(FailingFileSystem(), f"/{uuid.uuid4()}", "hdfs://test", HADOOP),
         "s3": lambda: open_write_store(request.getfixturevalue("s3_location")),
     }
     return factories[request.param]()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.storage.protocols import Entry, WriteStore
+from slackwater.storage.protocols import Entry, FileTooLarge, WriteStore
 
 
 def test_what_was_written_is_read(store: WriteStore) -> None:
@@ -56,6 +56,16 @@ def test_empty_file(store: WriteStore) -> None:
     store.write("a/empty", b"")
     assert store.read("a/empty") == b""
     assert [entry.name for entry in store.list("a")] == ["empty"]
+
+
+def test_a_read_takes_no_more_than_its_limit(store: WriteStore) -> None:
+    store.write("a", bytes(1000))
+    assert store.read("a", 1000) == bytes(1000)
+    with pytest.raises(FileTooLarge) as raised:
+        store.read("a", 999)
+    assert raised.value.limit == 999
+    store.write("empty", b"")
+    assert store.read("empty", 0) == b""
 
 
 def test_absent(store: WriteStore) -> None:
@@ -152,7 +162,7 @@ def test_names_that_need_care(store: WriteStore) -> None:
     assert store.read("d/per%20cent") == b"per%20cent"
 
 
-def test_location_and_traits_are_told(store: WriteStore) -> None:
+def test_location_and_traits(store: WriteStore) -> None:
     assert store.location
     assert store.traits.consistent_list
     local = store.local_path("a")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from slackwater.errors import UsageError
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import is_uri, local_path_of, open_read_store
+from slackwater.storage.protocols import FileTooLarge
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
@@ -27,6 +30,27 @@ def test_links_to_directories_are_followed_but_not_for_ever(tmp_path: Path) -> N
     (tmp_path / "link").symlink_to(tmp_path / "real")
     folders = {folder.path: folder for folder in LocalStore(tmp_path).folders()}
     assert folders["link"].files == ("1",)
+
+
+def test_a_sparse_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "7").open("wb") as file:
+        file.truncate(20 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileTooLarge) as raised:
+            LocalStore(tmp_path).read("7")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert raised.value.size == 20 << 30
+
+
+def test_a_named_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "7")
+    with pytest.raises(OSError, match="not a regular file"):
+        LocalStore(tmp_path).read("7")
+    with pytest.raises(OSError, match="not a regular file"):
+        LocalStore("/dev").read("zero")
 
 
 @pytest.mark.parametrize(

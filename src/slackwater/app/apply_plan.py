@@ -157,7 +157,7 @@ def _check_same(operation: Operation) -> None:
 
 def _record(operation: Operation) -> None:
     """The operation's folder, plan and ledger record, before its first action."""
-    store = LocalStore(operation.folder)
+    store = LocalStore(operation.folder, private=True)
     store.write(PLAN_FILE, render(operation.plan).encode())
     plan, now_ms = operation.plan, operation.ledger.now_ms()
     operation.ledger.begin_operation(

@@ -7,19 +7,21 @@ when they are asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slackwater.checkpoint.identify import require_checkpoint
+from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import read_checkpoint
-from slackwater.checkpoint.recognise import require_checkpoint
 from slackwater.errors import EnvironmentMissing, FormatError, NotFound, UsageError
 from slackwater.model.checkpoint import CheckpointReport
 from slackwater.model.operator import JOIN, Operator, OperatorStore
-from slackwater.model.read_options import ReadOptions
+from slackwater.model.read_options import ReadLimits, ReadOptions
+from slackwater.model.units import size_text
 from slackwater.storage.open import is_uri, open_read_store
-from slackwater.storage.protocols import ReadStore
+from slackwater.storage.protocols import FileTooLarge, ReadStore
 
 if TYPE_CHECKING:
     from slackwater.checkpoint.state.reader import StateChoice, StateRows
@@ -36,6 +38,7 @@ class StateRequest:
     side: str | None = None
     partition: int | None = None
     batch: int | None = None
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,11 @@ def _location_of_stream(name: str, home: str | None) -> str | None:
         return None
 
 
-def open_target(target: str, home: str | None = None) -> OpenedCheckpoint:
+def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
     """The checkpoint, listed. Raises ``NotFound`` saying what is there instead of one."""
     store = open_read_store(resolve(target, home))
     translate_listing(store)
-    return open_checkpoint(store)
+    return open_checkpoint(store, limits)
 
 
 def translate_listing(store: ReadStore) -> None:
@@ -103,7 +106,7 @@ def translate_listing(store: ReadStore) -> None:
 
 def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOptions | None = None) -> CheckpointReport:
     """Everything that can be told of a checkpoint."""
-    report = read_checkpoint(open_target(target, home), options)
+    report = read_checkpoint(open_target(target, home, options.limits if options else None), options)
     batch = options.batch if options else None
     if batch is not None and all(line.id != batch for line in report.batches):
         raise NotFound(
@@ -126,7 +129,7 @@ def inspect_state(target: str, request: StateRequest, *, home: str | None = None
     from slackwater.checkpoint.state.operators import OperatorReader  # noqa: PLC0415
     from slackwater.checkpoint.state.reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
 
-    opened = open_target(target, home)
+    opened = open_target(target, home, request.limits)
     batch = opened.logs.committed if request.batch is None else request.batch
     operators = OperatorReader(opened.store, opened.listing, opened.inventory)
     numbers = opened.listing.numbered_directories("state")
@@ -200,17 +203,24 @@ def _choose_side(operator: Operator, request: StateRequest) -> StateChoice:
     return StateChoice(operator, store, family, side=True, partition=request.partition)
 
 
-def inspect_file(target: str, path: str, *, home: str | None = None) -> str:
+def inspect_file(target: str, path: str, *, home: str | None = None, limits: ReadLimits | None = None) -> str:
     """One file as text: logs as they are, binary files taken apart. Raises ``NotFound`` or ``FormatError``."""
-    from slackwater.checkpoint.raw import raw_text  # noqa: PLC0415
+    from slackwater.checkpoint.file_text import file_text  # noqa: PLC0415
 
-    store = open_read_store(resolve(target, home))
+    store = limited(open_read_store(resolve(target, home)), limits)
     try:
         data = store.read(path.strip("/"))
+    except FileTooLarge as error:
+        raise FormatError(
+            "too-large", "The file is too large to be shown", where=path,
+            expected=f"at most {size_text(error.limit)}",
+            found="more" if error.size is None else size_text(error.size),
+            hint="raise the limit with --max-bytes",
+        ) from error  # fmt: skip
     except OSError as error:
         raise NotFound("no-such-file", "There is no such file in the checkpoint", where=path) from error
     try:
-        return raw_text(path, data)
+        return file_text(path, data, store.limits)
     except FormatError as error:
         error.where = error.where or path
         raise

@@ -87,7 +87,9 @@ def derive(
 
 
 def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
-    """Copy into the ledger what the checkpoint and the sink have and it lacks."""
+    """Copy into the ledger what the checkpoint and the sink have and it lacks, if this user may write to it."""
+    if not workspace.can_refresh(stream.full_name):
+        return
     generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
     checkpoint, output = open_read_store(generation.location), open_output(stream.sink)
     copy_new(workspace.ledger, stream.full_name, generation.number, checkpoint, output)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,20 +15,39 @@ from slackwater.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What a use case works in."""
+    """What a use case works in. ``say`` shows the user a message."""
 
     settings: Settings
     home: Home
     ledger: Ledger
+    say: Callable[[str], None]
+
+    def can_refresh(self, stream: str) -> bool:
+        """Whether the ledger can be updated from the checkpoint; if not, says that recorded data is used."""
+        if self.ledger.read_only:
+            self.say(
+                f"{stream}: read access only; the ledger is not updated from the checkpoint, "
+                "and batches that are not recorded yet are not included"
+            )
+        return not self.ledger.read_only
 
 
 @contextmanager
-def open_workspace(settings: Settings, *, create: bool = False, restore: bool = False) -> Iterator[Workspace]:
-    """The workspace of these settings. Raises NotFound where there is no ledger yet and ``create`` is not given.
+def open_workspace(
+    settings: Settings, *, create: bool = False, restore: bool = False, say: Callable[[str], None] | None = None
+) -> Iterator[Workspace]:
+    """The workspace of these settings. Raises NotFound if there is no ledger yet and ``create`` is not given.
 
-    ``restore`` creates a ledger where the home has streams whose ledger was lost; ``acting`` fills it.
+    ``restore`` creates a ledger if the home has streams whose ledger was lost; ``acting`` fills it. ``say`` shows the
+    user a message, such as that the ledger is locked; the default writes to stderr.
     """
+    say = say or _to_stderr
     home = Home(settings.home)
     lost = restore and next(streams_of(home), None) is not None
-    with Ledger.open(settings.ledger or home.ledger_url, create=create or lost) as ledger:
-        yield Workspace(settings, home, ledger)
+    with Ledger.open(settings.ledger or home.ledger_url, create=create or lost, say=say) as ledger:
+        yield Workspace(settings, home, ledger, say)
+
+
+def _to_stderr(message: str) -> None:
+    sys.stderr.write(f"{message}\n")
+    sys.stderr.flush()

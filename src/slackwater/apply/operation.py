@@ -59,7 +59,7 @@ class Operation:
     @property
     def backup(self) -> LocalStore:
         """Where what is cut from the sink is kept."""
-        return LocalStore(self.folder / BACKUP)
+        return LocalStore(self.folder / BACKUP, private=True)
 
     @property
     def batches(self) -> BatchHistory:

@@ -46,6 +46,15 @@ def missing_entries(logs: CheckpointLogs) -> list[Damage]:
     return damage
 
 
+def directories_among_entries(listing: Listing) -> list[Damage]:
+    """Directories named like an entry of a log, which Spark opens as one."""
+    return [
+        Damage(f"{log}/{number}", "foreign", "a file", "a directory")
+        for log in (OFFSETS, COMMITS)
+        for number in listing.numbered_directories(log)
+    ]
+
+
 def missing_beside_checksums(listing: Listing) -> list[Damage]:
     """Files whose hidden check sum is still there: Hadoop removes both, so something else removed the file."""
     damage = []

@@ -6,18 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, commit_path, offset_path
+from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.errors import FormatError
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.formats.query_metadata import parse_query_metadata
-from slackwater.formats.text_log import decode_text
 from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
 from slackwater.model.damage import Damage
 from slackwater.model.marks import NONE_YET, Marks
 from slackwater.model.state import StateInventory, StoreVersions
-from slackwater.storage.protocols import ReadStore
+from slackwater.model.units import size_text
+from slackwater.storage.protocols import FileTooLarge, ReadStore
 
 PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
 
@@ -57,17 +58,10 @@ class CheckpointLogs:
         """``commits/N``. Raises ``FileNotFoundError`` or ``FormatError``."""
         return parse_commit_entry(self.store.read(commit_path(batch)))
 
-    def offset_text(self, batch: int) -> str:
-        """``offsets/N`` verbatim. Raises ``FileNotFoundError`` or ``FormatError``."""
-        return decode_text(self.store.read(offset_path(batch)))
-
-    def commit_text(self, batch: int) -> str:
-        """``commits/N`` verbatim. Raises ``FileNotFoundError`` or ``FormatError``."""
-        return decode_text(self.store.read(commit_path(batch)))
-
 
 def read_logs(store: ReadStore) -> CheckpointLogs:
     """List the logs and read the query id and the newest entries. Damage is a value; an absent log is an empty one."""
+    store = limited(store)
     names = {log: store.list(log) for log in (OFFSETS, COMMITS, SOURCES)}
     folders = {
         log: Listing.of(log, (entry.name for entry in entries if not entry.is_dir)) for log, entries in names.items()
@@ -106,6 +100,7 @@ def _logs(
 
 def marks(store: ReadStore) -> Marks:
     """Where the checkpoint stands: planned, committed and state. ``written`` is for the sink to say."""
+    store = limited(store)
     listing = read_listing(store)
     return marks_of_inventory(logs_of_listing(store, listing), read_inventory(listing))
 
@@ -211,4 +206,7 @@ def damage_of(path: str, error: FormatError | OSError) -> Damage:
         return Damage(path, error.code, error.expected or "", error.found or error.message)
     if isinstance(error, FileNotFoundError):
         return Damage(path, "missing", "a file", "nothing")
+    if isinstance(error, FileTooLarge):
+        found = "more" if error.size is None else size_text(error.size)
+        return Damage(path, "too-large", f"at most {size_text(error.limit)}", found)
     return Damage(path, "unreadable", "a readable file", error.strerror or str(error))

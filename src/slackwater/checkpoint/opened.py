@@ -6,10 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slackwater.checkpoint.limited_store import LimitedStore, limited
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, logs_of_listing
 from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.errors import FormatError
+from slackwater.model.read_options import ReadLimits
 from slackwater.model.state import StateInventory
 from slackwater.storage.protocols import ReadStore
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 class OpenedCheckpoint:
     """One listing and what follows from it."""
 
-    store: ReadStore
+    store: LimitedStore
     listing: Listing
     logs: CheckpointLogs
     inventory: StateInventory
@@ -38,7 +40,8 @@ class OpenedCheckpoint:
         return BatchState(self.store, self.listing, self.inventory, batch, offset, commit)
 
 
-def open_checkpoint(store: ReadStore) -> OpenedCheckpoint:
+def open_checkpoint(store: ReadStore, limits: ReadLimits | None = None) -> OpenedCheckpoint:
     """List the checkpoint, once, and read its newest log entries. Never fails on damage."""
+    store = limited(store, limits)
     listing = read_listing(store)
     return OpenedCheckpoint(store, listing, logs_of_listing(store, listing), read_inventory(listing))

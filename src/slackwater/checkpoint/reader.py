@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from slackwater.checkpoint.completeness import (
+    directories_among_entries,
     gaps_in_state,
     leftovers,
     missing_beside_checksums,
@@ -239,6 +240,7 @@ class CheckpointReader:
     def _complete(self, marks: Marks, commits: dict[int, CommitEntry]) -> None:
         logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
         self.damage.extend(missing_entries(logs))
+        self.damage.extend(directories_among_entries(listing))
         self.damage.extend(missing_beside_checksums(listing))
         self.damage.extend(missing_state(logs, marks, inventory, commits.get(marks.committed)))
         self.damage.extend(gaps_in_state(inventory))

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Literal, NoReturn, TypeVar
 
 from slackwater.errors import UsageError
+from slackwater.model.units import parse_size
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -70,6 +71,17 @@ def natural(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"give a whole number, 0 or more; found {text!r}")
     return int(text)
+
+
+def byte_size(text: str) -> int:
+    """A number of bytes above 0, with or without a unit."""
+    try:
+        size = parse_size(text)
+    except ValueError:
+        size = 0
+    if size <= 0:
+        raise argparse.ArgumentTypeError(f"give a number of bytes, for example 512MiB or 8GiB; found {text!r}")
+    return size
 
 
 def add_stream(parser: Parser) -> None:

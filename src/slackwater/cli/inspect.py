@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from slackwater.cli.arguments import Format, Parser, add_format, add_home, natural
+from slackwater.cli.arguments import Format, Parser, add_format, add_home, byte_size, natural
 from slackwater.cli.console import prepare, print_json
 from slackwater.errors import UsageError
-from slackwater.model.read_options import ReadOptions
+from slackwater.model.read_options import ReadLimits, ReadOptions
 
 if TYPE_CHECKING:
     from slackwater.app.inspect import StateRequest
@@ -31,6 +31,7 @@ def declare(parser: Parser) -> None:
     add("--side", metavar="left|right", help="with --state: a side of a join")
     add("--partition", type=natural, metavar="P", help="with --state: only this partition")
     add("--limit", type=natural, metavar="K", help=f"with --state: at most so many rows ({_DEFAULT_LIMIT})")
+    add("--max-bytes", type=byte_size, metavar="SIZE", help="take at most so much of a file (default: by kind of file)")
     add("--to", metavar="FILE.parquet", help="with --state: write all rows here")
     add_home(parser)
     add_format(parser)
@@ -51,6 +52,7 @@ def inspect(
     side: str | None,
     partition: int | None,
     limit: int | None,
+    max_bytes: int | None,
     to: str | None,
     home: str | None,
     shown_as: Format,
@@ -59,17 +61,18 @@ def inspect(
     from slackwater.app.inspect import StateRequest, inspect_file  # noqa: PLC0415
 
     prepare(home, shown_as)
+    limits = ReadLimits() if max_bytes is None else ReadLimits.all(max_bytes)
     if raw is not None:
-        sys.stdout.write(inspect_file(target, raw, home=home).rstrip("\n") + "\n")
+        sys.stdout.write(inspect_file(target, raw, home=home, limits=limits).rstrip("\n") + "\n")
         return 0
     if state is not None:
-        request = StateRequest(state, store=store, side=side, partition=partition, batch=batch)
+        request = StateRequest(state, store=store, side=side, partition=partition, batch=batch, limits=limits)
         return _show_state(target, request, home=home, limit=limit, to=to, shown_as=shown_as)
     if any(value is not None for value in (store, side, partition, limit, to)):
         raise UsageError(
             "without-state", "--store, --side, --partition, --limit and --to go with --state", hint="add --state OP"
         )
-    options = ReadOptions(batch=batch, state=operators, source_files=sources)
+    options = ReadOptions(batch=batch, state=operators, source_files=sources, limits=limits)
     return _show_report(target, options, home=home, conf=conf, shown_as=shown_as)
 
 

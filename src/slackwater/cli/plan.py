@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -118,6 +119,8 @@ def _absolute(reference: str | None) -> str | None:
 
 def _write(file: Path, text: str) -> None:
     try:
-        file.write_text(text, encoding="utf-8")
+        # A plan quotes settings and paths: only its owner may read it.
+        with open(file, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as opened:
+            opened.write(text)
     except OSError as error:
         raise UsageError("out-unwritable", f"The plan cannot be written: {error}", where=str(file)) from error

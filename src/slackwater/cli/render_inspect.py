@@ -263,6 +263,8 @@ def _damage(damage: Sequence[Damage]) -> str:
         lines.append(f"      expected {item.expected}; found {item.found}")
     if len(damage) > _SHOWN_DAMAGE:
         lines.append(f"  ... and {len(damage) - _SHOWN_DAMAGE} more with --format json")
+    if any(item.kind == "too-large" for item in damage):
+        lines.append("  Files that are too large were not read; raise the limit with --max-bytes")
     return "\n".join(lines)
 
 

@@ -1,8 +1,8 @@
-"""The jars that Spark needs to speak to Kafka, Delta and the like: a locked list, and their fetching into a cache.
+"""The jars that Spark needs for Kafka, Delta and other connectors: a locked list, and a cache that fetches them.
 
-Nothing here resolves versions: what may be fetched stands in ``locked.toml`` with its hash, and a jar with another hash
-is refused. No address of a repository stands here either; Ivy, which PySpark carries, and Maven know theirs. Importing
-this package starts nothing and imports no pyspark.
+Versions are not resolved here: ``locked.toml`` lists what may be fetched, with hashes, and a jar with another hash is
+refused. No repository address is configured here either: Ivy, which is part of PySpark, and Maven have their own.
+Importing this package starts nothing and does not import pyspark.
 """
 
 from __future__ import annotations

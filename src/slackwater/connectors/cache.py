@@ -1,4 +1,8 @@
-"""The cache of jars: only files with the locked hash get in, each in one step, whoever else is fetching at the time."""
+"""The cache of jars: only files with the locked hash are admitted, and each is hashed again when a process uses it.
+
+A size and a modification time prove nothing: both can be set on another file. Files are moved in atomically, under a
+lock that keeps several processes from fetching at once.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,15 @@ from slackwater.errors import EnvironmentMissing
 Say = Callable[[str], None]
 NAMED_MAX = 3
 
+_verified: dict[Path, tuple[str, tuple[int, ...]]] = {}
+"""Jars that this process has hashed: the hash, and what would change if the file did. Hashing 100 MB takes 0.1 s."""
+
 
 def resolve(names: Iterable[str], spark_version: str, on_progress: Say | None = None) -> list[Path]:
-    """Paths of the jars of these connectors for this Spark, fetched first where they are not cached.
+    """Paths of the jars of these connectors for this Spark, fetched first if they are not cached.
 
-    What is cached costs one look at each file's size and time. Raises UsageError for an unknown name and
-    EnvironmentMissing where a jar is not to be had or is not the one that was locked.
+    Each cached jar is hashed once in a process. Raises UsageError for an unknown name and EnvironmentMissing if a jar
+    cannot be fetched or has another hash than the locked one.
     """
     wanted = {name: jars_of(name, spark_version) for name in names}
     cache = JarCache(default_folder(), say=on_progress)
@@ -41,7 +48,7 @@ def default_folder() -> Path:
 
 
 class JarCache:
-    """Jars below one folder, in Maven's layout. Beside each stands a stamp: its hash, size and time when verified."""
+    """Jars below one folder, in Maven's layout."""
 
     def __init__(self, folder: Path, *, ways: Sequence[Download] = WAYS, say: Say | None = None) -> None:
         self._folder = folder
@@ -52,29 +59,25 @@ class JarCache:
         return self._folder / jar.repository_path
 
     def has(self, jar: Jar) -> bool:
-        """Whether the very jar is here. It is hashed again only if its size or time has changed."""
+        """Whether the file is cached and has the locked hash."""
         path = self.path(jar)
         try:
-            status = path.stat()
-        except FileNotFoundError:
+            before = _identity(path)
+            known = _verified.get(path)
+            if known is None or known[1] != before:
+                known = _verified[path] = (_sha256(path), before)
+        except (FileNotFoundError, IsADirectoryError):
             return False
-        stamp = f"{jar.sha256} {status.st_size} {status.st_mtime_ns}"
-        stamp_file = _stamp_file(path)
-        if stamp_file.is_file() and stamp_file.read_text() == stamp:
-            return True
-        if _sha256(path) != jar.sha256:
-            return False
-        _write(stamp_file, stamp)
-        return True
+        return known[0] == jar.sha256
 
     def complete(self, name: str, jars: Sequence[Jar]) -> None:
-        """Fetches what is missing of one connector. Raises EnvironmentMissing, and then nothing wrong was let in."""
+        """Fetch the missing jars of one connector. Raises EnvironmentMissing; a wrong file is never kept."""
         if all(self.has(jar) for jar in jars):
             return
         with self._only_one_fetching():
             missing = [jar for jar in jars if not self.has(jar)]
             for path in filter(Path.exists, map(self.path, missing)):
-                self._say(f"{path} is not the jar that was locked, fetching it again")
+                self._say(f"{path} does not have the locked hash; fetching it again")
             if missing:
                 self._fetch(name, missing)
 
@@ -86,14 +89,14 @@ class JarCache:
                 if not missing:
                     break
                 if number == 1:
-                    # The first way only looks around on this machine.
+                    # The first way only copies from this machine's own stores.
                     self._say(f"fetching {_count(missing)} for {name}")
                 said = way(missing, Path(staging)) or said
-                wrong |= self._let_in(missing, Path(staging))
+                wrong |= self._admit(missing, Path(staging))
         self._refuse_unless_complete(name, jars, wrong, said)
 
-    def _let_in(self, jars: Sequence[Jar], staging: Path) -> dict[Jar, str]:
-        """Moves the right files into the cache; returns the hashes of the others."""
+    def _admit(self, jars: Sequence[Jar], staging: Path) -> dict[Jar, str]:
+        """Move files with the locked hash into the cache; the hashes of the others."""
         wrong = {}
         for jar in jars:
             arrived = staging / jar.file_name
@@ -107,8 +110,6 @@ class JarCache:
             target = self.path(jar)
             target.parent.mkdir(parents=True, exist_ok=True)
             arrived.replace(target)
-            status = target.stat()
-            _write(_stamp_file(target), f"{jar.sha256} {status.st_size} {status.st_mtime_ns}")
         return wrong
 
     def _refuse_unless_complete(self, name: str, jars: Sequence[Jar], wrong: dict[Jar, str], said: str) -> None:
@@ -117,19 +118,19 @@ class JarCache:
         if altered:
             raise EnvironmentMissing(
                 "connector-hash-mismatch",
-                f"A jar of connector {name!r} is not the one that was locked, and was not kept",
+                f"A jar that was fetched for connector {name!r} does not have the locked hash and was not kept",
                 where=altered.coordinate,
                 expected=f"sha256 {altered.sha256}",
                 found=f"sha256 {wrong[altered]}",
-                hint="ask whoever runs the repository or mirror that this machine uses why it serves another file",
+                hint="check the Maven repository or mirror that this machine uses: it serves a different file",
             )
         if missing:
             raise EnvironmentMissing(
                 "connector-unavailable",
                 f"{_count(missing)} of connector {name!r} could not be fetched",
                 where=_some(missing),
-                found=_last_words(said),
-                hint=f"run again with a network, or copy the files into {self.path(missing[0]).parent}",
+                found=_last_lines(said),
+                hint=f"run again with network access, or copy the files into {self.path(missing[0]).parent}",
             )
 
     @contextmanager
@@ -139,22 +140,17 @@ class JarCache:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self._say("waiting for another process that fetches jars")
+                self._say("waiting for another process that is fetching jars")
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            # Whoever made these was killed: only the holder of the lock has one.
+            # Left by a process that was killed: only the holder of the lock has such a folder.
             for abandoned in self._folder.glob(".fetching-*"):
                 shutil.rmtree(abandoned)
             yield
 
 
-def _stamp_file(path: Path) -> Path:
-    return path.with_name(f".{path.name}.verified")
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    part.write_text(text)
-    part.replace(path)
+def _identity(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _sha256(path: Path) -> str:
@@ -171,6 +167,6 @@ def _some(jars: Sequence[Jar]) -> str:
     return named if len(jars) <= NAMED_MAX else f"{named} and {len(jars) - NAMED_MAX} more"
 
 
-def _last_words(said: str) -> str | None:
+def _last_lines(said: str) -> str | None:
     lines = [line.strip() for line in said.splitlines() if line.strip(" \t:-|")]
     return " / ".join(lines[-2:]) or None

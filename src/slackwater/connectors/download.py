@@ -1,7 +1,6 @@
-"""The ways a jar can come: this machine's own Maven and Ivy stores, the Ivy inside PySpark, Maven.
+"""The ways to get a jar: this machine's own Maven and Ivy stores, the Ivy inside PySpark, Maven.
 
-Each way puts the files it has into a folder and leaves out those it has not; whether they are the right ones is
-judged by their hash, elsewhere.
+Each way puts the files it finds into a folder; the cache verifies their hashes.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from slackwater.connectors.locked import Jar
 from slackwater.connectors.machine import java_program, spark_jars_folder
 
 Download = Callable[[Sequence[Jar], Path], str]
-"""Puts what it can get of the jars into a folder, each under its ``file_name``; returns what was said on the way."""
+"""Puts the jars that it finds into a folder, each under its ``file_name``; returns the output of the tool it ran."""
 
 DOWNLOAD_S_MAX = 900
 
-# One resolver with Ivy's own default address, and no poms: the list is complete, so nothing is looked up in them.
-# sha1 beside each file is checked by Ivy, the locked sha256 by us.
+# One resolver with Ivy's own default address, and no poms: the locked list is complete.
+# Ivy checks the sha1 beside each file; the cache checks the locked sha256.
 _IVY_SETTINGS = """<ivysettings>
   <settings defaultResolver="public"/>
   <caches defaultCacheDir={cache}/>
@@ -31,7 +30,7 @@ _IVY_SETTINGS = """<ivysettings>
 
 
 def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
-    """Copies what Maven or Ivy fetched earlier for something else on this machine."""
+    """Copy what Maven or Ivy has fetched on this machine before."""
     home = Path.home()
     for jar in jars:
         candidates = (
@@ -46,7 +45,7 @@ def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
 
 
 def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
-    """One JVM for all of them. A user's own ``~/.ivy2/ivysettings.xml`` (a mirror, say) is honoured."""
+    """Fetch all jars with one JVM. The user's own ``~/.ivy2/ivysettings.xml``, such as for a mirror, is used."""
     work = folder / ".ivy"
     work.mkdir(exist_ok=True)
     module = work / "ivy.xml"
@@ -66,7 +65,7 @@ def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
 
 
 def by_maven(jars: Sequence[Jar], folder: Path) -> str:
-    """Maven with all that is set in the user's ``~/.m2/settings.xml``; nothing where there is no ``mvn``."""
+    """Fetch with Maven and the user's ``~/.m2/settings.xml``; does nothing if there is no ``mvn``."""
     program = shutil.which("mvn")
     if program is None:
         return ""
@@ -98,7 +97,7 @@ def _ivy_module(jars: Sequence[Jar]) -> str:
 
 
 def _run(*command: str) -> str:
-    """What the command said. That it failed shows in the files that are missing afterwards."""
+    """The output of the command. A failure shows in the files that are missing afterwards."""
     try:
         done = subprocess.run(
             command,

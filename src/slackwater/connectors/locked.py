@@ -1,4 +1,4 @@
-"""The locked list: which jars a connector is, for which Spark, with which hashes."""
+"""The locked list: the jars of each connector for each Spark version, with their hashes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANY_SPARK = "any"
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One file of a Maven repository, and the only content that is accepted for it."""
+    """One file of a Maven repository, with the hash of the only content that is accepted."""
 
     group: str
     artifact: str
@@ -34,7 +34,7 @@ class Jar:
 
     @property
     def repository_path(self) -> str:
-        """Where the Maven layout puts it, below a repository's root."""
+        """The path below a repository's root, in Maven's layout."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file_name}"
 
 
@@ -44,7 +44,7 @@ def known(spark_version: str) -> tuple[str, ...]:
 
 
 def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
-    """The jars of one connector. Raises UsageError for an unknown name, EnvironmentMissing for an unknown Spark."""
+    """The jars of one connector. Raises UsageError for an unknown name, EnvironmentMissing for an unknown Spark version."""
     connectors = _connectors(spark_version)
     if name in connectors:
         return connectors[name]
@@ -54,19 +54,19 @@ def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
             f"The jars of connector {name!r} are not locked for Spark {_minor(spark_version)}",
             expected=f"Spark {', '.join(minor for minor, table in _locked().items() if name in table)}",
             found=spark_version,
-            hint="bring the jars yourself: set spark.jars, or spark.jars.packages, in slackwater.toml under [spark]",
+            hint="provide the jars: set spark.jars or spark.jars.packages in slackwater.toml under [spark]",
         )
     raise UsageError(
         "connector-unknown",
         f"There is no connector named {name!r}",
         expected=f"one of {', '.join(known(spark_version))}",
         found=name,
-        hint="other jars are named by Spark's own settings, spark.jars or spark.jars.packages",
+        hint="for other jars, set spark.jars or spark.jars.packages in slackwater.toml under [spark]",
     )
 
 
 def parse(text: str) -> Mapping[str, Mapping[str, tuple[Jar, ...]]]:
-    """Spark's minor version (or ``any``) to connector to jars."""
+    """Jars by Spark's minor version (or ``any``) and connector."""
     return {
         minor: {name: tuple(_jar(*entry) for entry in entries) for name, entries in connectors.items()}
         for minor, connectors in tomllib.loads(text).items()

@@ -1,4 +1,4 @@
-"""What fetching needs from the machine: a Java to start, and the folder of jars that PySpark carries."""
+"""What fetching needs from the machine: a Java runtime, and the folder of PySpark's jars."""
 
 from __future__ import annotations
 

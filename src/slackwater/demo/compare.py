@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from slackwater.formats.compactible import parse_entry_name
-from slackwater.formats.file_sink_log import parse_file_sink_log
+from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log
 
 Row = tuple[tuple[str, object], ...]
 """A row by its column names, in their alphabetical order: rows with other columns are other rows."""
@@ -52,11 +52,11 @@ def rows_of(output: Path) -> Counter[Row]:
 
 
 def committed_files(output: Path) -> tuple[str, ...]:
-    """The names of the data files that ``_spark_metadata`` names, in the order they were written.
+    """The names of the data files that the manifest lists, in the order they were written.
 
     Names, not the URIs in it: a copied output has its files beside it, too.
     """
-    manifest = output / "_spark_metadata"
+    manifest = output / FOLDER
     entries = {path: found for path in manifest.iterdir() if (found := parse_entry_name(path.name))}
     compacted = max((number for number, is_compact in entries.values() if is_compact), default=-1)
     # A compacted entry holds all before it, and stands in the place of its own.

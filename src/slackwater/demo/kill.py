@@ -14,6 +14,7 @@ from pathlib import Path
 from slackwater.demo.commands import Command, step_failed
 from slackwater.demo.processes import Process, send_all, wait_until_gone
 from slackwater.demo.source_files import position
+from slackwater.formats.file_sink_log import FOLDER
 
 LOOK_EVERY_S = 0.005
 WAIT_S_MAX = 240.0
@@ -85,7 +86,7 @@ def _is_frozen(member: Process) -> bool:
 
 
 def _is_written(output: Path, batch: int) -> bool:
-    manifest = output / "_spark_metadata"
+    manifest = output / FOLDER
     return (manifest / str(batch)).exists() or (manifest / f"{batch}.compact").exists()
 
 

@@ -13,6 +13,7 @@ from slackwater.demo.examples import read_example
 from slackwater.demo.places import GOLD, Workplace
 from slackwater.demo.result import Recipe
 from slackwater.demo.source_files import files_taken
+from slackwater.formats.file_sink_log import FOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def try_recipe(
     ``workplace`` is the one that was killed and has been finished since: its readings are all there, and those that
     batch ``committed`` had not read are what is left to read at the saved offsets.
     """
-    folder, written = situation.folder, _batches(situation.output / "_spark_metadata")
+    folder, written = situation.folder, _batches(situation.output / FOLDER)
     readings = workplace.output("sensor-deserialize")
     _copy_unread(readings, files_taken(situation.old_checkpoint, -1, committed), folder / "unread")
     shutil.copy2(workplace.pipeline_file, folder / "weather.py")

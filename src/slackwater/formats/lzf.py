@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from slackwater.errors import FormatError
+from slackwater.formats.frames import Budget
 
 _MAGIC = b"ZV"
 _RAW_HEADER = 5
@@ -11,9 +14,22 @@ _LITERAL_LIMIT = 32
 _LONG_COPY = 7
 
 
-def decompress_lzf(data: bytes) -> bytes:
-    """All chunks, joined. Raises ``FormatError``."""
+def decompress_lzf(data: bytes, budget: Budget) -> bytes:
+    """All chunks, joined. Raises ``FormatError``; ``too-large`` before anything is expanded."""
+    chunks = list(_chunks(data))
+    budget.take(sum(size for _, _, size in chunks))
     out = bytearray()
+    for packed, chunk, size in chunks:
+        if packed:
+            _expand(chunk, size, out)
+        else:
+            out += chunk
+    return bytes(out)
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bool, memoryview, int]]:
+    """``(whether compressed, bytes, size before compression)``."""
+    view = memoryview(data)
     position = 0
     while position < len(data):
         if data[position : position + 2] != _MAGIC or position + _RAW_HEADER > len(data):
@@ -24,16 +40,13 @@ def decompress_lzf(data: bytes) -> bytes:
         start, end = position + header, position + header + length
         if end > len(data) or packed > 1:
             raise _torn(f"the chunk at byte {position} is cut")
-        if packed:
-            _expand(data[start:end], int.from_bytes(data[position + 5 : position + 7], "big"), out)
-        else:
-            out += data[start:end]
+        size = int.from_bytes(data[position + 5 : position + 7], "big") if packed else length
+        yield bool(packed), view[start:end], size
         position = end
-    return bytes(out)
 
 
-def _expand(chunk: bytes, size: int, out: bytearray) -> None:
-    """One chunk onto ``out``: a control byte below 32 begins a literal, any other a copy of what was written."""
+def _expand(chunk: memoryview, size: int, out: bytearray) -> None:
+    """One chunk onto ``out``: a control byte below 32 starts a literal, any other a copy of what was written."""
     base, position = len(out), 0
     try:
         while position < len(chunk):
@@ -60,8 +73,10 @@ def _copy_back(out: bytearray, base: int, distance: int, length: int) -> None:
     start = len(out) - distance
     if start < base:
         raise _torn("a copy from before the chunk")
-    for place in range(start, start + length):
-        out.append(out[place])
+    # A copy may overlap what it writes: then the bytes between its start and the end repeat.
+    repeated = out[start : start + length]
+    whole, rest = divmod(length, len(repeated))
+    out += repeated * whole + repeated[:rest]
 
 
 def _torn(found: str) -> FormatError:

@@ -9,11 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slackwater.errors import FormatError
+from slackwater.formats.frames import Budget
 from slackwater.formats.text_log import integer_field, parse_object, shown, split_log, text_field
+from slackwater.model.units import MIB
 
 _METADATA = "metadata"
 _WHAT = "zip metadata"
-_LARGEST_MEMBER = 256 << 20
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+"""Those that Java writes."""
+DEFAULT_LIMIT = 256 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +42,20 @@ class RocksDbVersion:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def parse_rocksdb_zip(data: bytes, *, with_files: bool = True) -> RocksDbVersion:
-    """The zip of one version; ``with_files`` unpacks the small files too. Raises ``FormatError``."""
+def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, limit: int = DEFAULT_LIMIT) -> RocksDbVersion:
+    """The zip of one version; ``with_files`` unpacks the small files too.
+
+    Raises ``FormatError``; ``too-large`` where all files in the zip together have more than ``limit`` bytes.
+    """
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a zip", found="0 bytes")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            Budget(limit).take(sum(member.file_size for member in members))
             files = {
-                member.filename: _member(archive, member)
-                for member in archive.infolist()
+                member.filename: _read_member(archive, member)
+                for member in members
                 if with_files or member.filename == _METADATA
             }
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
@@ -57,12 +66,18 @@ def parse_rocksdb_zip(data: bytes, *, with_files: bool = True) -> RocksDbVersion
     return _parse_metadata(files.pop(_METADATA), files)
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    if member.file_size > _LARGEST_MEMBER:
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    if member.compress_type not in _METHODS:
         raise FormatError(
-            "foreign", "a file in the zip is too large", expected="< 256 MiB", found=str(member.file_size)
-        )
-    return archive.read(member)
+            "foreign", "a compression that Java does not write", expected="stored or deflated",
+            found=f"method {member.compress_type}",
+        )  # fmt: skip
+    with archive.open(member) as stream:
+        # Read without a size, zipfile expands all there is before it cuts it to the size that the zip promises.
+        data = stream.read(member.file_size)
+        if stream.read(1) or len(data) != member.file_size:
+            raise zipfile.BadZipFile(f"{member.filename} is not as long as the zip says")
+    return data
 
 
 def _parse_metadata(data: bytes, files: dict[str, bytes]) -> RocksDbVersion:

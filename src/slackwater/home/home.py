@@ -1,4 +1,7 @@
-"""The home of pipelines: where the ledger, the checkpoints, the operations and ``stream.json`` of each stream lie."""
+"""The home of pipelines: the ledger, and for each stream its checkpoints, its operations and ``stream.json``.
+
+What Slackwater creates here is private (modes 0600 and 0700); checkpoints have the modes that Spark gives them.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ NUMBER_DIGITS = 10
 
 
 class Home:
-    """Paths below one folder. Names of pipelines and streams have been validated before they come here."""
+    """Paths below one folder. Names of pipelines and streams must have been validated."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path).expanduser().absolute()
 
     @property
     def ledger_url(self) -> str:
-        """The ledger of this home where the settings name no other."""
+        """The ledger of this home, unless the settings name another one."""
         return str(self.path / "ledger.db")
 
     def stream_folder(self, pipeline: str, stream: str) -> Path:
-        """All that belongs to one stream."""
+        """The folder of one stream."""
         return self.path / "streams" / pipeline / stream
 
     def generation_numbers(self, pipeline: str, stream: str) -> list[int]:
@@ -35,9 +38,9 @@ class Home:
         return self.stream_folder(pipeline, stream) / "checkpoints" / f"{number:04d}"
 
     def operations(self, pipeline: str, stream: str) -> Path:
-        """The folder that holds a folder for each operation."""
+        """The parent of the operations' folders."""
         return self.stream_folder(pipeline, stream) / "operations"
 
     def operation(self, pipeline: str, stream: str, operation_id: str) -> Path:
-        """The plan, journal and backup manifest of one operation."""
+        """The folder with the plan, journal and backup of one operation."""
         return self.operations(pipeline, stream) / operation_id

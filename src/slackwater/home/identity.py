@@ -59,7 +59,7 @@ def write_identity(home: Home, identifier: str) -> HomeIdentity:
     """Record that this home, with this id, is where it is now."""
     identity = HomeIdentity(identifier, str(home.path.resolve()))
     text = json.dumps(asdict(identity), indent=2, sort_keys=True) + "\n"
-    LocalStore(home.path).write(HOME_FILE, text.encode())
+    LocalStore(home.path, private=True).write(HOME_FILE, text.encode())
     return identity
 
 

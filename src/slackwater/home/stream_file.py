@@ -61,7 +61,7 @@ def write_stream_file(home: Home, pipeline: str, stream: str, content: StreamFil
     ]
     fields_ = {**asdict(content), "sink": dict(content.sink), "generations": generations}
     text = json.dumps(fields_, indent=2, sort_keys=True) + "\n"
-    LocalStore(home.stream_folder(pipeline, stream)).write(STREAM_FILE, text.encode())
+    LocalStore(home.stream_folder(pipeline, stream), private=True).write(STREAM_FILE, text.encode())
 
 
 def streams_of(home: Home) -> Iterator[tuple[str, str]]:

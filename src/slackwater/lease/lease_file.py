@@ -13,7 +13,7 @@ LEASE_FILE = "lease.json"
 
 
 def read_lease_file(stream_folder: Path) -> LeaseRecord | None:
-    """The lease as the file tells it; ``None`` where there is no file, or none that can be read.
+    """The lease that the file records; ``None`` if there is no file, or it cannot be read or parsed.
 
     The ledger decides about a lease, so a damaged file must not lock everybody out.
     """
@@ -26,6 +26,6 @@ def read_lease_file(stream_folder: Path) -> LeaseRecord | None:
 
 
 def write_lease_file(stream_folder: Path, lease: LeaseRecord) -> None:
-    """Replace the file in one step."""
-    text = json.dumps(asdict(lease), indent=2, sort_keys=True) + "\n"
-    LocalStore(stream_folder).write(LEASE_FILE, text.encode())
+    """Replace the file atomically."""
+    document = json.dumps(asdict(lease), indent=2, sort_keys=True) + "\n"
+    LocalStore(stream_folder, private=True).write(LEASE_FILE, document.encode())

@@ -1,6 +1,6 @@
-"""One database behind the ledger: SQLite by default, PostgreSQL for teams. What differs between them is kept in here.
+"""One database behind the ledger: SQLite by default, PostgreSQL for teams. Only this module and ``sqlite`` know which.
 
-What may not happen: a driver's exception reaching a caller; a password in a message; a write transaction that begins as
+What may not happen: a driver's exception reaching a caller; a password in a message; a write transaction that starts as
 a read and then finds the database locked.
 """
 
@@ -13,42 +13,46 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, select
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.sql import func
 
 from slackwater.errors import DataError, EnvironmentMissing, NotFound, SettingsError
-
-BUSY_TIMEOUT_S = 30
-"""How long a SQLite writer waits for another one; the longest write here is one reconcile of a whole checkpoint."""
+from slackwater.ledger.sqlite import UNFLUSHED, WRITES, Say, SqliteFile
+from slackwater.masking import mask
 
 CONNECT_TIMEOUT_S = 10
-_WRITES = "slackwater_writes"
-_UNFLUSHED = "slackwater_unflushed"
+_NO_PRIVILEGE = ("42501", "25006")
+"""PostgreSQL's codes for a missing privilege and for a write in a read-only transaction."""
 
 
 def parse_url(url_or_path: str) -> URL:
-    """A path is a SQLite file; ``postgresql://`` goes through psycopg 3."""
+    """A path is a SQLite file; ``postgresql://`` goes through psycopg 3. Raises SettingsError (``ledger-url``)."""
     if "://" not in url_or_path:
         return URL.create("sqlite", database=str(Path(url_or_path).expanduser().absolute()))
+    scheme = url_or_path.partition("://")[0]
     try:
         url = make_url(url_or_path)
-    except ArgumentError as error:
-        raise _unusable(url_or_path.partition("://")[0]) from error
+    except (ArgumentError, ValueError):
+        # Not chained: the exception quotes a part of the address, which may be the password.
+        raise _unusable(scheme) from None
     backend = url.get_backend_name()
     if backend == "postgresql":
+        if "@" in (url.host or ""):
+            # An unescaped @ in the password: its second half would be looked up, and reported, as a host.
+            raise _unusable(scheme, "an @ in the host; write an @ in a password as %40")
         return url.set(drivername="postgresql+psycopg")
     if backend == "sqlite" and url.database:
         return url
     raise _unusable(backend)
 
 
-def _unusable(scheme: str) -> SettingsError:
+def _unusable(scheme: str, detail: str | None = None) -> SettingsError:
     return SettingsError(
         "ledger-url",
         "The ledger's address cannot be used",
         expected="a file path or postgresql://user@host/database",
-        found=f"{scheme}://...",
+        found=f"{scheme}://..." + (f" with {detail}" if detail else ""),
         hint="set ledger in slackwater.toml to a path or a postgresql:// address",
     )
 
@@ -56,34 +60,47 @@ def _unusable(scheme: str) -> SettingsError:
 class Database:
     """Read and write transactions on one engine; usable from several threads and processes at once."""
 
-    def __init__(self, url: URL) -> None:
-        self.place = url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string()
-        self.engine = _create_engine(url)
-        self._writer = self.engine.execution_options(**{_WRITES: True})
-        self._quick_writer = self._writer.execution_options(**{_UNFLUSHED: True})
+    def __init__(self, url: URL, say: Say = lambda _: None) -> None:
+        self.file = SqliteFile(url, say) if url.get_backend_name() == "sqlite" else None
+        self.place = url.database or "" if self.file else mask(url.render_as_string())
+        self.engine = self.file.engine() if self.file else _postgresql_engine(url)
+        self._writer = self.engine.execution_options(**{WRITES: True})
+        self._quick_writer = self._writer.execution_options(**{UNFLUSHED: True})
 
     @property
     def is_sqlite(self) -> bool:
         """Whether this is SQLite: one writer at a time, one host."""
-        return self.engine.dialect.name == "sqlite"
+        return self.file is not None
+
+    @functools.cached_property
+    def read_only(self) -> bool:
+        """Whether this user may read but not write: the file's permissions, or the role's privileges."""
+        if self.file:
+            return self.file.read_only
+        with self.read() as connection:
+            may_write = text("SELECT has_table_privilege('runs', 'INSERT, UPDATE') AND NOT pg_is_in_recovery()")
+            return not connection.scalar(may_write)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one moment (SQLite) or only finished writes (PostgreSQL)."""
-        with self.translated(), self.engine.begin() as connection:
-            yield connection
+        """A transaction that sees one snapshot (SQLite) or only committed writes (PostgreSQL)."""
+        with self.translated():
+            with self.engine.begin() as connection:
+                yield connection
+            if self.file:
+                self.file.check_unchanged()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is done as a whole, or not at all."""
+        """A transaction that is committed as a whole, or not at all. Raises ``ledger-read-only``."""
         with self.translated(), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
     def write_unflushed(self) -> Iterator[Connection]:
-        """The same without waiting for the disk: any kill leaves it there, a loss of power may take the last ones.
+        """The same without waiting for the disk: it survives any kill, but a power failure may lose the newest ones.
 
-        For what a checkpoint holds as well; Spark does not flush its logs to a local disk either.
+        For what the checkpoint has as well; Spark does not flush its logs to a local disk either.
         """
         with self.translated(), self._quick_writer.begin() as connection:
             if not self.is_sqlite:
@@ -91,20 +108,25 @@ class Database:
             yield connection
 
     def now_ms(self) -> int:
-        """The time all holders of leases agree on: the server's where there is one, because hosts' clocks differ."""
+        """The clock that all lease holders share: the server's where there is one, because hosts' clocks differ."""
         if self.is_sqlite:
             return time.time_ns() // 1_000_000
         with self.read() as connection:
-            moment: Any = connection.scalar(select(func.extract("epoch", func.clock_timestamp())))
-        return int(moment * 1000)
+            seconds: Any = connection.scalar(select(func.extract("epoch", func.clock_timestamp())))
+        return int(seconds * 1000)
+
+    def require_writable(self) -> None:
+        """Raise EnvironmentMissing (``ledger-read-only``) unless this user may write."""
+        if self.read_only:
+            raise self.file.not_writable() if self.file else self._no_privilege(None)
 
     def close(self) -> None:
-        """Give back every connection. A closed database opens new ones when it is used again."""
+        """Close all connections. A closed database opens new ones when it is used again."""
         self.engine.dispose()
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Foreign exceptions become ours, once, here."""
+        """Translate the driver's exceptions to Slackwater's."""
         try:
             yield
         except IntegrityError as error:
@@ -117,15 +139,29 @@ class Database:
         except OperationalError as error:
             raise self.unreachable(_cause(error)) from error
         except DatabaseError as error:
+            if getattr(error.orig, "sqlstate", None) in _NO_PRIVILEGE:
+                raise self._no_privilege(_cause(error)) from error
             raise DataError(
-                "ledger-unreadable", "The ledger is not as Slackwater wrote it", where=self.place, found=_cause(error)
+                "ledger-unreadable",
+                "The ledger's tables are not those that Slackwater wrote",
+                where=self.place,
+                found=_cause(error),
             ) from error
 
     def unreachable(self, cause: str) -> EnvironmentMissing:
-        """The database cannot be reached or written; ``cause`` is the driver's own sentence."""
-        needs = "the file and its folder are writable" if self.is_sqlite else "the PostgreSQL server runs"
+        """The error for a database that cannot be opened, reached or written; ``cause`` is the driver's message."""
+        needs = "this user may read and write the file and its folder" if self.file else "the PostgreSQL server runs"
         return EnvironmentMissing(
             "ledger-unreachable", "The ledger cannot be used", where=self.place, found=cause, hint=f"check that {needs}"
+        )
+
+    def _no_privilege(self, cause: str | None) -> EnvironmentMissing:
+        return EnvironmentMissing(
+            "ledger-read-only",
+            "The ledger cannot be written: this user has read access only",
+            where=self.place,
+            found=cause,
+            hint="use a PostgreSQL role that may write to the ledger's tables",
         )
 
 
@@ -133,14 +169,9 @@ def _cause(error: DBAPIError) -> str:
     return " ".join(str(error.orig).split())
 
 
-def _create_engine(url: URL) -> Engine:
-    if url.get_backend_name() == "sqlite":
-        engine = create_engine(url)
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
+def _postgresql_engine(url: URL) -> Engine:
     try:
-        # A pre-ping replaces connections that died with the server they were made to.
+        # A pre-ping replaces connections that were lost when the server restarted.
         return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_TIMEOUT_S})
     except ModuleNotFoundError as error:
         raise EnvironmentMissing(
@@ -148,26 +179,8 @@ def _create_engine(url: URL) -> Engine:
         ) from error
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
-    # The module's own transaction control begins a transaction only at the first write: see _begin_sqlite.
-    connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
-    connection.execute("PRAGMA foreign_keys = ON")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # A deferred transaction that turns into a write fails when another writer came first; an immediate one waits.
-    options = connection.get_execution_options()
-    if not options.get(_WRITES):
-        connection.exec_driver_sql("BEGIN DEFERRED")
-        return
-    level = "NORMAL" if options.get(_UNFLUSHED) else "FULL"
-    connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
 def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows of equal columns; a row whose primary key is there already takes the new values."""
+    """Insert rows with equal columns; a row whose primary key exists is updated."""
     if not rows:
         return
     connection.execute(_upsert_statement(connection.dialect.name, table, tuple(rows[0])), rows)
@@ -175,7 +188,7 @@ def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any
 
 @functools.cache
 def _upsert_statement(dialect: str, table: Table, columns: tuple[str, ...]) -> Any:
-    # Built once: for a batch of a running stream, building it takes as long as running it.
+    # Cached: for a batch of a running stream, building the statement takes as long as running it.
     statement = insert_for(dialect, table)
     keys = [column.name for column in table.primary_key]
     changed = {name: statement.excluded[name] for name in columns if name not in keys}
@@ -183,7 +196,7 @@ def _upsert_statement(dialect: str, table: Table, columns: tuple[str, ...]) -> A
 
 
 def insert_for(dialect: str, table: Table) -> Any:
-    """The dialect's INSERT, which knows ON CONFLICT; both dialects spell it the same way."""
+    """The dialect's own INSERT, which has ON CONFLICT in both dialects."""
     if dialect == "sqlite":
         from sqlalchemy.dialects.sqlite import insert as sqlite_insert  # noqa: PLC0415 - only one of them is ever needed
 

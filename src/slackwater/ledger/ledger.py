@@ -13,43 +13,61 @@ from slackwater.ledger.leases import LeasesPart
 from slackwater.ledger.runs import RunsPart
 from slackwater.ledger.schema import ensure_schema
 from slackwater.ledger.sink_marks import SinkMarksPart
+from slackwater.ledger.sqlite import Say
 from slackwater.ledger.streams import StreamsPart
 
 
 class Ledger(StreamsPart, RunsPart, BatchesPart, SinkMarksPart, LeasesPart):
     """The durable record of a home, on SQLite or PostgreSQL; safe for several threads and several processes.
 
-    Every method is one transaction. A method that writes has written for good when it returns. Any of them may raise
-    ``EnvironmentMissing`` (``ledger-unreachable``) or ``DataError`` (``ledger-unreadable``).
+    Every method is one transaction, committed when it returns. Any of them may raise ``EnvironmentMissing``
+    (``ledger-unreachable``, ``ledger-locked``; ``ledger-read-only`` if it writes) or ``DataError``
+    (``ledger-unreadable``).
     """
 
     @classmethod
-    def open(cls, url_or_path: str | PathLike[str], *, create: bool, now_ms: Callable[[], int] | None = None) -> Self:
-        """Open a ledger: a path is SQLite, ``postgresql://...`` a server. An older schema is brought up to date.
+    def open(
+        cls,
+        url_or_path: str | PathLike[str],
+        *,
+        create: bool,
+        now_ms: Callable[[], int] | None = None,
+        say: Say = lambda _: None,
+    ) -> Self:
+        """Open a ledger: a path is SQLite, ``postgresql://...`` a server. An older schema is upgraded.
 
-        ``now_ms`` gives the time in epoch milliseconds in place of the database's own clock.
-        Raises ``NotFound`` (``ledger-missing``) where there is none and ``create`` is false, and ``DataError``
-        (``ledger-too-new``) where a newer Slackwater has written it.
+        Without write permission it is opened read-only. ``now_ms`` returns epoch milliseconds in place of the
+        database's own clock; ``say`` gets a message while another process holds the lock.
+        Raises ``NotFound`` (``ledger-missing``) if there is none and ``create`` is false, ``DataError``
+        (``ledger-too-new``) if a newer Slackwater has written it, and ``EnvironmentMissing`` (``ledger-read-only``)
+        if ``create`` is true and it cannot be written.
         """
-        database = Database(parse_url(fspath(url_or_path)))
+        database = Database(parse_url(fspath(url_or_path)), say)
         try:
             ensure_schema(database, create=create)
+            if create:
+                database.require_writable()
         except BaseException:
             database.close()
             raise
         return cls(database, now_ms or database.now_ms)
 
     @property
+    def read_only(self) -> bool:
+        """Whether this user may read the ledger but not write to it."""
+        return self._database.read_only
+
+    @property
     def place(self) -> str:
-        """Where the ledger is, as a user would write it, without a password."""
+        """The path or address of the ledger, with passwords masked."""
         return self._database.place
 
     def now_ms(self) -> int:
-        """The time by which runs, operations and leases are recorded, in epoch milliseconds."""
+        """The time at which runs, operations and leases are recorded, in epoch milliseconds."""
         return self._now_ms()
 
     def close(self) -> None:
-        """Give back every connection."""
+        """Close all connections."""
         self._database.close()
 
     def __enter__(self) -> Self:

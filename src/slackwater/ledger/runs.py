@@ -10,6 +10,7 @@ from slackwater.errors import NotFound
 from slackwater.ledger.database import upsert
 from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import operations, runs
+from slackwater.masking import mask
 from slackwater.model.records import OperationRecord, RunRecord
 
 KILLED = "killed"
@@ -62,12 +63,13 @@ class RunsPart(LedgerPart):
     ) -> RunRecord:
         """Record how a run ended, in one word, and why. Raises ``NotFound`` (``run-unknown``).
 
-        ``failure`` is ``transient`` or ``permanent``; ``failure_code`` a code of ``runtime.failures``.
+        ``failure`` is ``transient`` or ``permanent``; ``failure_code`` a code of ``runtime.failures``. Secrets in the
+        reason are masked.
         """
         ended = {
             "ended_ms": self._now_ms(),
             "end": end,
-            "reason": reason,
+            "reason": mask(reason) if reason is not None else None,
             "failure": failure,
             "failure_code": failure_code,
         }
@@ -122,7 +124,7 @@ class RunsPart(LedgerPart):
 
     def end_operation(self, operation_id: str, status: str, summary: str) -> None:
         """Record the outcome: applied, refused or unknown. Raises ``NotFound`` (``operation-unknown``)."""
-        values = {"status": status, "summary": summary, "ended_ms": self._now_ms()}
+        values = {"status": status, "summary": mask(summary), "ended_ms": self._now_ms()}
         with self._database.write() as connection:
             done = connection.execute(update(operations).where(operations.c.id == operation_id).values(values))
         if done.rowcount == 0:

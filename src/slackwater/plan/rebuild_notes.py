@@ -10,7 +10,6 @@ from slackwater.model.profile import QueryProfile
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.contributing import StateBounds
 
-
 USUAL = {
     ("spark.sql.ansi.enabled", "true"),
     ("spark.sql.session.timeZone", "UTC"),

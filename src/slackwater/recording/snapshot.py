@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from slackwater.checkpoint.damage import cheap_damage, thorough_damage
 from slackwater.checkpoint.listing import read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, logs_of_listing, marks_of_inventory
 from slackwater.checkpoint.owed import NO_DATA_BATCHES, owed_entry
@@ -17,6 +18,7 @@ from slackwater.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SINK, SOURCES
 from slackwater.model.checkpoint_logs import OffsetEntry
+from slackwater.model.damage import Damage
 from slackwater.model.marks import NONE_YET, Marks
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, RunRecord, StreamRecord
@@ -65,7 +67,7 @@ def look(looking: Looking, stream: StreamRecord) -> Snapshot:
         output=_output_seen(output, seen),
         profile=profile,
         planned_entry=planned,
-        damage=() if marks.planned < 0 else logs.damage,
+        damage=_damage(store, marks, thorough=looking.thorough),
         missing_files=_missing_files(ledger, stream, logs, marks, planned),
         operation=ledger.open_operation(name),
         holder=holder,
@@ -73,6 +75,13 @@ def look(looking: Looking, stream: StreamRecord) -> Snapshot:
         home=place.place,
         home_was=place.was,
     )
+
+
+def _damage(store: ReadStore, marks: Marks, *, thorough: bool) -> tuple[Damage, ...]:
+    """Damage of a checkpoint that holds a batch; one that does not is lost or new, which the marks say."""
+    if marks.planned < 0:
+        return ()
+    return thorough_damage(store) if thorough else cheap_damage(store)
 
 
 def profile_of(generation: GenerationRecord) -> QueryProfile | None:

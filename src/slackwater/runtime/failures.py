@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.errors import SlackwaterError
+from slackwater.masking import mask
 
 FailureKind = Literal["transient", "permanent"]
 FailureCode = Literal[
@@ -130,9 +131,13 @@ def is_transient(error: BaseException) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """The innermost cause in one line, or our own error with its code."""
+    """The innermost cause in one line, or our own error with its code; secrets in it are masked."""
     if isinstance(error, SlackwaterError):
         return f"{error.code}: {error}"
+    return mask(_cause_of(error))
+
+
+def _cause_of(error: BaseException) -> str:
     causes = [
         (match["error"], match["message"].strip())
         for match in CAUSE.finditer(_messages(error))

@@ -135,12 +135,12 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
         raise PipelineError(
             "stream-duplicate", f"Two streams of pipeline {other.pipeline} have one name", found=definition.name
         )
-    output = open_output(definition.sink.identity()).location
-    if output == open_output(other.sink.identity()).location:
+    output = open_output(definition.sink.identity())
+    if output.traits.skips_known_batches and output.location == open_output(other.sink.identity()).location:
         raise PipelineError(
             "sink-shared",
             "Two streams write to one output; batches of the second would be skipped silently",
-            where=output,
+            where=output.location,
             found=f"{other.name} and {definition.name}",
         )
     if definition.checkpoint is not None and definition.checkpoint == other.checkpoint:

@@ -1,8 +1,8 @@
-"""Starts and ends the one Spark session of a run: Python, Java, jars, and nothing that listens beyond this machine.
+"""Starts and ends the one Spark session of a run: Python, Java, jars, and no listener beyond this machine.
 
 The JVM gets a session (``setsid``) of its own. A signal to the whole process group, as ``timeout`` and a terminal send
-it, would otherwise reach the JVM beside the driver and break off the batch that a drain lets finish. It still ends with
-the driver: PySpark's gateway reads a pipe that closes when the driver is gone, however it went.
+it, would otherwise reach the JVM as well and abort the batch that a drain lets finish. The JVM still ends with the
+driver: PySpark's gateway reads a pipe that closes when the driver exits, for whatever reason.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import structlog
 from slackwater import connectors
 from slackwater.connectors.machine import java_program, pyspark_missing
 from slackwater.errors import StreamFailed
+from slackwater.masking import mask
+from slackwater.runtime.launch import launch
 from slackwater.runtime.spark_settings import check_launch_settings, check_master, check_sql_settings
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
@@ -36,12 +38,14 @@ LOCAL_SHUFFLE_PARTITIONS = "4"
 JVM_END_S = 20.0
 """Spark's shutdown hooks remove its temporary folders; a JVM that takes longer is killed."""
 
+_JVM_OPTIONS = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
+
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How the session is made. ``settings`` are Spark's own and win over every default here."""
+    """How to create the session. ``settings`` are Spark's own and override every default here."""
 
     application: str
     master: str | None = None
@@ -52,8 +56,8 @@ class SessionOptions:
 def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
     """A new session.
 
-    Raises EnvironmentMissing where PySpark, Java or a connector jar is not to be had, UsageError for a master or a
-    setting that Spark does not take, and StreamFailed where Spark does not start with them.
+    Raises EnvironmentMissing if PySpark, Java or a connector jar is not available, UsageError for a master or a setting
+    that Spark does not accept, and StreamFailed if Spark does not start with them.
     """
     require_spark()
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -63,6 +67,7 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     check_launch_settings(options.settings)
+    _warn_of_visible_secrets(options.settings, say)
     settings = {**_defaults(master), **options.settings}
     jars = _jars(options.connectors, settings, say)
     if jars:
@@ -112,6 +117,12 @@ def _defaults(master: str) -> dict[str, str]:
     }
 
 
+def _warn_of_visible_secrets(settings: Mapping[str, str], say: Callable[[str], None]) -> None:
+    for key in _JVM_OPTIONS:
+        if mask(settings.get(key, "")) != settings.get(key, ""):
+            say(f"{key} contains a secret: options of a JVM are readable by every user of this host while it runs")
+
+
 def _jars(names: Iterable[str], settings: Mapping[str, str], say: Callable[[str], None]) -> list[str]:
     """The connector jars that the user's own ``spark.jars`` or ``spark.jars.packages`` does not bring already."""
     brought = settings.get("spark.jars.packages", "") + settings.get("spark.jars", "")
@@ -125,7 +136,7 @@ def _brings(brought: str, connector: str) -> bool:
 
 
 def end_session(spark: SparkSession) -> None:
-    """Stop the session and wait until its JVM is gone: whoever comes next finds nothing of this run. Never raises."""
+    """Stop the session and wait until its JVM has exited, so that nothing of this run is left. Never raises."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
 
     gateway = spark.sparkContext._gateway
@@ -133,7 +144,7 @@ def end_session(spark: SparkSession) -> None:
         spark.stop()
     except (Py4JError, OSError) as error:
         # A JVM that was killed has nothing left to stop.
-        log.warning("Spark did not stop in order", error=str(error))
+        log.warning("Spark was not stopped cleanly", error=str(error))
     _end_gateway(gateway)
 
 
@@ -159,7 +170,7 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
             "spark-start",
             f"Spark does not start: {reason}",
             where=master,
-            hint="what Java said of it stands above; the settings come from --conf and [spark] in slackwater.toml",
+            hint="see the output of Java above; the settings come from --conf and [spark] in slackwater.toml",
         ) from error
     except BaseException:
         _end_gateway(gateway)
@@ -167,7 +178,7 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the stack trace; the JVM is asked for it."""
+    """The message of the error, without the JVM's stack trace."""
     thrown = getattr(error, "java_exception", None)
     return str(thrown.getMessage()) if thrown is not None else str(error)
 
@@ -175,15 +186,15 @@ def _reason(error: Exception) -> str:
 def _launched(conf: SparkConf) -> Any:
     """A gateway with a new JVM behind it.
 
-    A Ctrl-C is held back until the JVM can be told to end. PySpark would take away the folder in which the
-    JVM is to write its address; its main thread then fails, its others live, and it stays for good.
+    A Ctrl-C is deferred until the JVM can be stopped. PySpark would delete the folder in which the JVM writes its
+    address; the JVM's main thread then fails, its other threads live on, and it never exits.
     """
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - heavy; only a run pays for it
 
     _hush_py4j()
-    launch: Callable[..., Any] = launch_gateway
+    start: Callable[..., Any] = launch_gateway
     with StopSignals() as signals:
-        gateway = launch(conf, popen_kwargs={"start_new_session": True})
+        gateway = launch(lambda: start(popen_kwargs={"start_new_session": True}), dict(conf.getAll()))
     if signals.count:
         _end_gateway(gateway)
         raise KeyboardInterrupt
@@ -191,9 +202,9 @@ def _launched(conf: SparkConf) -> Any:
 
 
 def _hush_py4j() -> None:
-    """What py4j logs of a JVM that is gone, with tracebacks, the run says in a sentence.
+    """Drop what py4j logs, with tracebacks, after its JVM has exited: the run reports that in one sentence.
 
-    Most of it comes by py4j's own loggers, some by the root of all (``JavaGateway``'s client, of a call that failed).
+    Most of it comes from py4j's own loggers, some from the root logger (``JavaGateway``'s client, after a failed call).
     """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)

@@ -1,4 +1,4 @@
-"""Spark's master and settings, tried before a session is made of them."""
+"""Checks of Spark's master and settings before a session is created with them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slackwater.errors import UsageError
+from slackwater.masking import mask_setting
 
 _MASTER = re.compile(
     r"local(\[(\d+|\*)(\s*,\s*\d+)?\]|-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\])?|yarn|(spark|k8s|mesos)://.+"
@@ -17,14 +18,14 @@ _AT_LEAST_ONE = r"0*[1-9]\d*"
 _LAUNCH_SETTINGS = {
     "spark.driver.memory": (_AT_LEAST_ONE + "[kmgt]?", "such as 512m or 4g"),
     "spark.executor.memory": (_AT_LEAST_ONE + "([kmgtp]b?|b)?", "such as 512m or 4g"),
-    "spark.executor.cores": (_AT_LEAST_ONE, "a whole number of at least 1"),
-    "spark.cores.max": (_AT_LEAST_ONE, "a whole number of at least 1"),
+    "spark.executor.cores": (_AT_LEAST_ONE, "an integer of at least 1"),
+    "spark.cores.max": (_AT_LEAST_ONE, "an integer of at least 1"),
 }
-"""What is refused before a JVM is there to ask: by Java itself (``-Xmx``) or by ``SparkSubmitArguments``."""
+"""What Java itself (``-Xmx``) or ``SparkSubmitArguments`` rejects before there is a JVM to ask."""
 
 
 def check_master(master: str) -> None:
-    """Raises UsageError for what no Spark takes as its master."""
+    """Raises UsageError for a master that no Spark accepts."""
     if _MASTER.fullmatch(master) is None:
         raise UsageError(
             "master",
@@ -44,10 +45,10 @@ def check_launch_settings(settings: Mapping[str, str]) -> None:
 
 
 def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:
-    """Raises UsageError for a ``spark.sql.*`` setting that Spark cannot read.
+    """Raises UsageError for a ``spark.sql.*`` setting that Spark cannot parse.
 
-    Spark would say so when the session is first used, and then again at every look at its settings. PySpark looks at
-    them while it tells of an error, so it would never come to an end.
+    Spark would fail at the first use of the session, and again at every later read of its settings. PySpark reads them
+    while it reports an error, so that it would never return.
     """
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
 
@@ -67,6 +68,6 @@ def _refused(key: str, value: str, reason: str, expected: str | None = None) -> 
         f"Spark cannot use this setting: {reason}",
         where=key,
         expected=expected,
-        found=value,
+        found=mask_setting(key, value),
         hint="--conf, or [spark] in slackwater.toml",
     )

@@ -67,5 +67,8 @@ class UnknownOutput:
 
     def _refusal(self, what: str) -> Refused:
         return Refused(
-            "sink-uncuttable", f"The output of a sink of kind {self._kind} cannot be {what}", where=self.location
+            "sink-uncuttable",
+            f"The output of a sink of kind {self._kind} cannot be {what}",
+            where=self.location,
+            hint="rebuild at the last written batch, which removes nothing, or use a sink that can be cut",
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from slackwater.storage.protocols import Entry, Folder, StoreTraits
+from slackwater.storage.private import FOLDER_MODE, private_opener
+from slackwater.storage.protocols import LEFTOVER, READ_LIMIT, Entry, FileTooLarge, Folder, StoreTraits
 
-_TRAITS = StoreTraits(remote=False, atomic_rename=True, consistent_list=True)
+_TRAITS = StoreTraits(remote=False, atomic_rename=True, atomic_replace=True, consistent_list=True)
 _PIECE = 1 << 14
 _LARGE_PIECE = 1 << 20
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
@@ -18,10 +20,12 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 class LocalStore:
     """A ``WriteStore`` over one local directory, which need not exist yet.
 
-    Hides nothing: hidden side files and leftovers are listed like any other name.
+    Hides nothing: hidden side files and leftovers are listed like any other name. In a ``private`` store new files and
+    folders get modes 0600 and 0700, and a file that is replaced keeps the mode its owner gave it.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, private: bool = False) -> None:
+        self._private = private
         self._root = os.path.abspath(os.fspath(root))  # noqa: PTH100 - a Path would normalise nothing more
 
     @property
@@ -95,16 +99,14 @@ class LocalStore:
     def local_path(self, path: str) -> str | None:
         return self._full(path)
 
-    def read(self, path: str) -> bytes:
-        # A checkpoint is hundreds of tiny files: a buffered file object costs more than reading one of them.
-        descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC)
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        # A checkpoint is hundreds of tiny files: a buffered file object costs more than reading one of them. Opening a
+        # named pipe would wait for its writer.
+        descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            pieces = [os.read(descriptor, _PIECE)]
-            while len(pieces[-1]) > 0:
-                pieces.append(os.read(descriptor, os.fstat(descriptor).st_size + 1))
+            return _read_regular(descriptor, path, limit)
         finally:
             os.close(descriptor)
-        return b"".join(pieces)
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
         with Path(self._full(path)).open("rb") as file:
@@ -124,11 +126,11 @@ class LocalStore:
         import uuid  # noqa: PLC0415 - whoever only reads needs none
 
         target = Path(self._full(path))
-        _make_directories(target.parent)
-        # Spark and this reader ignore the name of a write that never ended.
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
+        self._make_directories(target.parent)
+        # Spark and this reader ignore the names of unfinished writes.
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}{LEFTOVER}")
         try:
-            _write_through(temporary, pieces)
+            _write_through(temporary, pieces, like=target if self._private else None)
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -137,7 +139,7 @@ class LocalStore:
 
     def rename(self, source: str, target: str) -> None:
         old, new = Path(self._full(source)), Path(self._full(target))
-        _make_directories(new.parent)
+        self._make_directories(new.parent)
         _move_without_replacing(old, new)
         _sync_directory(new.parent)
         if old.parent != new.parent:
@@ -150,6 +152,14 @@ class LocalStore:
         target.unlink(missing_ok=True)
         _sync_directory(target.parent)
 
+    def _make_directories(self, path: Path) -> None:
+        """Create what is missing, each made durable in its parent: a file in a lost directory is lost too."""
+        if path.is_dir():
+            return
+        self._make_directories(path.parent)
+        path.mkdir(mode=FOLDER_MODE if self._private else 0o777, exist_ok=True)
+        _sync_directory(path.parent)
+
     def _full(self, path: str) -> str:
         # Names can come from inside a damaged file; none of them may lead out of the root.
         if "\0" in path or ".." in path.split("/"):
@@ -157,24 +167,34 @@ class LocalStore:
         return f"{self._root}/{path.strip('/')}" if path else self._root
 
 
-def _write_through(path: Path, pieces: Iterable[bytes]) -> None:
-    with path.open("xb") as file:
+def _read_regular(descriptor: int, path: str, limit: int) -> bytes:
+    """All bytes of an open file, which may be growing. Raises ``OSError`` where it is no regular file or too large."""
+    status = os.fstat(descriptor)
+    if status.st_size > limit:
+        raise FileTooLarge(path, limit, status.st_size)
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or stat.S_ISCHR(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    pieces = [os.read(descriptor, status.st_size + 1)]
+    total = len(pieces[0])
+    while pieces[-1]:
+        pieces.append(os.read(descriptor, max(_PIECE, status.st_size - total)))
+        total += len(pieces[-1])
+        if total > limit:
+            raise FileTooLarge(path, limit, None)
+    return b"".join(pieces)
+
+
+def _write_through(path: Path, pieces: Iterable[bytes], *, like: Path | None) -> None:
+    with open(path, "xb", opener=private_opener if like else None) as file:
+        if like and like.exists():
+            os.fchmod(file.fileno(), stat.S_IMODE(like.stat().st_mode))
         file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _make_directories(path: Path) -> None:
-    """Create what is missing, each made durable in its parent: a file in a lost directory is lost too."""
-    if path.is_dir():
-        return
-    _make_directories(path.parent)
-    path.mkdir(exist_ok=True)
-    _sync_directory(path.parent)
-
-
 def _move_without_replacing(source: Path, target: Path) -> None:
-    """``rename`` would replace the target without a word; a hard link refuses in one step."""
+    """``rename`` would replace the target silently; a hard link refuses in one step."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:

@@ -1,18 +1,41 @@
-"""The two interfaces every store fulfils, and what a store says about itself."""
+"""The two interfaces of a store, and the differences between stores as data."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+READ_LIMIT = 1 << 30
+"""Bytes that a read returns at most unless the caller says otherwise: no log of a checkpoint or sink comes near it."""
+
+
+class FileTooLarge(OSError):
+    """A file has more bytes than the reader was ready to take; ``size`` is ``None`` where only that much is known."""
+
+    def __init__(self, path: str, limit: int, size: int | None) -> None:
+        super().__init__(errno.EFBIG, f"more than {limit} bytes", path)
+        self.limit = limit
+        self.size = size
+
+
+LEFTOVER = ".slackwater.tmp"
+"""How the hidden name of a write ends that a store has not finished; Spark ignores it, and no other program uses it."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreTraits:
-    """What code may rely on. ``remote`` stores are listed concurrently; ``atomic_rename`` is false on object stores."""
+    """What code may rely on.
+
+    ``remote`` stores are listed concurrently. ``atomic_rename`` is false on object stores, which copy and delete.
+    ``atomic_replace`` is false where a file that exists cannot be overwritten in one step (HDFS): there a write that is
+    killed can leave the old content under another name, which this store reads but Spark does not.
+    """
 
     remote: bool
     atomic_rename: bool
+    atomic_replace: bool
     consistent_list: bool
 
 
@@ -65,8 +88,8 @@ class ReadStore(Protocol):
     def local_path(self, path: str) -> str | None:
         """Where the file lies on this machine, for libraries that insist on a path; ``None`` on a remote store."""
 
-    def read(self, path: str) -> bytes:
-        """The whole file. Raises ``FileNotFoundError`` where it is absent."""
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        """The whole file. Raises ``FileNotFoundError`` where it is absent, ``FileTooLarge`` above ``limit`` bytes."""
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
         """The file in pieces of bounded size. Raises ``FileNotFoundError`` at the first piece if it is absent."""
@@ -76,10 +99,10 @@ class ReadStore(Protocol):
 
 
 class WriteStore(ReadStore, Protocol):
-    """A store that may be changed. Every write is complete or not there at all."""
+    """A store that may be changed. Whoever reads a file gets all of its old content or all of the new."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Put a whole file in place, replacing any, creating directories as needed."""
+        """Write a whole file, replacing the one there is, creating directories as needed."""
 
     def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
         """As ``write``, without holding the whole file in memory. If ``pieces`` raises, nothing is put in place."""

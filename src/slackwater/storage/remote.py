@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,14 +10,24 @@ from typing import Any
 import fsspec
 
 from slackwater.errors import EnvironmentMissing, UsageError
-from slackwater.storage.protocols import Entry, Folder, StoreTraits
-
-_OBJECT_STORE = StoreTraits(remote=True, atomic_rename=False, consistent_list=True)
-_FILE_SYSTEM = StoreTraits(remote=True, atomic_rename=True, consistent_list=True)
-_TRAITS = {"memory": StoreTraits(remote=False, atomic_rename=True, consistent_list=True)} | dict.fromkeys(
-    ("hdfs", "webhdfs", "viewfs", "sftp", "smb"), _FILE_SYSTEM
+from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, StoreTraits
+from slackwater.storage.replacement import (
+    move,
+    put_in_place,
+    set_aside_path,
+    settle,
+    temporary_path,
+    with_files_set_aside,
 )
-"""By protocol. Whatever is not named here is taken for an object store: a put is atomic, a rename is not."""
+
+_OBJECT_STORE = StoreTraits(remote=True, atomic_rename=False, atomic_replace=True, consistent_list=True)
+_HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False, consistent_list=True)
+_TRAITS = {
+    "memory": StoreTraits(remote=False, atomic_rename=True, atomic_replace=True, consistent_list=True),
+    # `posix-rename@openssh.com` replaces its target.
+    "sftp": StoreTraits(remote=True, atomic_rename=True, atomic_replace=True, consistent_list=True),
+} | dict.fromkeys(("hdfs", "webhdfs", "viewfs", "smb"), _HADOOP)
+"""By protocol. Any other is taken for an object store: a put is atomic, a rename is not."""
 
 _SAME_AS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs"}
 _OPTIONS = {"s3": {"max_concurrency": 1}}
@@ -105,9 +114,10 @@ class RemoteStore:
             return None
         directories = [item for item in inside if item["type"] == "directory"]
         files = [item for item in inside if item["type"] != "directory"]
-        return Folder(
+        folder = Folder(
             path, _last_parts(directories), _last_parts(files), tuple(int(item["size"] or 0) for item in files)
         )
+        return folder if self._traits.atomic_replace else with_files_set_aside(folder)
 
     def _folders_below(self, path: str) -> tuple[Folder, ...]:
         full = self._full(path)
@@ -116,26 +126,51 @@ class RemoteStore:
             for name, item in self._filesystem.find(full, detail=True).items()
             if not name.endswith("/")
         }
-        return tuple(_tree(path, sizes))
+        folders = _tree(path, sizes)
+        return tuple(folders if self._traits.atomic_replace else map(with_files_set_aside, folders))
 
     def size(self, path: str) -> int:
-        return int(self._filesystem.size(self._full(path)) or 0)
+        return int(self._filesystem.size(self._place_of(path)) or 0)
 
     def local_path(self, path: str) -> str | None:  # noqa: ARG002 - the store protocol asks every store
         return None
 
-    def read(self, path: str) -> bytes:
-        data: bytes = self._filesystem.cat_file(self._full(path))
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        full = self._place_of(path)
+        data: bytes
+        if self._traits.atomic_rename:
+            # Reading a range costs memory for the whole range on HDFS; asking for the size costs little.
+            size = int(self._filesystem.size(full) or 0)
+            if size > limit:
+                raise FileTooLarge(path, limit, size)
+            data = self._filesystem.cat_file(full)
+        else:
+            data = self._read_range(full, limit + 1)
+        if len(data) > limit:
+            raise FileTooLarge(path, limit, None)
+        return data
+
+    def _read_range(self, full: str, end: int) -> bytes:
+        """The first bytes of an object, in one request."""
+        try:
+            data: bytes = self._filesystem.cat_file(full, start=0, end=end)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as error:
+            # No range of an empty object can be served. S3 says so; of others the size is asked for.
+            if _is_invalid_range(error) or int(self._filesystem.size(full) or 0) == 0:
+                return b""
+            raise
         return data
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
-        with self._filesystem.open(self._full(path), "rb") as file:
+        with self._filesystem.open(self._place_of(path), "rb") as file:
             while piece := file.read(_PIECE):
                 yield piece
 
     def exists(self, path: str) -> bool:
         try:
-            return bool(self._filesystem.exists(self._full(path)))
+            return bool(self._filesystem.exists(self._place_of(path)))
         except FileNotFoundError:
             return False
 
@@ -145,9 +180,9 @@ class RemoteStore:
         if not self._traits.atomic_rename:
             self._filesystem.pipe_file(target, data)
             return
-        temporary = _temporary(target)
+        temporary = temporary_path(target)
         self._filesystem.pipe_file(temporary, data)
-        self._replace(temporary, target)
+        self._put_in_place(temporary, target)
 
     def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
         target = self._full(path)
@@ -155,7 +190,7 @@ class RemoteStore:
         if not self._traits.atomic_rename:
             self._upload(target, pieces)
             return
-        temporary = _temporary(target)
+        temporary = temporary_path(target)
         try:
             with self._filesystem.open(temporary, "wb") as file:
                 file.writelines(pieces)
@@ -163,7 +198,7 @@ class RemoteStore:
             with contextlib.suppress(FileNotFoundError):
                 self._filesystem.rm_file(temporary)
             raise
-        self._replace(temporary, target)
+        self._put_in_place(temporary, target)
 
     def _upload(self, target: str, pieces: Iterable[bytes]) -> None:
         # Closing a file of an object store publishes it, also after an error, unless this is asked for separately.
@@ -176,22 +211,38 @@ class RemoteStore:
         file.close()
         file.commit()
 
-    def _replace(self, temporary: str, target: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            self._filesystem.rm_file(target)
-        self._filesystem.mv(temporary, target)
+    def _put_in_place(self, temporary: str, target: str) -> None:
+        if self._traits.atomic_replace:
+            self._filesystem.mv(temporary, target)
+        else:
+            put_in_place(self._filesystem, temporary, target)
 
     def rename(self, source: str, target: str) -> None:
-        old, new = self._full(source), self._full(target)
+        old, new = self._settled(source), self._settled(target)
         if self._filesystem.exists(new):
             raise FileExistsError(new)
         self._make_parent(new)
-        self._filesystem.mv(old, new)
+        move(self._filesystem, old, new)
 
     def delete(self, path: str) -> None:
-        target = self._full(path)
+        target = self._settled(path)
         if self._filesystem.exists(target):
             self._filesystem.rm_file(target)
+
+    def _settled(self, path: str) -> str:
+        """The full path of a file, after what an interrupted write left of it has been put in order."""
+        full = self._full(path)
+        if not self._traits.atomic_replace:
+            settle(self._filesystem, full)
+        return full
+
+    def _place_of(self, path: str) -> str:
+        """Where the content of a file is: beside its own name while it is being replaced."""
+        full = self._full(path)
+        if self._traits.atomic_replace or self._filesystem.exists(full):
+            return full
+        aside = set_aside_path(full)
+        return aside if self._filesystem.exists(aside) else full
 
     def _make_parent(self, target: str) -> None:
         if self._traits is not _OBJECT_STORE:
@@ -203,10 +254,9 @@ class RemoteStore:
         return f"{self._root}/{path.strip('/')}" if path else self._root
 
 
-def _temporary(target: str) -> str:
-    """A hidden name beside ``target``: an interrupted write is ignored by Spark and by readers."""
-    parent, _, name = target.rpartition("/")
-    return f"{parent}/.{name}.{uuid.uuid4()}.tmp"
+def _is_invalid_range(error: Exception) -> bool:
+    response = getattr(error.__cause__, "response", None)
+    return isinstance(response, dict) and response.get("Error", {}).get("Code") == "InvalidRange"
 
 
 def _name(item: dict[str, Any]) -> str:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from slackwater.checkpoint.integrity import CheckedFile, read_checked
 from slackwater.checkpoint.layout import store_path
+from slackwater.checkpoint.limited_store import LimitedStore
 from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.logs import damage_of
 from slackwater.checkpoint.state.rocksdb_tables import read_tables
 from slackwater.checkpoint.state.version_files import (
     Lineage,
@@ -22,12 +24,12 @@ from slackwater.errors import FormatError
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.changelog import parse_changelog, parse_changelog_header
 from slackwater.formats.codecs import decompress
+from slackwater.formats.frames import Budget
 from slackwater.formats.rocksdb_zip import TableFile, parse_rocksdb_zip
 from slackwater.formats.row_checksums import without_delete_checksums
 from slackwater.formats.state_records import Records, join_records, last_writes, records_of_pairs, walk_records
 from slackwater.model.damage import Damage
 from slackwater.model.state import StateFileKind
-from slackwater.storage.protocols import ReadStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,16 @@ class LoadedStore:
 class StateLoader:
     """Loads versions through one listing; what the check sums say against a file is collected in ``damage``."""
 
-    store: ReadStore
+    store: LimitedStore
     listing: Listing
     damage: list[Damage] = field(default_factory=list)
+    _budget: Budget = field(default_factory=Budget)
 
     def load(self, place: Place, *, row_checksums: bool = False) -> LoadedStore:
         """The pairs at ``place``. Raises ``FormatError`` with the file in ``where``."""
         if place.version == 0:
             return LoadedStore(records_of_pairs([], []))
+        self._budget = Budget(self.store.limits.state)
         files = self.files(place)
         parts: list[Records] = []
         families: dict[str, int] = {}
@@ -96,7 +100,7 @@ class StateLoader:
 
     def _stream(self, path: str) -> ByteView:
         checked = self._read(path)
-        return decompress(checked.data, check=not checked.verified)
+        return decompress(checked.data, check=not checked.verified, budget=self._budget)
 
     def _read(self, path: str) -> CheckedFile:
         checked = read_checked(self.store, self.listing, path)
@@ -115,8 +119,9 @@ class StateLoader:
         path = f"{folder}/{name}"
         if state_file(name).kind is StateFileKind.SNAPSHOT:
             return walk_records(self._stream(path)), {}
-        version = parse_rocksdb_zip(self._read(path).data)
-        return read_tables(version, lambda table: self._table(folder, table)), dict(version.column_families)
+        version = parse_rocksdb_zip(self._read(path).data, limit=self.store.limits.archive)
+        records = read_tables(version, lambda table: self._table(folder, table), self._budget)
+        return records, dict(version.column_families)
 
     def _table(self, folder: str, table: TableFile) -> Path | bytes:
         path = f"{folder}/SSTs/{table.stored_name}"
@@ -138,11 +143,10 @@ def located(path: str) -> Iterator[None]:
         if error.where is None:
             error.where = path
         raise
-    except FileNotFoundError as error:
-        raise FormatError("missing", "a file is not there", where=path, expected="a file", found="nothing") from error
     except OSError as error:
+        damage = damage_of(path, error)
         raise FormatError(
-            "unreadable", "a file cannot be read", where=path, expected="a readable file", found=str(error)
+            damage.kind, "a file cannot be read", where=path, expected=damage.expected, found=damage.found
         ) from error
 
 

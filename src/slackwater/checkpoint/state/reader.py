@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from slackwater.checkpoint.limited_store import LimitedStore
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
 from slackwater.checkpoint.state.loader import LoadedStore, Place, StateLoader
@@ -25,7 +26,6 @@ from slackwater.model.damage import Damage
 from slackwater.model.operator import JOIN, Operator, OperatorStore
 from slackwater.model.schema import ColumnFamily
 from slackwater.model.state import StateInventory
-from slackwater.storage.protocols import ReadStore
 
 _Read = TypeVar("_Read")
 _PARTITIONS_AT_ONCE = 2
@@ -62,7 +62,7 @@ class StateRows:
 class BatchState:
     """Everything needed to read the state that batch N made: its plan, its commit and one listing."""
 
-    store: ReadStore
+    store: LimitedStore
     listing: Listing
     inventory: StateInventory
     batch: int
@@ -244,7 +244,8 @@ class FamilyNumbers:
             zips = [name for name in self.state.listing.folder(folder).files if name.endswith(".zip")]
             for name in sorted(zips, key=lambda item: -(parsed.version if (parsed := parse_state_file(item)) else 0)):
                 try:
-                    version = parse_rocksdb_zip(self.state.store.read(f"{folder}/{name}"), with_files=False)
+                    data = self.state.store.read(f"{folder}/{name}")
+                    version = parse_rocksdb_zip(data, with_files=False, limit=self.state.store.limits.archive)
                 except (FormatError, OSError):
                     continue
                 return dict(version.column_families)

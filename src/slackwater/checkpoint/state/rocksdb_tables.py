@@ -20,6 +20,7 @@ from slackwater.checkpoint.state import rocksdb_scan
 from slackwater.checkpoint.state.rocksdb_scan import Frame, read_frames, scan
 from slackwater.errors import FormatError
 from slackwater.formats.byte_view import ByteView
+from slackwater.formats.frames import Budget
 from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile
 from slackwater.formats.state_records import Records, records_of_alternating, records_of_pairs
 
@@ -32,14 +33,17 @@ FetchTable = Callable[[TableFile], "Path | bytes"]
 """Gives an SST: its absolute path where it lies on this machine, else its bytes."""
 
 
-def read_tables(version: RocksDbVersion, fetch: FetchTable) -> Records:
-    """Every pair, in the order of the keys. Merge operands come joined with a comma. Raises ``FormatError``."""
+def read_tables(version: RocksDbVersion, fetch: FetchTable, budget: Budget | None = None) -> Records:
+    """Every pair, in the order of the keys. Merge operands come joined with a comma.
+
+    Raises ``FormatError``; ``too-large`` where keys and values pass the budget.
+    """
     if not version.tables:
         return records_of_pairs([], [])
     with tempfile.TemporaryDirectory(prefix="slackwater-") as folder:
         directory = Path(folder)
         _lay_out(directory, version, fetch)
-        return _scan(folder, sum(table.size for table in version.tables))
+        return _scan(folder, sum(table.size for table in version.tables), budget or Budget())
 
 
 def _lay_out(directory: Path, version: RocksDbVersion, fetch: FetchTable) -> None:
@@ -58,14 +62,16 @@ def _lay_out(directory: Path, version: RocksDbVersion, fetch: FetchTable) -> Non
             target.write_bytes(fetched)
 
 
-def _scan(directory: str, size: int) -> Records:
+def _scan(directory: str, size: int, budget: Budget) -> Records:
     if size >= _WORTH_A_PROCESS:
         # Whatever went wrong there is met again here, and here it has a name.
         with suppress(OSError, EOFError):
-            return _collect(_scan_elsewhere(directory), size)
+            return _collect(_scan_elsewhere(directory), size, budget)
     # rocksdict raises plain `Exception` for whatever RocksDB reports: corruption, a missing table, unknown options.
     try:
-        return _collect(scan(directory), size)
+        return _collect(scan(directory), size, budget)
+    except FormatError:
+        raise
     except Exception as error:
         raise FormatError(
             "torn", "RocksDB cannot read the version", expected="sound tables", found=str(error)
@@ -83,14 +89,15 @@ def _scan_elsewhere(directory: str) -> Iterator[Frame]:
             process.kill()
 
 
-def _collect(frames: Iterable[Frame], size: int) -> Records:
+def _collect(frames: Iterable[Frame], size: int, budget: Budget) -> Records:
     """Every key and value, one after the other in one buffer."""
     lengths = [np.empty(0, np.int32)]
 
     def pieces() -> Iterator[bytes]:
         for of_some, data in frames:
+            budget.take(len(data))
             lengths.append(np.frombuffer(of_some, np.int32))
             yield data
 
-    view = ByteView.joined(pieces(), _USUAL_RATIO * size)
+    view = ByteView.joined(pieces(), min(_USUAL_RATIO * size, budget.left))
     return records_of_alternating(view, np.concatenate(lengths).astype(np.int64))

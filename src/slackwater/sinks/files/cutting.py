@@ -16,7 +16,7 @@ from slackwater.errors import Refused
 from slackwater.formats.file_sink_log import FOLDER
 from slackwater.model.sink import Cut
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of
-from slackwater.storage.protocols import ReadStore, WriteStore
+from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 RECORD = "manifest.json"
 SCHEMA = "slackwater.sink-backup/1"
@@ -82,6 +82,7 @@ def take_out(store: WriteStore, backup: WriteStore, record: Record) -> None:
         _write_once(store, path, content.encode())
     for taken in (*record.entries, *record.files):
         store.delete(taken.path)
+    _remove_leftovers(store, record)
 
 
 def put_back(store: WriteStore, backup: ReadStore, record: Record, manifest: Manifest) -> None:
@@ -100,6 +101,7 @@ def put_back(store: WriteStore, backup: ReadStore, record: Record, manifest: Man
     for taken in record.stale:
         if taken in missing:
             store.write_pieces(taken.path, _verified(backup.read_pieces(taken.path), taken))
+    _remove_leftovers(store, record)
 
 
 def write_record(backup: WriteStore, record: Record) -> None:
@@ -136,6 +138,7 @@ def check_record(record: Record, cut: Cut, location: str) -> None:
         where=location,
         expected=f"a cut of {location} after batch {cut.after}",
         found=foreign[0] if foreign else f"a cut of {record.output} after batch {record.after}",
+        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
     )
 
 
@@ -172,6 +175,7 @@ def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
                 f"Batch {batch_of(name)} was written to the output after the cut; restoring would mix two histories",
                 where=f"{record.output}/{FOLDER}/{name}",
                 expected=f"batch {record.after} as the newest",
+                hint=f"cut the new batches first: slackwater plan rebuild STREAM --at batch:{record.after}",
             )
     for taken in record.taken:
         if _hash_of(store, taken.path) not in {None, taken.sha256}:
@@ -179,6 +183,14 @@ def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
     for path, content in record.written.items():
         if _hash_of(store, path) not in {None, hashlib.sha256(content.encode()).hexdigest()}:
             raise _changed(Taken(path, len(content.encode()), hashlib.sha256(content.encode()).hexdigest()))
+
+
+def _remove_leftovers(store: WriteStore, record: Record) -> None:
+    """Remove what an interrupted cut or restore left half written."""
+    for folder in sorted({path.rpartition("/")[0] for path in (FOLDER + "/", *(taken.path for taken in record.taken))}):
+        for entry in store.list(folder):
+            if entry.name.endswith(LEFTOVER) and not entry.is_dir:
+                store.delete(f"{folder}/{entry.name}".lstrip("/"))
 
 
 def _changed(taken: Taken) -> Refused:

@@ -67,6 +67,7 @@ class Manifest:
             f"Cannot determine which files batch {batch} added: the manifest was compacted "
             "and the ledger has no copy of the entry",
             where=f"{self._store.location}/{FOLDER}",
+            hint=f"cut back to batch {_newest_compacted(self.names())} or newer, which needs no compacted entry",
         )
 
     def after_cut(self, after: int, recorded: Lines) -> dict[str, str]:

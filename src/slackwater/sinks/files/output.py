@@ -7,9 +7,10 @@ own entry or from the ledger's copy.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
-from slackwater.errors import FormatError, PipelineError, Refused
+from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
 from slackwater.formats.file_sink_log import FOLDER, parse_sink_file
 from slackwater.model.checkpoint_logs import SinkFile
 from slackwater.model.damage import Damage
@@ -17,7 +18,7 @@ from slackwater.model.sink import Cut, Delivery, Owner, Traits
 from slackwater.sinks.contract import SinkLog
 from slackwater.sinks.files import cutting, owner
 from slackwater.sinks.files.manifest import Manifest, lines_of
-from slackwater.sinks.files.place import name_below, resolved
+from slackwater.sinks.files.place import Place
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -36,23 +37,41 @@ _NOT_DATA = frozenset({FOLDER, owner.MARK, cutting.RECORD})
 
 
 def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
-    """The output of a recorded identity of kind ``files``."""
-    return FilesOutput(open_write_store(identity["path"]), identity["path"])
+    """The output of a recorded identity of kind ``files``. Raises SinkUnreadable if the identity is incomplete."""
+    path = identity.get("path")
+    if not path:
+        raise SinkUnreadable(
+            "sink-identity",
+            "The recorded identity of the sink does not say where its output is",
+            expected='{"kind": "files", "path": ...}',
+            found=str(dict(identity)),
+        )
+    return FilesOutput(path)
 
 
 class FilesOutput:
-    """One output directory. ``path`` is what Spark is given, by default the store's own location."""
+    """One output directory. ``path`` is what Spark is given; the store is not opened before it is needed."""
 
     traits = FILES_TRAITS
 
-    def __init__(self, store: WriteStore, path: str | None = None) -> None:
-        self._store = store
-        self._path = path or store.location
-        self._manifest = Manifest(store)
+    def __init__(self, path: str) -> None:
+        self._path = path
 
     @property
     def location(self) -> str:
-        return resolved(self._path)
+        return self._place.location
+
+    @cached_property
+    def _place(self) -> Place:
+        return Place(self._path)
+
+    @cached_property
+    def _store(self) -> WriteStore:
+        return open_write_store(self._path)
+
+    @cached_property
+    def _manifest(self) -> Manifest:
+        return Manifest(self._store)
 
     def last_written(self) -> int:
         return self._manifest.newest()
@@ -67,7 +86,7 @@ class FilesOutput:
         return SinkLog(self._store, FOLDER)
 
     def name_of(self, uri: str) -> str | None:
-        name = name_below(self.location, uri)
+        name = self._place.name_of(uri)
         return None if name is None or name.split("/")[0] in _NOT_DATA else name
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
@@ -93,7 +112,7 @@ class FilesOutput:
     def restore(self, cut: Cut, backup: WriteStore) -> None:
         record = cutting.read_record(backup)
         if record is None:
-            if backup.list():
+            if any(not entry.name.startswith(".") for entry in backup.list()):
                 raise cutting.damaged(backup, cutting.RECORD, "the record of the cut", "no file")
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         cutting.check_record(record, cut, self.location)
@@ -109,6 +128,7 @@ class FilesOutput:
                 where=self._path,
                 expected=f"a path without any of {' '.join(GLOB_CHARACTERS)}",
                 found=found,
+                hint="give the sink a path without these characters before its stream first runs",
             )
         self._prepare()
         return self._path
@@ -133,7 +153,7 @@ class FilesOutput:
                 where=self.location,
                 expected=f"{len(expected.files)} files of {len(expected.batches)} batches",
                 found=foreign[0] if foreign else f"{len(cut.files)} files of {len(cut.batches)} batches",
-                hint="make a new plan",
+                hint="make a new plan: slackwater plan rebuild STREAM",
             )
 
     def _own_name(self, file: SinkFile) -> str:
@@ -146,7 +166,7 @@ class FilesOutput:
                 where=f"{self.location}/{FOLDER}",
                 expected=f"files below {self.location}",
                 found=file.path,
-                hint="run it from the place the output was written to; nothing was changed",
+                hint="move the output back to the path in its manifest; nothing was changed",
             )
         return name
 

@@ -10,35 +10,38 @@ from slackwater.storage.open import is_uri, local_path_of
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs"}
 
 
-def resolved(location: str) -> str:
-    """The one spelling of a location: symlinks and ``..`` resolved, no slash at the end."""
+class Place:
+    """An output directory, with symlinks and ``..`` resolved once: a log can name a million files."""
+
+    def __init__(self, path: str) -> None:
+        self.location = _resolved(path)
+        self._folders: dict[str, str] = {}
+
+    def name_of(self, uri: str) -> str | None:
+        """The path relative to the directory of the file that a log of Spark names; ``None`` for one elsewhere.
+
+        Spark's logs hold absolute, percent-encoded URIs.
+        """
+        if not is_uri(uri):
+            return None
+        path = self._resolved_file(uri)
+        name = path.removeprefix(self.location.rstrip("/") + "/")
+        return None if name == path or any(part in {"", ".", ".."} for part in name.split("/")) else name
+
+    def _resolved_file(self, uri: str) -> str:
+        local = local_path_of(uri)
+        if local is None:
+            parts = urlsplit(uri)
+            return _resolved(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}")
+        folder, _, name = local.rpartition("/")
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder).rstrip("/")
+        return f"{self._folders[folder]}/{name}"
+
+
+def _resolved(location: str) -> str:
     local = local_path_of(location)
     if local is not None:
         return os.path.realpath(local)
     scheme, _, rest = location.partition(":")
     return f"{_SAME_SCHEME.get(scheme.lower(), scheme.lower())}:{rest}".rstrip("/")
-
-
-def name_below(root: str, uri: str) -> str | None:
-    """The path relative to ``root`` (resolved) of the file that a log of Spark names by ``uri``; ``None`` elsewhere.
-
-    Spark's logs hold percent-encoded URIs.
-    """
-    if not is_uri(uri):
-        return None
-    path = _resolved_uri(uri)
-    name = path.removeprefix(root.rstrip("/") + "/")
-    return None if name == path or any(part in {"", ".", ".."} for part in name.split("/")) else name
-
-
-def _resolved_uri(uri: str) -> str:
-    local = local_path_of(uri)
-    if local is not None:
-        folder, _, name = local.rpartition("/")
-        return f"{_resolved_folder(folder).rstrip('/')}/{name}"
-    parts = urlsplit(uri)
-    return resolved(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}")
-
-
-def _resolved_folder(folder: str) -> str:
-    return os.path.realpath(folder)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from slackwater.errors import PipelineError
 from slackwater.sinks.files.output import FILES_TRAITS
@@ -17,6 +18,9 @@ from slackwater.storage.open import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+RESERVED_OPTIONS = frozenset({"path", "checkpointlocation"})
+"""Spark does not distinguish upper and lower case in the names of options."""
 
 FORMATS = ("parquet", "orc", "json", "csv", "text")
 
@@ -59,34 +63,55 @@ def files(format: str, path: str | os.PathLike[str], **options: object) -> Files
         raise PipelineError(
             "sink-format", "The file sink cannot write this format", expected=", ".join(FORMATS), found=repr(format)
         )
-    reserved = sorted({"path", "checkpointLocation"} & set(options))
+    reserved = sorted(name for name in options if name.lower() in RESERVED_OPTIONS)
     if reserved:
-        raise PipelineError("sink-option", "Slackwater sets this option itself", found=", ".join(reserved))
-    return FilesSink(format, _checked(path), {key: _option(value) for key, value in options.items()})
+        raise PipelineError(
+            "sink-option", "Slackwater sets this option itself", found=", ".join(reserved), hint="remove the option"
+        )
+    return FilesSink(format, _directory(path), {name: _option(name, value) for name, value in options.items()})
 
 
-def _checked(path: object) -> str:
-    """The path as a string. Raises PipelineError if Spark would write elsewhere than the path says."""
-    given = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(given, str) or not given.strip() or "\0" in given:
+def _directory(path: object) -> str:
+    """The output directory as a string. Raises PipelineError (``sink-path``)."""
+    directory = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(directory, str) or not directory.strip() or directory[0] == "~" or not _is_location(directory):
         raise PipelineError(
             "sink-path",
-            "The file sink needs an output directory",
-            expected="a path or URI, as a string or pathlib.Path",
+            "The file sink cannot write to this output directory",
+            expected="a path or URI as a string or pathlib.Path, without ~",
             found=repr(path),
+            hint='such as sinks.files("parquet", "out/"); pathlib.Path("~/out").expanduser() expands ~',
         )
-    scheme, _, rest = given.partition(":")
-    # Hadoop takes the rest of a URI literally: file:///a%20b is the folder "a%20b", and "?" begins no query.
-    reserved = "".join(sorted(set("%?#") & set(rest))) if is_uri(given) else ""
+    # Hadoop decodes no URI: file:///a%20b is the folder "a%20b" for Spark and "a b" for everything else.
+    reserved = " and ".join(character for character in "%?#" if character in directory) if is_uri(directory) else ""
     if reserved:
         raise PipelineError(
             "sink-path",
-            f"An output URI with {reserved!r} names one folder for Spark and another for everything else",
-            expected="a plain path" if scheme.lower() == "file" else f"a URI without {reserved!r}",
-            found=repr(given),
+            f"A URI with {reserved} names one output directory for Spark and another for other programs",
+            expected=f"a plain path, or a URI without {reserved}",
+            found=repr(directory),
+            hint="give a plain path: in it these characters stand for themselves",
         )
-    return given
+    return directory
 
 
-def _option(value: object) -> str:
+def _is_location(directory: str) -> bool:
+    """Whether Java can be given the string: no NUL, no lone surrogate, no URI that cannot be split."""
+    try:
+        urlsplit(directory)
+        directory.encode()
+    except ValueError:
+        return False
+    return "\0" not in directory
+
+
+def _option(name: str, value: object) -> str:
+    if not isinstance(value, str | int | float):
+        raise PipelineError(
+            "sink-option-value",
+            f"The value of option {name} cannot be used",
+            expected="a string, a number, True or False",
+            found=repr(value),
+            hint="leave the option out to use the data source's default",
+        )
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,332 @@
+"""Damage of a checkpoint, without a report: of the files that the next start reads, or of every file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from slackwater.checkpoint.completeness import (
+    directories_among_entries,
+    gaps_in_state,
+    leftovers,
+    missing_beside_checksums,
+    missing_entries,
+    missing_state,
+)
+from slackwater.checkpoint.integrity import read_checked
+from slackwater.checkpoint.layout import (
+    COMMITS,
+    METADATA,
+    OFFSETS,
+    SOURCES,
+    commit_path,
+    hadoop_checksum_path,
+    is_leftover,
+    offset_path,
+    parse_id,
+    parse_state_file,
+    source_path,
+    store_path,
+)
+from slackwater.checkpoint.logs import damage_of, marks_of_inventory
+from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
+from slackwater.checkpoint.reader import read_checkpoint
+from slackwater.checkpoint.state.version_files import files_of_version
+from slackwater.errors import FormatError
+from slackwater.formats.commit_log import parse_commit_entry
+from slackwater.formats.compactible import parse_entry_name
+from slackwater.formats.file_source_log import parse_file_source_log
+from slackwater.formats.frames import Budget, require_frames
+from slackwater.formats.kafka_initial_offsets import parse_initial_offsets
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.rocksdb_zip import RocksDbVersion, parse_rocksdb_zip
+from slackwater.formats.text_log import parse_json
+from slackwater.model.checkpoint_logs import CommitEntry
+from slackwater.model.damage import Damage
+from slackwater.model.read_options import ReadOptions
+from slackwater.model.state import StateFileKind
+from slackwater.model.units import MIB
+from slackwater.storage.protocols import ReadStore
+
+_MOST_STATE_FILES = 500
+_MOST_STATE_BYTES = 64 * MIB
+"""State files opened by the cheap check; of those beyond, only name and size are checked."""
+
+
+def cheap_damage(store: ReadStore) -> tuple[Damage, ...]:
+    """Damage of what Spark reads at the next start, in a fraction of a second; nothing where no batch was planned yet.
+
+    Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
+    ``commits/``, the newest entries of each source. By names: holes in the logs and in the state. Of the state version
+    that the next batch loads: no file is empty, and on a local disk the first and last file of each store are framed as
+    they must be and not cut (up to 500 files and 64 MiB), with the tables that a RocksDB zip lists.
+    """
+    opened = open_checkpoint(store)
+    if not opened.logs.offset_ids and not opened.logs.commit_ids:
+        return ()
+    return _distinct(_StartCheck(opened).run())
+
+
+def thorough_damage(store: ReadStore) -> tuple[Damage, ...]:
+    """All damage that can be found: every log entry parsed, every checksum computed, every state file decompressed.
+
+    Loads the state of the newest committed batch too. A file that Spark removes meanwhile is no damage.
+    """
+    opened = open_checkpoint(store)
+    if not opened.logs.offset_ids and not opened.logs.commit_ids:
+        return ()
+    report = read_checkpoint(opened, ReadOptions(state=True, source_files=True))
+    return _distinct([*report.damage, *_StartCheck(opened).run(), *_FileCheck(opened).run()])
+
+
+def _distinct(damage: Iterable[Damage]) -> tuple[Damage, ...]:
+    """The first of several findings about a file."""
+    found: dict[str, Damage] = {}
+    for item in damage:
+        found.setdefault(item.path, item)
+    return tuple(found.values())
+
+
+@dataclass(slots=True)
+class _Check:
+    """Reads files of one listing; what is wrong with them goes to ``damage``."""
+
+    opened: OpenedCheckpoint
+    damage: list[Damage] = field(default_factory=list)
+
+    def _parse(self, path: str, parse: Callable[[bytes], object], *, thorough: bool = False) -> None:
+        """Read a file with its checksums, and parse it."""
+        try:
+            checked = read_checked(self.opened.store, self.opened.listing, path, thorough=thorough)
+            self.damage.extend(checked.damage)
+            parse(checked.data)
+        except (FormatError, OSError) as error:
+            self.damage.append(damage_of(path, error))
+
+    def _size(self, path: str) -> int:
+        """Bytes of a file, from the listing where it has them. Raises ``OSError``."""
+        parent, _, name = path.rpartition("/")
+        folder = self.opened.listing.folder(parent)
+        return self.opened.store.size(path) if folder.sizes is None else folder.sizes[folder.files.index(name)]
+
+    def _check_tables(self, folder: str, version: RocksDbVersion) -> None:
+        """The tables that a zip lists are there, each with its size."""
+        for table in version.tables:
+            path = f"{folder}/SSTs/{table.stored_name}"
+            if not self.opened.listing.has(path):
+                self.damage.append(Damage(path, "missing", "a table that a state version lists", "nothing"))
+                continue
+            size = self._size(path)
+            if size != table.size:
+                self.damage.append(Damage(path, "torn", f"{table.size} bytes", f"{size} bytes"))
+
+
+@dataclass(slots=True)
+class _StartCheck(_Check):
+    """The files that Spark reads when it starts."""
+
+    def run(self) -> list[Damage]:
+        self._logs()
+        self._sources()
+        self._names()
+        self._state()
+        return self.damage
+
+    def _logs(self) -> None:
+        logs = self.opened.logs
+        self.damage.extend(logs.damage)
+        for path, entry in (
+            (METADATA, logs.query_id),
+            (offset_path(logs.planned), logs.newest_offset),
+            (commit_path(logs.committed), logs.newest_commit),
+        ):
+            if entry is not None and self.opened.listing.has(hadoop_checksum_path(path)):
+                self._parse(path, lambda _: None)
+        if len(logs.offset_ids) > 1:
+            self._parse(offset_path(logs.offset_ids[-2]), parse_offset_entry)
+        elif logs.planned > 0:
+            # MicroBatchExecution.populateStartOffsets: the start of the newest batch is the end of the one before.
+            path = offset_path(logs.planned - 1)
+            self.damage.append(Damage(path, "missing", "the plan of the batch before the newest", "nothing"))
+
+    def _sources(self) -> None:
+        planned = self._planned_log_offsets()
+        for name in sorted({*self.opened.listing.folder(SOURCES).directories, *planned}):
+            entries = _log_entries(self.opened.listing.folder(source_path(name)).files)
+            compacted = [number for number, file in entries.items() if file.endswith(".compact")]
+            newest = max(entries, default=-1)
+            for number in sorted({newest, max(compacted, default=-1)} - {-1}):
+                parse = parse_file_source_log if name in planned else _parse_source_entry
+                self._parse(source_path(name, entries[number]), parse)
+            if newest < planned.get(name, -1):
+                # Spark would give the number to other files, and take them for read.
+                path = source_path(name, str(planned[name]))
+                self.damage.append(Damage(path, "missing", "the files of the newest planned batch", "nothing"))
+
+    def _planned_log_offsets(self) -> dict[str, int]:
+        """For each file source the entry of its log that the newest planned batch ends with."""
+        newest = self.opened.logs.newest_offset
+        found = {}
+        for offset in newest.offsets if newest else ():
+            value = parse_json(offset.text, "an offset") if offset.text and offset.text.startswith("{") else None
+            if isinstance(value, dict) and isinstance(value.get("logOffset"), int):
+                found[offset.source] = value["logOffset"]
+        return found
+
+    def _names(self) -> None:
+        logs, inventory = self.opened.logs, self.opened.inventory
+        marks = marks_of_inventory(logs, inventory)
+        self.damage.extend(missing_entries(logs))
+        self.damage.extend(directories_among_entries(self.opened.listing))
+        self.damage.extend(missing_beside_checksums(self.opened.listing))
+        self.damage.extend(missing_state(logs, marks, inventory, logs.newest_commit))
+        self.damage.extend(gaps_in_state(inventory))
+
+    def _state(self) -> None:
+        outer: list[str] = []
+        for paths in self._versions():
+            for path in paths:
+                self._require_bytes(path)
+            outer.extend(dict.fromkeys((paths[-1], paths[0])))
+        if self.opened.store.traits.remote:
+            # Each would be a request.
+            return
+        bytes_left = _MOST_STATE_BYTES
+        for path in outer[:_MOST_STATE_FILES]:
+            bytes_left -= self._size_or_zero(path)
+            if bytes_left < 0:
+                return
+            self._parse(path, partial(self._check_structure, path))
+
+    def _versions(self) -> Iterator[list[str]]:
+        """The files of each store at the version that the next batch loads, oldest first."""
+        version = self.opened.logs.committed + 1
+        if version == 0:
+            return
+        known: dict[frozenset[str], list[str]] = {}
+        for operator, partition, store, held in self.opened.inventory.each():
+            folder = store_path(operator, partition, store)
+            names = self.opened.listing.names(folder)
+            if held.ids:
+                chosen = [name for name in names if self._is_of_newest_commit(name, operator, partition)]
+            else:
+                # Most partitions hold files of the same names.
+                chosen = known[names] if names in known else known.setdefault(names, _files(names, version))
+            if chosen:
+                yield [f"{folder}/{name}" for name in chosen]
+
+    def _is_of_newest_commit(self, name: str, operator: int, partition: int) -> bool:
+        parsed = parse_state_file(name)
+        if parsed is None or parsed.version != self.opened.logs.committed + 1:
+            return False
+        return parsed.unique_id in _unique_ids(self.opened.logs.newest_commit, operator, partition)
+
+    def _require_bytes(self, path: str) -> None:
+        try:
+            if self._size(path) == 0:
+                self.damage.append(Damage(path, "empty", "state", "0 bytes"))
+        except OSError as error:
+            self.damage.append(damage_of(path, error))
+
+    def _size_or_zero(self, path: str) -> int:
+        try:
+            return self._size(path)
+        except OSError:
+            return 0
+
+    def _check_structure(self, path: str, data: bytes) -> None:
+        if path.endswith(".zip"):
+            limit = self.opened.store.limits.archive
+            version = parse_rocksdb_zip(data, with_files=False, limit=limit)
+            self._check_tables(path.rpartition("/")[0], version)
+        else:
+            require_frames(data)
+
+
+def _files(names: Iterable[str], version: int) -> list[str]:
+    """The files of a version, oldest first; none where one is missing, which the check by names reports."""
+    try:
+        files = files_of_version(names, version)
+    except FormatError:
+        return []
+    return [name for name in (files.base, *files.steps) if name is not None]
+
+
+def _unique_ids(commit: CommitEntry | None, operator: int, partition: int) -> list[str]:
+    partitions = (commit.state_unique_ids or {}).get(str(operator), []) if commit else []
+    return partitions[partition] if partition < len(partitions) else []
+
+
+def _log_entries(files: Iterable[str]) -> dict[int, str]:
+    """The entries of a source's log by number; a compacted one takes the place of the plain one."""
+    found: dict[int, str] = {}
+    for file in sorted(files):
+        parsed = parse_entry_name(file)
+        if parsed and (parsed[1] or parsed[0] not in found):
+            found[parsed[0]] = file
+    return found
+
+
+def _parse_source_entry(data: bytes) -> None:
+    """Logs of files and initial offsets of Kafka are known; of others, any bytes are taken. Raises ``FormatError``."""
+    if not data:
+        raise FormatError("empty", "the file has no bytes", expected="an entry of a source's log", found="0 bytes")
+    if data[:1] == b"\0":
+        parse_initial_offsets(data)
+    elif data.startswith(b"v1\n{"):
+        parse_file_source_log(data)
+
+
+@dataclass(slots=True)
+class _FileCheck(_Check):
+    """Every file by itself."""
+
+    def run(self) -> list[Damage]:
+        ignored = set(leftovers(self.opened.listing, self._commits()))
+        for folder in self.opened.listing.folders.values():
+            for name in folder.files:
+                path = f"{folder.path}/{name}" if folder.path else name
+                if not name.startswith(".") and not is_leftover(name) and path not in ignored:
+                    self._check(folder.path, name, path)
+        return self.damage
+
+    def _commits(self) -> dict[int, CommitEntry]:
+        found = {}
+        for batch in self.opened.logs.commit_ids:
+            try:
+                found[batch] = self.opened.logs.commit(batch)
+            except (FormatError, OSError):
+                continue  # met again as a file
+        return found
+
+    def _check(self, folder: str, name: str, path: str) -> None:
+        before = len(self.damage)
+        self._parse(path, lambda data: self._parse_content(folder, name, data), thorough=True)
+        if any(item.path == path and item.kind == "missing" for item in self.damage[before:]):
+            # It was listed, so Spark has removed it since; what must not be missing is found by names.
+            del self.damage[before:]
+
+    def _parse_content(self, folder: str, name: str, data: bytes) -> None:
+        state_file = parse_state_file(name)
+        if folder == OFFSETS and parse_id(name) is not None:
+            parse_offset_entry(data)
+        elif folder == COMMITS and parse_id(name) is not None:
+            parse_commit_entry(data)
+        elif folder.startswith(f"{SOURCES}/") and parse_entry_name(name):
+            _parse_source_entry(data)
+        elif state_file is not None:
+            self._decode_state(folder, state_file.kind, data)
+
+    def _decode_state(self, folder: str, kind: StateFileKind, data: bytes) -> None:
+        from slackwater.formats.changelog import parse_changelog  # noqa: PLC0415  (imports numpy and pyarrow)
+        from slackwater.formats.codecs import decompress  # noqa: PLC0415
+        from slackwater.formats.state_records import walk_records  # noqa: PLC0415
+
+        limits = self.opened.store.limits
+        if kind is StateFileKind.ZIP:
+            self._check_tables(folder, parse_rocksdb_zip(data, limit=limits.archive))
+        elif kind is StateFileKind.CHANGELOG:
+            parse_changelog(decompress(data, budget=Budget(limits.state)))
+        else:
+            walk_records(decompress(data, budget=Budget(limits.state)))

@@ -1,0 +1,65 @@
+"""A checkpoint's store whose reads never take more bytes than the limit for that kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from slackwater.checkpoint.layout import SST_FOLDERS, parse_state_file
+from slackwater.model.read_options import ReadLimits
+from slackwater.storage.protocols import Entry, Folder, ReadStore, StoreTraits
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedStore:
+    """A ``ReadStore`` over another one. ``read`` raises ``FileTooLarge`` above the limit of the path."""
+
+    store: ReadStore
+    limits: ReadLimits = field(default_factory=ReadLimits)
+
+    @property
+    def location(self) -> str:
+        return self.store.location
+
+    @property
+    def traits(self) -> StoreTraits:
+        return self.store.traits
+
+    def list(self, path: str = "") -> tuple[Entry, ...]:
+        return self.store.list(path)
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, tuple[Entry, ...]]]:
+        return self.store.walk(path)
+
+    def folders(self, path: str = "") -> Iterator[Folder]:
+        return self.store.folders(path)
+
+    def size(self, path: str) -> int:
+        return self.store.size(path)
+
+    def local_path(self, path: str) -> str | None:
+        return self.store.local_path(path)
+
+    def read(self, path: str, limit: int | None = None) -> bytes:
+        return self.store.read(path, limit_of(path, self.limits) if limit is None else limit)
+
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        return self.store.read_pieces(path)
+
+    def exists(self, path: str) -> bool:
+        return self.store.exists(path)
+
+
+def limited(store: ReadStore, limits: ReadLimits | None = None) -> LimitedStore:
+    """The store with these limits, the default ones where none are given; one that has limits keeps them."""
+    if isinstance(store, LimitedStore) and limits is None:
+        return store
+    return LimitedStore(store, limits or ReadLimits())
+
+
+def limit_of(path: str, limits: ReadLimits) -> int:
+    """The most bytes to take of the file at ``path``."""
+    parent, _, name = path.rpartition("/")
+    if parse_state_file(name) or parent.rpartition("/")[2] in SST_FOLDERS:
+        return limits.state
+    return limits.compacted_log if name.endswith(".compact") else limits.log_entry

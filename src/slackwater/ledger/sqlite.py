@@ -1,0 +1,198 @@
+"""SQLite behind the ledger: a private file, access for readers without write permission, and waiting for a lock.
+
+What may not happen: a reader who creates ``-wal`` or ``-shm`` (they would belong to the reader, and the owner could not
+write to them); a wait of many seconds without a message; rows read while the file was being changed underneath.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import OperationalError
+
+from slackwater.errors import DataError, EnvironmentMissing
+from slackwater.storage.private import create_private_file
+
+BUSY_TIMEOUT_S = 30
+"""How long a transaction waits for a lock; the longest write is one reconcile of a whole checkpoint."""
+
+SAY_AFTER_S = 1.0
+SAY_EVERY_S = 5.0
+WRITES = "slackwater_writes"
+UNFLUSHED = "slackwater_unflushed"
+
+_ATTEMPT_MS = 500
+_PAUSE_S = 0.02
+_TAKE_SNAPSHOT = "SELECT 1 FROM sqlite_master LIMIT 1"
+
+Say = Callable[[str], None]
+
+
+class SqliteFile:
+    """The file of a ledger, and how this process may use it."""
+
+    def __init__(self, url: URL, say: Say, *, wait_s: float = BUSY_TIMEOUT_S) -> None:
+        self.path = Path(url.database or "").absolute()
+        # Not Path.is_file: it raises where the folder may not be entered, which is reported when the file is opened.
+        self.read_only = os.path.isfile(self.path) and not _is_writable(self.path)  # noqa: PTH113
+        self._url = url
+        self._say = say
+        self._wait_s = wait_s
+        self._unlocked_as: tuple[int, ...] | None = None
+
+    def create(self) -> None:
+        """Create an empty file that only its owner may read; an existing file is left as it is."""
+        create_private_file(self.path)
+
+    def engine(self) -> Engine:
+        """An engine on the file. Nothing is opened until its first connection."""
+        engine = (
+            create_engine(self._url, creator=self._connect_read_only) if self.read_only else create_engine(self._url)
+        )
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", self._begin)
+        return engine
+
+    def check_unchanged(self) -> None:
+        """Raise EnvironmentMissing (``ledger-changed``) if rows were read without a lock and the file has changed."""
+        if self._unlocked_as is not None and self._signature() != self._unlocked_as:
+            raise EnvironmentMissing(
+                "ledger-changed",
+                "The ledger was changed while it was read without a lock",
+                where=str(self.path),
+                hint="run the command again",
+            )
+
+    def wait_for_lock(self, attempt: Callable[[], Any], is_locked: Callable[[Exception], bool]) -> None:
+        """Repeat ``attempt`` while the file is locked, with a message after a second and then every few seconds.
+
+        Raises EnvironmentMissing (``ledger-locked``) after the time to wait.
+        """
+        started = time.monotonic()
+        next_message = started + SAY_AFTER_S
+        while True:
+            try:
+                attempt()
+            except (OperationalError, sqlite3.OperationalError) as error:
+                if not is_locked(error):
+                    raise
+                now = time.monotonic()
+                if now >= started + self._wait_s:
+                    raise self._locked() from error
+                if now >= next_message:
+                    self._say_locked(started + self._wait_s - now, first=next_message == started + SAY_AFTER_S)
+                    next_message = now + SAY_EVERY_S
+                time.sleep(_PAUSE_S)
+            else:
+                return
+
+    def _say_locked(self, left_s: float, *, first: bool) -> None:
+        if first:
+            self._say(f"the ledger {self.path} is locked by another process; waiting up to {self._wait_s:g} s")
+        else:
+            self._say(f"the ledger is still locked; {left_s:.0f} s left")
+
+    def _locked(self) -> EnvironmentMissing:
+        return EnvironmentMissing(
+            "ledger-locked",
+            "The ledger is locked by another process",
+            where=str(self.path),
+            expected=f"free within {self._wait_s:g} s",
+            hint=f"run the command again when that process has finished; to find it: fuser -v {self.path}",
+        )
+
+    def _begin(self, connection: Connection) -> None:
+        # A deferred transaction that turns into a write fails when another writer came first; an immediate one waits.
+        options = connection.get_execution_options()
+        # The first read takes the snapshot; later ones in the transaction do not wait for a lock.
+        statements = ["BEGIN DEFERRED", _TAKE_SNAPSHOT]
+        if options.get(WRITES):
+            if self.read_only:
+                raise self.not_writable()
+            level = "NORMAL" if options.get(UNFLUSHED) else "FULL"
+            statements = [f"PRAGMA synchronous = {level}", "BEGIN IMMEDIATE"]
+        driver: Any = connection.connection.dbapi_connection
+
+        def attempt() -> None:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+        driver.execute(f"PRAGMA busy_timeout = {_ATTEMPT_MS}")
+        self.wait_for_lock(attempt, is_busy)
+        driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
+
+    def not_writable(self) -> EnvironmentMissing:
+        """The error of a command that has to write."""
+        return EnvironmentMissing(
+            "ledger-read-only",
+            "The ledger cannot be written: this user has read access only",
+            where=str(self.path),
+            hint=f"run the command as {self.owner()}",
+        )
+
+    def owner(self) -> str:
+        """Who may write the file, for a message."""
+        try:
+            return f"user {self.path.owner()}"
+        except (KeyError, OSError):
+            return "the owner of the file"
+
+    def _connect_read_only(self) -> sqlite3.Connection:
+        wal, shared = Path(f"{self.path}-wal"), Path(f"{self.path}-shm")
+        has_rows = wal.exists() and wal.stat().st_size > 0
+        if wal.exists() and shared.exists():
+            # Without readonly_shm SQLite would create the -shm file if its owner removes it just now.
+            return self._connect("mode=ro&readonly_shm=1")
+        if has_rows:
+            raise DataError(
+                "ledger-wal-unread",
+                "The ledger's newest rows are in a write-ahead log that only a user with write access can open",
+                where=str(wal),
+                hint=f"run as {self.owner()}: slackwater status",
+            )
+        self._unlocked_as = self._unlocked_as or self._signature()
+        return self._connect("mode=ro&immutable=1")
+
+    def _connect(self, parameters: str) -> sqlite3.Connection:
+        # As SQLAlchemy's own pool does: a connection may be used by another thread later.
+        return sqlite3.connect(f"file:{quote(str(self.path))}?{parameters}", uri=True, check_same_thread=False)
+
+    def _signature(self) -> tuple[int, ...]:
+        """What changes when another process writes: the file itself, or a write-ahead log with something in it."""
+        status, wal = self.path.stat(), Path(f"{self.path}-wal")
+        logged = wal.stat().st_size if wal.exists() else 0
+        return status.st_ino, status.st_size, status.st_mtime_ns, logged
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether SQLite refused because another connection holds a lock."""
+    driver_error = error.orig if isinstance(error, OperationalError) else error
+    code = getattr(driver_error, "sqlite_errorcode", None)
+    # The low byte: the others tell apart kinds of busy, such as SQLITE_BUSY_RECOVERY.
+    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    # The module's own transaction control begins a transaction only at the first write: see SqliteFile._begin.
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _is_writable(path: Path) -> bool:
+    """Whether SQLite can write to the file: it also creates ``-wal`` and ``-shm`` beside it, unless they exist."""
+    beside = [Path(f"{path}-wal"), Path(f"{path}-shm")]
+    if not all(_may_write(file) for file in [path, *beside] if file.exists()):
+        return False
+    return all(file.exists() for file in beside) or _may_write(path.parent)
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

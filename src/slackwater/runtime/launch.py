@@ -1,0 +1,98 @@
+"""Starts Spark's JVM with settings from a private file instead of its command line, which every user can read.
+
+``spark-submit`` reads the file before the JVM's Python gateway answers, so it is removed as soon as there is a gateway.
+``--properties-file`` replaces ``spark-defaults.conf`` (Spark 4 has ``--load-spark-defaults``, 3.5 has nothing like it),
+so the user's file is copied in first: of two lines for one key, Java's ``Properties`` takes the last.
+
+Options of the JVM itself (``spark.driver.extraJavaOptions``) are its command line, and stay visible.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from slackwater.storage.private import private_opener
+
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_OPTION = "--properties-file"
+
+
+def launch(start_gateway: Callable[[], Any], settings: Mapping[str, str]) -> Any:
+    """The result of ``start_gateway``, which starts ``spark-submit`` with ``settings`` in force.
+
+    Where ``spark-submit`` has started this process its JVM is used, and has its settings already.
+    """
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return start_gateway()
+    with tempfile.TemporaryDirectory(prefix="slackwater-spark-") as folder:
+        arguments, users_file = _split(shlex.split(os.environ.get(_ARGUMENTS, "pyspark-shell")))
+        file = Path(folder) / "spark.properties"
+        with open(file, "wb", opener=private_opener) as opened:
+            opened.write(_defaults(users_file) + render(settings).encode())
+        with _environment(_ARGUMENTS, shlex.join([_OPTION, str(file), *arguments])):
+            return start_gateway()
+
+
+def render(settings: Mapping[str, str]) -> str:
+    """Settings in the form that ``java.util.Properties`` reads from a UTF-8 file."""
+    return "".join(f"{_escape(key, is_key=True)}={_escape(value)}\n" for key, value in settings.items())
+
+
+def _escape(text: str, *, is_key: bool = False) -> str:
+    escapes = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+    if is_key:
+        escapes |= {character: f"\\{character}" for character in "=:#! "}
+    escaped = "".join(escapes.get(character, character) for character in text)
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _split(arguments: list[str]) -> tuple[list[str], Path | None]:
+    """The user's own arguments of ``spark-submit`` without a properties file, and that file: the last one counts."""
+    kept: list[str] = []
+    file: str | None = None
+    remaining = iter(arguments)
+    for argument in remaining:
+        if argument == _OPTION:
+            file = next(remaining, None)
+        elif argument.startswith(f"{_OPTION}="):
+            file = argument.partition("=")[2]
+        else:
+            kept.append(argument)
+    return kept, Path(file) if file else None
+
+
+def _defaults(users_file: Path | None) -> bytes:
+    """The lines that Spark would have read without our file: those of the user's own, or ``spark-defaults.conf``."""
+    file = users_file or _spark_defaults()
+    if users_file is None and not file.is_file():
+        return b""
+    # A blank line ends the last line, even one that is continued by a backslash.
+    return file.read_bytes() + b"\n\n"
+
+
+def _spark_defaults() -> Path:
+    """``spark-defaults.conf`` as Spark's own scripts find it."""
+    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - heavy; only a run pays for it
+
+    find_home: Callable[[], str] = _find_spark_home
+    configured = os.environ.get("SPARK_CONF_DIR")
+    return (Path(configured) if configured else Path(find_home()) / "conf") / "spark-defaults.conf"
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

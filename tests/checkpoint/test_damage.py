@@ -1,0 +1,124 @@
+"""Cheap and thorough checks of a checkpoint: silent on what Spark wrote, and not silent on any recorded edit."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from slackwater.checkpoint.damage import cheap_damage, thorough_damage
+from slackwater.storage.local import LocalStore
+from tests.checkpoint.cases import CASES, NAMES, checkpoint_folder
+from tests.support.sabotage import EDITS, damaged_copies, files_below, without_checksums
+
+SEED = 20_261_121
+CASE = ("4.3.0", "join_inner_hdfs")
+WITHOUT_CHECKSUMS = ("empty", "cut-third", "cut-most", "noise", "directory", "remove")
+"""Edits that show in the bytes or names of every kind of file."""
+
+
+@pytest.mark.parametrize(("version", "case"), CASES, ids=NAMES)
+def test_nothing_is_found_where_spark_stopped_cleanly(version: str, case: str) -> None:
+    store = LocalStore(checkpoint_folder(version, case))
+    assert cheap_damage(store) == ()
+    assert thorough_damage(store) == ()
+
+
+def test_an_empty_folder_and_a_fresh_checkpoint_are_sound(tmp_path: Path) -> None:
+    for check in (cheap_damage, thorough_damage):
+        assert check(LocalStore(tmp_path / "nothing")) == ()
+    (tmp_path / "metadata").write_text('{"id":"x"}')
+    (tmp_path / "offsets").mkdir()
+    for check in (cheap_damage, thorough_damage):
+        assert check(LocalStore(tmp_path)) == ()
+
+
+def read_at_start(checkpoint: Path) -> list[str]:
+    """What Spark opens of the join when it starts: newest log entries, and all files of state version 6."""
+    state = [
+        str(path.relative_to(checkpoint))
+        for path in files_below(checkpoint / "state")
+        if path.name in {"6.delta", "5.snapshot"}
+    ]
+    return ["metadata", "offsets/5", "offsets/4", "commits/5", "sources/0/4", "sources/1/4", *state]
+
+
+@pytest.mark.parametrize(
+    ("edit", "checksums"), [*((edit, True) for edit in EDITS), *((edit, False) for edit in WITHOUT_CHECKSUMS)]
+)
+def test_damage_of_what_the_next_start_reads_is_found(edit: str, checksums: bool, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder(*CASE), checkpoint)
+    if not checksums:
+        without_checksums(checkpoint)
+    paths = read_at_start(checkpoint)
+    assert len(paths) > 12
+    chance = random.Random(SEED)
+    for name in paths:
+        path = checkpoint / name
+        saved = {other: other.read_bytes() for other in files_below(path.parent) if other.parent == path.parent}
+        EDITS[edit](path, chance, files_below(checkpoint))
+        changed = not path.is_file() or path.read_bytes() != saved[path]
+        if changed and not is_harmless(edit, name, checksums=checksums):
+            assert cheap_damage(LocalStore(checkpoint)), f"seed {SEED}: {edit} of {name} was not found"
+        if path.is_dir():
+            path.rmdir()
+        for other, data in saved.items():
+            other.write_bytes(data)
+
+
+def is_harmless(edit: str, name: str, *, checksums: bool) -> bool:
+    """A killed run leaves a batch without its commit, and a version without a snapshot is loaded from its deltas."""
+    if checksums:
+        return False
+    return (edit, name) == ("remove", "commits/5") or (edit in {"remove", "directory"} and name.endswith(".snapshot"))
+
+
+def test_thorough_finds_damage_anywhere(tmp_path: Path) -> None:
+    original = checkpoint_folder(*CASE)
+    truth = {path.relative_to(original): path.read_bytes() for path in files_below(original)}
+    tried = 0
+    for edit, path, checkpoint in damaged_copies(original, tmp_path, SEED, edits_per_file=1):
+        relative = path.relative_to(checkpoint)
+        if path.is_file() and path.read_bytes() == truth[relative]:
+            continue  # an empty file that was cut, or a swap of equals
+        tried += 1
+        assert thorough_damage(LocalStore(checkpoint)), f"seed {SEED}: {edit} of {relative} was not found"
+    assert tried > 50
+
+
+def test_older_state_is_for_the_thorough_check(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder(*CASE), checkpoint)
+    old = checkpoint / "state/0/0/left-keyToNumValues/3.delta"
+    old.write_bytes(old.read_bytes()[:-3])
+    assert cheap_damage(LocalStore(checkpoint)) == ()
+    assert [item.path for item in thorough_damage(LocalStore(checkpoint))] == [str(old.relative_to(checkpoint))]
+
+
+def test_the_plan_before_the_newest_is_needed(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder(*CASE), checkpoint)
+    for folder in ("offsets", "commits"):
+        for batch in range(5):
+            (checkpoint / folder / str(batch)).unlink()
+            (checkpoint / folder / f".{batch}.crc").unlink()
+    assert [(item.path, item.kind) for item in cheap_damage(LocalStore(checkpoint))] == [("offsets/4", "missing")]
+
+
+def test_the_cheap_check_takes_a_fraction_of_a_second(tmp_path: Path) -> None:
+    """200 partitions with 4 stores each."""
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder(*CASE), checkpoint)
+    for partition in range(2, 200):
+        shutil.copytree(checkpoint / "state/0/0", checkpoint / f"state/0/{partition}")
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        text = path.read_text()
+        path.write_text(text.replace('shuffle.partitions":"2"', 'shuffle.partitions":"200"'))
+        (path.parent / f".{path.name}.crc").unlink()
+    started = time.perf_counter()
+    assert cheap_damage(LocalStore(checkpoint)) == ()
+    assert time.perf_counter() - started < 2

@@ -1,0 +1,170 @@
+"""A user who may read a home, but not write to it: what works, what does not, and what is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from slackwater.lease.lease import Lease
+from slackwater.ledger.ledger import Ledger
+from tests.support.homes import STREAM, HomeSpec, make_home
+from tests.support.second_user import as_reader, make_readable_only, make_writable_again, slackwater_as_reader
+
+NOT_REFRESHED = (
+    f"{STREAM}: read access only; the ledger is not updated from the checkpoint, "
+    "and batches that are not recorded yet are not included\n"
+)
+COMMANDS = [["status"], ["ledger"], ["ledger", STREAM], ["offsets", STREAM], ["inspect", STREAM]]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return make_home(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_it_shows_the_same_as_to_the_owner(home: Path, tmp_path: Path, arguments: list[str]) -> None:
+    before = _as_owner(tmp_path, *arguments)
+    make_readable_only(tmp_path)
+    done = slackwater_as_reader(*arguments, folder=tmp_path)
+    after = _files(tmp_path)
+    make_writable_again(tmp_path)
+    assert done.stdout == before.stdout != "", done.stderr
+    assert done.returncode == before.returncode, done.stderr
+    assert done.stderr.count(NOT_REFRESHED) == (1 if arguments[0] == "offsets" else 0)
+    assert sorted(path.name for path in after if path.parent == home) == ["ledger.db", "streams"]
+
+
+def test_what_a_live_writer_has_just_recorded_is_seen(home: Path, tmp_path: Path) -> None:
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        run = ledger.begin_run(STREAM, 1, "4.1.3")
+        make_readable_only(tmp_path)
+        done = slackwater_as_reader("ledger", "--format", "json", folder=tmp_path)
+        make_writable_again(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["streams"][0]["runs"][-1]["id"] == run.id
+
+
+def test_what_a_killed_writer_had_recorded_is_seen(home: Path, tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\nfrom slackwater.ledger.ledger import Ledger\n"
+        "ledger = Ledger.open(sys.argv[1], create=False)\n"
+        f"ledger.begin_run({STREAM!r}, 1, '4.1.3')\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(home / "ledger.db")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    make_readable_only(tmp_path)
+    done = slackwater_as_reader("ledger", "--format", "json", folder=tmp_path)
+    (home / "ledger.db-shm").unlink()
+    without_shm = slackwater_as_reader("ledger", folder=tmp_path)
+    make_writable_again(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["streams"][0]["runs"]) == 2
+    assert without_shm.returncode == 3
+    assert "error ledger-wal-unread: " in without_shm.stderr
+    assert _as_owner(tmp_path, "status").returncode == 0
+    assert not (home / "ledger.db-wal").exists()
+
+
+def test_offsets_go_by_what_is_recorded(tmp_path: Path) -> None:
+    # Spark has planned and committed two more batches since the ledger was written.
+    home = make_home(tmp_path, HomeSpec(planned=7, committed=7, state=7, written=7))
+    with closing(sqlite3.connect(home / "ledger.db")) as connection, connection:
+        connection.execute("DELETE FROM log_lines WHERE entry > 5 AND log <> 'metadata'")
+        connection.execute("DELETE FROM batches WHERE batch_id > 5")
+    make_readable_only(tmp_path)
+    done = slackwater_as_reader("offsets", STREAM, folder=tmp_path)
+    make_writable_again(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert NOT_REFRESHED in done.stderr
+    assert f"{STREAM}, last-written: after batch 5\n" in done.stderr
+
+
+def test_stop_is_refused(tmp_path: Path) -> None:
+    home = make_home(tmp_path, HomeSpec(run="open"))
+    with Ledger.open(home / "ledger.db", create=False) as ledger, Lease.acquire(ledger, STREAM, tmp_path, "run"):
+        ledger.begin_run(STREAM, 1, "4.1.3")
+        make_readable_only(tmp_path)
+        _assert_refused(slackwater_as_reader("stop", STREAM, folder=tmp_path))
+        make_writable_again(tmp_path)
+
+
+def test_run_is_refused_before_spark_is_started(home: Path, tmp_path: Path) -> None:
+    (home.parent / "clicks.py").write_text(
+        "import slackwater as sw\npipeline = sw.Pipeline('clicks')\n"
+        "@pipeline.stream(sink=sw.sinks.files('parquet', 'out'))\ndef per_page(spark):\n    return None\n"
+    )
+    make_readable_only(tmp_path)
+    before = _files(tmp_path)
+    done = slackwater_as_reader("run", "clicks.py", folder=tmp_path)
+    after = _files(tmp_path)
+    make_writable_again(tmp_path)
+    _assert_refused(done)
+    assert after == before
+
+
+def _assert_refused(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 9, done.stdout + done.stderr
+    assert "error ledger-read-only: The ledger cannot be written: this user has read access only" in done.stderr
+    assert "hint: run the command as user " in done.stderr
+
+
+def test_an_older_schema_names_who_must_upgrade_it(home: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(home / "ledger.db")) as connection, connection:
+        connection.execute("UPDATE slackwater_version SET version_num = '0001'")
+    make_readable_only(tmp_path)
+    done = slackwater_as_reader("status", folder=tmp_path)
+    make_writable_again(tmp_path)
+    assert done.returncode == 9
+    assert "error ledger-outdated: " in done.stderr
+    assert "expected schema version" in done.stderr
+    assert "hint: run as user " in done.stderr
+    assert "slackwater status" in done.stderr
+
+
+def test_a_home_that_may_not_be_entered(home: Path, tmp_path: Path) -> None:
+    make_readable_only(tmp_path)
+    home.chmod(0o000 if os.geteuid() else 0o700)
+    done = slackwater_as_reader("status", folder=tmp_path)
+    home.chmod(0o755)
+    make_writable_again(tmp_path)
+    assert done.returncode == 9, done.stderr
+    assert "error ledger-unreachable: " in done.stderr
+
+
+def test_rows_read_while_the_file_changed_are_not_shown(home: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom slackwater.errors import SlackwaterError\nfrom slackwater.ledger.ledger import Ledger\n"
+        "ledger = Ledger.open(sys.argv[1], create=False)\nprint('opened', flush=True)\nsys.stdin.readline()\n"
+        "try:\n    print(ledger.streams())\nexcept SlackwaterError as error:\n    print(error.code)\n"
+    )
+    make_readable_only(tmp_path)
+    reader = subprocess.Popen(
+        as_reader(sys.executable, "-c", program, str(home / "ledger.db")),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "opened\n"
+    make_writable_again(tmp_path)
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        ledger.begin_run(STREAM, 1, "4.1.3")
+    assert reader.communicate("go\n", timeout=30)[0] == "ledger-changed\n"
+
+
+def _as_owner(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "slackwater", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def _files(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}

@@ -1,0 +1,99 @@
+"""A ledger that another process has locked: the user is told so, the command waits, and in the end it gives up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from slackwater.errors import EnvironmentMissing
+from slackwater.ledger.database import Database, parse_url
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.sqlite import BUSY_TIMEOUT_S, WRITES, SqliteFile
+from tests.support.homes import make_home
+
+_HOLD = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+connection.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def _locked_by_another_process(path: str | Path) -> Iterator[subprocess.Popen[str]]:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        yield holder
+    finally:
+        holder.communicate("", timeout=30)
+
+
+def _release(holder: subprocess.Popen[str]) -> None:
+    assert holder.stdin is not None
+    holder.stdin.write("go\n")
+    holder.stdin.flush()
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["ledger"]], ids=" ".join)
+def test_a_command_says_that_it_waits_and_then_works(tmp_path: Path, arguments: list[str]) -> None:
+    path = make_home(tmp_path) / "ledger.db"
+    with _locked_by_another_process(path):
+        command = [sys.executable, "-m", "slackwater", *arguments]
+        waiting = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert waiting.stderr is not None
+        started = time.monotonic()
+        said = waiting.stderr.readline()
+        after_s = time.monotonic() - started
+    out, more = waiting.communicate(timeout=30)
+    assert said == f"the ledger {path} is locked by another process; waiting up to {BUSY_TIMEOUT_S} s\n"
+    assert after_s < 10
+    assert waiting.returncode == 0, more
+    assert "clicks/per_page" in out
+
+
+@pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
+def test_it_counts_down_and_gives_up(sqlite_url: str, *, writes: bool) -> None:
+    said: list[str] = []
+    file = SqliteFile(parse_url(sqlite_url), said.append, wait_s=7)
+    engine = file.engine().execution_options(**{WRITES: writes})
+    with _locked_by_another_process(sqlite_url), pytest.raises(EnvironmentMissing) as caught, engine.begin():
+        pass
+    engine.dispose()
+    assert (caught.value.code, caught.value.exit_code) == ("ledger-locked", 9)
+    assert caught.value.hint is not None
+    assert f"fuser -v {sqlite_url}" in caught.value.hint
+    assert said[0] == f"the ledger {sqlite_url} is locked by another process; waiting up to 7 s"
+    assert [line.partition(";")[0] for line in said[1:]] == ["the ledger is still locked"]
+
+
+def test_a_short_wait_is_silent(sqlite_url: str) -> None:
+    said: list[str] = []
+    with _locked_by_another_process(sqlite_url) as holder:
+        _release(holder)
+        with Ledger.open(sqlite_url, create=False, say=said.append) as ledger:
+            assert ledger.streams() == []
+    assert said == []
+
+
+def test_after_a_wait_the_connection_works_as_before(sqlite_url: str) -> None:
+    database = Database(parse_url(sqlite_url))
+    with closing(database), _locked_by_another_process(sqlite_url) as holder:
+        _release(holder)
+        with database.write() as connection:
+            connection.execute(text("INSERT INTO streams VALUES ('a/b', 'a', 'b', '{}', 'append', 'f', 1, NULL)"))
+    with closing(database), database.read() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM streams")) == 1
+        assert connection.scalar(text("PRAGMA busy_timeout")) == BUSY_TIMEOUT_S * 1000

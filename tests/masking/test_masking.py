@@ -1,0 +1,83 @@
+"""What is replaced before text is shown or stored, and what must stay readable."""
+
+from __future__ import annotations
+
+import pytest
+
+from slackwater.masking import MASK, mask, mask_setting
+
+SECRET = "hunter2/+Zq9"  # noqa: S105 - the value that must not be seen
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://ann:{}@db/ledger",
+        "postgresql://ann:{}@me@db:5432/ledger",
+        "redis://:{}@cache:6379/0",
+        "postgresql+psycopg://ann@/ledger?host=/run&password={}",
+        "postgresql://ann@db/ledger?sslpassword={}&application_name=x",
+        "jdbc:postgresql://db/x?user=ann&password={}",
+        "jdbc:sqlserver://db:1433;user=ann;password={};encrypt=true",
+        "spark.hadoop.fs.s3a.secret.key={}",
+        "--conf spark.hadoop.fs.s3a.secret.key={} --name x",
+        "(spark.hadoop.fs.s3a.access.key,x) and spark.hadoop.fs.s3a.session.token={}",
+        "fs.azure.account.key.lake.dfs.core.windows.net={}",
+        "spark.ssl.keyPassword = {}",
+        'sasl.jaas.config=PlainLoginModule required username="ann" password="{} two words";',
+        "{{'user': 'ann', 'password': '{}'}}",
+        '{{"client_secret": "{}", "id": 3}}',
+        '{{"api_key":"{}"}}',
+        "connection failed: password: {}",
+        "https://lake.blob.core.windows.net/c?sv=2024&sig={}&se=2027",
+        "https://b.s3.amazonaws.com/k?X-Amz-Date=1&X-Amz-Signature={}&X-Amz-Security-Token={}",
+        "Authorization: Bearer {}",
+        "401 for bearer {}",
+        "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
+        "MY_PASSWORD={}",
+        "Caused by: x.Y: password=>{}",
+    ],
+)
+def test_a_secret_is_replaced(text: str) -> None:
+    shown = mask(text.replace("{}", SECRET).replace("{{", "{").replace("}}", "}"))
+    assert "hunter2" not in shown
+    assert "Zq9" not in shown
+    assert MASK in shown
+    assert "two words" not in shown
+
+
+@pytest.mark.parametrize("text", ["AKIAIOSFODNN7EXAMPLE", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN"])
+def test_keys_and_tokens_with_a_known_form_are_replaced(text: str) -> None:
+    assert mask(f"the request with {text} was denied") == f"the request with {MASK} was denied"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://ann@db:5432/ledger",
+        'FATAL: password authentication failed for user "ann"',
+        "Unrecognized token 'abc': was expecting JSON",
+        "/lake/table/token=17/secret=no/part-0.parquet",
+        "file:///out/part-1.parquet",
+        "s3a://bucket/out: AccessDenied",
+        "kafka:9092, topic=clicks, group=secretaries",
+        "http://localhost:9000/bucket is unreachable",
+        "spark.sql.shuffle.partitions=4",
+        "state store key=17 was not found",
+    ],
+)
+def test_other_text_stays_as_it_is(text: str) -> None:
+    assert mask(text) == text
+
+
+def test_masking_twice_changes_nothing_more() -> None:
+    once = mask(f"postgresql://ann:{SECRET}@db/x?password={SECRET} token={SECRET}")
+    assert mask(once) == once
+
+
+def test_the_value_of_a_setting_is_masked_by_the_name_of_the_setting() -> None:
+    assert mask_setting("spark.hadoop.fs.s3a.secret.key", SECRET) == MASK
+    assert mask_setting("spark.driver.extraJavaOptions", f"-Xmx1g -Dx.trustStorePassword={SECRET}") == (
+        f"-Xmx1g -Dx.trustStorePassword={MASK}"
+    )
+    assert mask_setting("spark.driver.memory", "900x") == "900x"

@@ -1,0 +1,161 @@
+"""Settings reach Spark without appearing in the command line of a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.runtime.launch import launch, render
+from tests.runtime.project import Project
+
+SECRETS = {
+    "spark.hadoop.fs.s3a.secret.key": "hunter2-from-conf",
+    "spark.hadoop.fs.s3a.session.token": "hunter2-from-toml",
+    "spark.test.odd": " hunter2 \\ with:odd=#characters\\u0041 é ",
+}
+
+PIPELINE = """
+import json
+from pathlib import Path
+import slackwater as sw
+
+pipeline = sw.Pipeline("work")
+
+@pipeline.stream(sink=sw.sinks.files("json", "out"))
+def rows(spark):
+    found = {"spark.conf " + key: spark.conf.get(key) for key in KEYS}
+    found |= {"context " + key: value for key, value in spark.sparkContext.getConf().getAll() if key in KEYS}
+    found["heap"] = spark.sparkContext._jvm.java.lang.Runtime.getRuntime().maxMemory() // 2**20
+    Path("part.txt").write_text(json.dumps(found))
+    Path("part.txt").rename("found.json")
+    return spark.readStream.schema("id LONG").json("in")
+"""
+
+
+@pytest.mark.spark
+def test_no_process_shows_a_secret_while_a_session_runs(project: Project) -> None:
+    keys = [*SECRETS, "spark.test.default", "spark.test.overridden"]
+    project.write(f"KEYS = {keys!r}\n{PIPELINE}")
+    token = json.dumps(SECRETS["spark.hadoop.fs.s3a.session.token"])
+    with (project.folder / "slackwater.toml").open("a") as file:
+        file.write(f'"spark.hadoop.fs.s3a.session.token" = {token}\n')
+        file.write(f'"spark.test.odd" = {json.dumps(SECRETS["spark.test.odd"])}\n')
+    temporary = project.folder / "tmp"
+    temporary.mkdir()
+    environment = {"SPARK_CONF_DIR": str(_spark_defaults(project.folder)), "TMPDIR": str(temporary)}
+    conf = "spark.hadoop.fs.s3a.secret.key=" + SECRETS["spark.hadoop.fs.s3a.secret.key"]
+    command = project.start(
+        *("run", "pipeline.py", "--conf", conf, "--conf", "spark.test.overridden=ours"), environment=environment
+    )
+    shown: dict[int, str] = {}
+
+    def session_started() -> bool:
+        shown.update({pid: _readable_of(pid) for pid in command.look() if pid != command.pid})
+        return (project.folder / "found.json").exists()
+
+    command.wait_for(session_started, "the session")
+    shown.update({pid: _readable_of(pid) for pid in command.look()})
+
+    assert any("org.apache.spark.deploy.SparkSubmit" in text for text in shown.values())
+    assert [text for text in shown.values() if "hunter2" in text] == []
+    assert not list(temporary.rglob("spark.properties"))
+    found = json.loads((project.folder / "found.json").read_text())
+    wanted = {**SECRETS, "spark.test.default": "theirs", "spark.test.overridden": "ours"}
+    # The JVM's option in the user's spark-defaults.conf: it is read before there is a JVM.
+    assert 600 <= found.pop("heap") <= 640
+    assert found == {f"{where} {key}": value for where in ("spark.conf", "context") for key, value in wanted.items()}
+
+
+def _readable_of(pid: int) -> str:
+    """What other users can read of a process, and what a crash report or a child process gets: its environment."""
+    try:
+        return "".join((Path("/proc") / str(pid) / name).read_text(errors="replace") for name in ("cmdline", "environ"))
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _spark_defaults(folder: Path) -> Path:
+    configured = folder / "conf"
+    configured.mkdir()
+    (configured / "spark-defaults.conf").write_text(
+        "spark.test.default theirs\nspark.test.overridden theirs\nspark.driver.memory 640m\n"
+    )
+    return configured
+
+
+class _Launched:
+    """Stands in the place of ``spark-submit``: notes its arguments and what is in the properties file."""
+
+    def __init__(self) -> None:
+        self.arguments = ""
+        self.properties = ""
+        self.file = Path()
+        self.modes: tuple[int, int] = (0, 0)
+
+    def __call__(self) -> str:
+        self.arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
+        self.file = Path(self.arguments.split()[1])
+        self.properties = self.file.read_text()
+        self.modes = (stat.S_IMODE(self.file.stat().st_mode), stat.S_IMODE(self.file.parent.stat().st_mode))
+        return "gateway"
+
+
+@pytest.fixture
+def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Launched:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    return _Launched()
+
+
+def test_the_file_is_private_and_removed(launched: _Launched) -> None:
+    assert launch(launched, {"spark.a": "1"}) == "gateway"
+    assert launched.modes == (0o600, 0o700)
+    assert launched.properties == "spark.a=1\n"
+    assert not launched.file.parent.exists()
+    assert "PYSPARK_SUBMIT_ARGS" not in os.environ
+
+
+def test_the_users_own_arguments_and_properties_file_stay_in_force(
+    launched: _Launched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.conf").write_text("spark.own 1\nspark.last line \\")
+    arguments = f"--properties-file {tmp_path}/own.conf --conf 'spark.b=two words' pyspark-shell"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    launch(launched, {"spark.a": "1"})
+    assert launched.properties == "spark.own 1\nspark.last line \\\n\nspark.a=1\n"
+    assert launched.arguments == f"--properties-file {launched.file} --conf 'spark.b=two words' pyspark-shell"
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == arguments
+
+
+def test_the_file_is_removed_when_no_gateway_starts(launched: _Launched) -> None:
+    def fail() -> None:
+        launched()
+        raise RuntimeError("no Java")
+
+    with pytest.raises(RuntimeError, match="no Java"):
+        launch(fail, {"spark.a": "1"})
+    assert not launched.file.parent.exists()
+
+
+def test_under_spark_submit_nothing_is_written(launched: _Launched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    monkeypatch.setattr("tempfile.mkdtemp", lambda *_, **__: pytest.fail("a folder was created"))
+    assert launch(lambda: "gateway", {"spark.a": "1"}) == "gateway"
+    assert launched.arguments == ""
+
+
+_TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]))
+
+
+@given(st.dictionaries(_TEXT.filter(bool), _TEXT))
+def test_every_setting_is_on_one_line(settings: Mapping[str, str]) -> None:
+    lines = render(settings).split("\n")
+    assert len(lines) == len(settings) + 1
+    assert not any("\r" in line for line in lines)

@@ -1,0 +1,126 @@
+"""A sink kind that exists only here: one JSON file per batch. It needs no change under ``src/`` to be used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from slackwater.errors import Refused, SinkUnreadable
+from slackwater.model.damage import Damage
+from slackwater.model.sink import Cut, Delivery, Owner, Traits
+from slackwater.sinks.contract import SinkLog
+from slackwater.storage.local import LocalStore
+from slackwater.storage.protocols import LEFTOVER, WriteStore
+
+LAST = 12
+TRAITS = Traits(
+    Delivery("exactly-once", "a batch replaces its own file"),
+    tells_written=True,
+    skips_known_batches=False,
+    cuts=True,
+    swaps=False,
+)
+_OWNER = "owner.json"
+
+
+class DirectoryOutput:
+    """``<batch>.json`` for each batch."""
+
+    traits = TRAITS
+
+    def __init__(self, identity: Mapping[str, str]) -> None:
+        self._store = LocalStore(Path(identity["folder"]).resolve())
+        self.location = self._store.location
+
+    def last_written(self) -> int:
+        newest = max(self._batches(), default=-1)
+        if self.damage():
+            raise SinkUnreadable("made-up-damaged", "The newest batch cannot be parsed", where=self.location)
+        return newest
+
+    def owner(self) -> Owner | None:
+        return Owner(**json.loads(self._store.read(_OWNER))) if self._store.exists(_OWNER) else None
+
+    def claim(self, owner: Owner) -> None:
+        known = self.owner()
+        if known is not None and known.stream_id != owner.stream_id:
+            raise Refused("sink-owned", "Another stream writes to the output", found=known.stream)
+        fields = {"stream_id": owner.stream_id, "stream": owner.stream, "home": owner.home}
+        self._store.write(_OWNER, json.dumps(fields).encode())
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        batches = self._batches() if thorough else self._batches()[-1:]
+        torn = [f"{batch}.json" for batch in batches if not self._store.read(f"{batch}.json").endswith(b"]")]
+        return tuple(Damage(name, "torn", "a JSON list", "its beginning") for name in torn)
+
+    def log(self) -> SinkLog | None:
+        return None
+
+    def name_of(self, uri: str) -> str | None:
+        root = Path(self.location).as_uri() + "/"
+        return uri.removeprefix(root) if uri.startswith(root) else None
+
+    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:  # noqa: ARG002 - its files say it all
+        doomed = tuple(each for each in self._batches() if each > batch)
+        files = tuple(f"{each}.json" for each in doomed)
+        return Cut(batch, doomed, files, sum(self._store.size(file) for file in files))
+
+    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+        if not backup.exists("hashes.json"):
+            if set(cut.files) != set(self.cut_after(cut.after, recorded).files):
+                raise Refused("cut-mismatch", "The output does not have these files")
+            hashes = {file: sha256(self._store.read(file)).hexdigest() for file in cut.files}
+            backup.write("hashes.json", json.dumps(hashes).encode())
+        for file in reversed(cut.files):
+            if self._store.exists(file):
+                backup.write(file, self._store.read(file))
+                self._store.delete(file)
+        self._remove_leftovers()
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        if not backup.exists("hashes.json"):
+            return
+        hashes = json.loads(backup.read("hashes.json"))
+        missing = [file for file in cut.files if not self._store.exists(file)]
+        for file in missing:
+            if not backup.exists(file) or sha256(backup.read(file)).hexdigest() != hashes[file]:
+                raise Refused("backup-damaged", "The backup was changed", where=file)
+        for file in missing:
+            self._store.write(file, backup.read(file))
+        self._remove_leftovers()
+
+    def reader_path(self) -> str:
+        return self.location
+
+    def _remove_leftovers(self) -> None:
+        for entry in self._store.list():
+            if entry.name.endswith(LEFTOVER):
+                self._store.delete(entry.name)
+
+    def _batches(self) -> list[int]:
+        names = (Path(entry.name) for entry in self._store.list())
+        return sorted(int(name.stem) for name in names if name.suffix == ".json" and name.stem.isdecimal())
+
+
+class DirectoryKind:
+    """The kind for the contract suite."""
+
+    name = "made-up"
+    traits = TRAITS
+
+    def identity(self, folder: Path) -> Mapping[str, str]:
+        return {"kind": self.name, "folder": str(folder)}
+
+    def write(self, folder: Path) -> Mapping[int, str]:
+        folder.mkdir(parents=True)
+        for batch in range(LAST + 1):
+            (folder / f"{batch}.json").write_text(f"[{batch}]")
+        return {}
+
+    def visible(self, folder: Path) -> Mapping[str, bytes]:
+        return {path.name: path.read_bytes() for path in folder.glob("[0-9]*.json")}
+
+    def reader_uri(self, folder: Path, name: str) -> str:
+        return (folder / name).as_uri()

@@ -1,0 +1,98 @@
+"""What ``sinks.files`` takes, and when two streams have one output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.errors import PipelineError, SinkUnreadable
+from slackwater.sinks.registry import open_output
+
+
+def test_a_path_may_be_a_pathlib_path(tmp_path: Path) -> None:
+    assert sw.sinks.files("json", tmp_path / "out") == sw.sinks.files("json", f"{tmp_path}/out")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        None,
+        5,
+        b"out",
+        "",
+        "  ",
+        [],
+        "a\0b",
+        "file:///a%20b",
+        "s3a://bucket/a?b",
+        "s3a://bucket/a#b",
+        "FILE:/a#b",
+        "~/out",
+        "~nouser",
+        "http://[",
+        "\udcff",
+    ],
+)
+def test_a_path_that_cannot_be_used_is_refused(path: object) -> None:
+    with pytest.raises(PipelineError) as caught:
+        sw.sinks.files("json", path)  # type: ignore[arg-type] # what a user may write
+    assert caught.value.code == "sink-path"
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("path", ["out", "a#b", "a%20b", "a?b", "a:b", "file:///a b", "s3a://bucket/a b"])
+def test_the_identity_keeps_the_path_as_the_user_wrote_it(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    identity = sw.sinks.files("json", path).identity()
+    assert identity["path"] == (path if "://" in path else f"{tmp_path}/{path}")
+
+
+@pytest.mark.parametrize("other", ["real/out", "link/out", "real/x/../out", "real/out/", "file://{folder}/link/out"])
+def test_two_streams_on_one_output_are_recognised(other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real" / "x").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path)
+    pipeline = sw.Pipeline("work")
+    pipeline.stream(name="one", sink=sw.sinks.files("json", "real/out"))(_source)
+    with pytest.raises(PipelineError) as caught:
+        pipeline.stream(name="two", sink=sw.sinks.files("json", other.format(folder=tmp_path)))(_source)
+    assert caught.value.code == "sink-shared"
+    pipeline.stream(name="three", sink=sw.sinks.files("json", "real/other"))(_source)
+
+
+def test_two_streams_may_share_an_output_that_skips_nothing() -> None:
+    pipeline = sw.Pipeline("work")
+    for name in ("one", "two"):
+        pipeline.stream(name=name, sink=Unregistered("json", "out"))(_source)
+    assert list(pipeline.streams) == ["one", "two"]
+
+
+class Unregistered(sw.sinks.FilesSink):
+    """A sink of a user's own."""
+
+    def identity(self) -> dict[str, str]:
+        return {"kind": "unregistered"}
+
+
+def test_defining_streams_opens_no_store() -> None:
+    pipeline = sw.Pipeline("work")
+    for number in range(2):
+        pipeline.stream(name=f"s{number}", sink=sw.sinks.files("json", f"unheard-of://host/{number}"))(_source)
+    with pytest.raises(PipelineError) as caught:
+        pipeline.stream(name="again", sink=sw.sinks.files("json", "unheard-of://host/1/"))(_source)
+    assert caught.value.code == "sink-shared"
+
+
+@pytest.mark.parametrize("identity", [{"kind": "files"}, {"kind": "files", "path": ""}])
+def test_an_incomplete_identity_is_an_error(identity: dict[str, str]) -> None:
+    with pytest.raises(SinkUnreadable) as caught:
+        open_output(identity)
+    assert caught.value.code == "sink-identity"
+
+
+def _source(spark: object) -> object:
+    return spark

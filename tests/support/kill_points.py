@@ -1,0 +1,113 @@
+"""Kills a function with SIGKILL before each of its changes to files, one after the other, without patching anything.
+
+The function runs in a forked child. An audit hook there counts the calls that open a file for writing, create, rename,
+link, truncate or remove below one folder, and kills the child before the n-th. Writes of SQLite and of other libraries
+that make system calls of their own are not counted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_PATHS_OF = {
+    "os.chmod": 1,
+    "os.link": 2,
+    "os.mkdir": 1,
+    "os.remove": 1,
+    "os.rename": 2,
+    "os.rmdir": 1,
+    "os.symlink": 2,
+    "os.truncate": 1,
+    "os.utime": 1,
+}
+"""How many paths an event begins with; the file descriptors of their directories are its last arguments."""
+_HAS_DIRECTORIES = frozenset(_PATHS_OF) - {"os.symlink", "os.truncate"}
+
+
+def run_killed_at(number: int, function: Callable[[], object], below: Path) -> bool:
+    """Run ``function`` in a child that is killed before its ``number``-th (from 1) file change below ``below``.
+
+    Returns whether it was killed; ``False`` means that it finished with fewer changes. Raises AssertionError if the
+    function raised.
+    """
+    with warnings.catch_warnings():
+        # The child only runs the function and exits: locks of other threads do not matter to it.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _run(number, function, os.path.realpath(below))
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        return True
+    assert status == 0, f"the function failed before file change {number}; its traceback is on stderr"
+    return False
+
+
+def kill_points(function: Callable[[], object], below: Path, prepare: Callable[[], object]) -> Iterator[int]:
+    """Yield 1, 2, ...: each time after ``prepare()`` and after ``function`` was killed before that file change.
+
+    Ends when the function finishes, which it has then done once more, completely.
+    """
+    for number in itertools.count(1):
+        prepare()
+        if not run_killed_at(number, function, below):
+            return
+        yield number
+
+
+def _run(number: int, function: Callable[[], object], below: str) -> None:
+    """The child: never returns."""
+    left = number
+
+    def count(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal left
+        if any(_is_below(path, below) for path in _changed_paths(event, arguments)):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    try:
+        sys.addaudithook(count)
+        function()
+    except BaseException:  # noqa: BLE001 - whatever it is becomes the child's exit code
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)
+
+
+def _changed_paths(event: str, arguments: tuple[object, ...]) -> Iterator[str]:
+    if event == "open":
+        path, _, flags = arguments
+        if isinstance(flags, int) and flags & _WRITING:
+            yield from _absolute(path, None)
+    elif event in _PATHS_OF:
+        count = _PATHS_OF[event]
+        directories = arguments[-count:] if event in _HAS_DIRECTORIES else (None,) * count
+        for path, directory in zip(arguments[:count], directories, strict=True):
+            yield from _absolute(path, directory)
+
+
+def _absolute(path: object, directory: object) -> Iterator[str]:
+    if isinstance(path, int):
+        yield _path_of(path)
+    elif isinstance(path, str | bytes | os.PathLike):
+        start = _path_of(directory) if isinstance(directory, int) and directory >= 0 else ""
+        yield os.path.join(start, os.fsdecode(path))  # noqa: PTH118 - runs in an audit hook, for every file
+
+
+def _path_of(descriptor: int) -> str:
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+
+def _is_below(path: str, below: str) -> bool:
+    folder, name = os.path.split(path)
+    return f"{os.path.realpath(folder)}/{name}".startswith(below + "/")
