@@ -30,6 +30,7 @@ class Traits:
     skips_known_batches: bool
     cuts: bool
     swaps: bool
+    continuous: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 POLL_S = 0.2
 ASK_LEDGER_S = 1.0
 
-CONTINUOUS_SINKS = ("kafka", "console", "memory", "foreach")
-"""Sinks that Spark writes without micro-batches (programming guide, section "Continuous Processing")."""
-
 NOT_COMPLETE = ("failed", "not-started")
 
 log = structlog.get_logger(__name__)
@@ -112,11 +109,11 @@ def _selected(request: RunRequest) -> list[StreamDefinition]:
 
 def _check_continuous(definition: StreamDefinition) -> None:
     # Spark tries to run such a query in micro-batches and then fails with "Unknown type of trigger".
-    if definition.trigger.kind == "continuous" and definition.sink.kind not in CONTINUOUS_SINKS:
+    if definition.trigger.kind == "continuous" and not definition.sink.traits.continuous:
         raise PipelineError(
             "trigger-continuous",
             f"The {definition.sink.kind} sink of stream {definition.full_name} cannot be written continuously",
-            expected="a sink of kind " + " or ".join(CONTINUOUS_SINKS),
+            expected="a sink that Spark writes continuously, such as Kafka",
             found=f"continuous({definition.trigger.interval!r})",
             hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
         )
