@@ -81,23 +81,23 @@ def test_an_unknown_run_cannot_end(ledger: Ledger) -> None:
 
 
 def test_an_operation_is_open_until_it_has_ended(ledger: Ledger, clock: Clock) -> None:
-    begun = OperationRecord("20260131-1", STREAM, "rebuild", "applying", clock.now_ms)
-    ledger.begin_operation(begun)
-    assert ledger.open_operation(STREAM) == begun
+    started = OperationRecord("20260131-1", STREAM, "rebuild", "applying", clock.now_ms)
+    ledger.begin_operation(started)
+    assert ledger.open_operation(STREAM) == started
     clock.forward(2)
-    ledger.end_operation(begun.id, "applied", "generation 2 from batch 41")
+    ledger.end_operation(started.id, "applied", "generation 2 from batch 41")
     assert ledger.open_operation(STREAM) is None
     (ended,) = ledger.operations(STREAM)
     assert (ended.status, ended.summary, ended.ended_ms) == ("applied", "generation 2 from batch 41", clock.now_ms)
 
 
 def test_a_continued_operation_is_open_again_under_its_own_id(ledger: Ledger, clock: Clock) -> None:
-    begun = OperationRecord("20260131-1", STREAM, "rebuild", "applying", clock.now_ms)
-    ledger.begin_operation(begun)
-    ledger.end_operation(begun.id, "unknown", "the disk was full")
-    ledger.begin_operation(begun)
-    assert ledger.open_operation(STREAM) == begun
-    assert ledger.operations(STREAM) == [begun]
+    started = OperationRecord("20260131-1", STREAM, "rebuild", "applying", clock.now_ms)
+    ledger.begin_operation(started)
+    ledger.end_operation(started.id, "unknown", "the disk was full")
+    ledger.begin_operation(started)
+    assert ledger.open_operation(STREAM) == started
+    assert ledger.operations(STREAM) == [started]
 
 
 def test_an_unknown_operation_cannot_end(ledger: Ledger) -> None:

@@ -1,4 +1,4 @@
-"""A project for each test; whatever it started is gone afterwards."""
+"""A project for each test; whatever it started has exited afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A drain at any moment lets the running batch be committed. Spark breaks off a batch that is stopped while planned."""
+"""A drain at any time lets the running batch be committed; Spark interrupts a batch that is stopped while planned."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_no_moment_breaks_a_batch_off(tmp_path: Path) -> None:
     drained = [json.loads(line) for line in ended.stdout.splitlines()]
     assert len(drained) == COUNT, ended.stderr
     for one in drained:
-        told = f"seed {seed}: {one}\n{ended.stderr}"
-        assert one["planned"] == one["committed"], told
-        # While it is asked the next batch may have begun; that one is then the running one.
-        assert one["planned"] <= one["asked"] + 1, told
-        assert (one["active"], one["error"]) == (False, None), told
+        shown = f"seed {seed}: {one}\n{ended.stderr}"
+        assert one["planned"] == one["committed"], shown
+        # The next batch may have started during the request; that one is then the running one.
+        assert one["planned"] <= one["asked"] + 1, shown
+        assert (one["active"], one["error"]) == (False, None), shown

@@ -79,17 +79,17 @@ def test_a_setting_with_which_a_jvm_starts(project: Project, setting: str) -> No
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("setting", "exit_code", "told"),
+    ("setting", "exit_code", "message"),
     [
         ("spark.sql.shuffle.partitions=some", 2, "error spark-setting: "),
         ("spark.driver.port=some", 7, "error spark-start: "),
     ],
 )
-def test_a_setting_that_spark_does_not_take(project: Project, setting: str, exit_code: int, told: str) -> None:
+def test_a_setting_that_spark_does_not_take(project: Project, setting: str, exit_code: int, message: str) -> None:
     project.write(PIPELINE)
     command = project.start("run", "pipeline.py", "--conf", setting)
     assert command.end(60) == exit_code, command.log
-    assert told in command.log
+    assert message in command.log
     assert "Traceback" not in command.log
     assert "hint: " in command.log
 

@@ -48,7 +48,7 @@ def test_codes_and_places(tmp_path: Path) -> None:
         name: (failure or {}).get("code") and (failure["kind"], failure["code"]) for name, failure in found.items()
     }
     assert codes == expected, json.dumps(found, indent=1)
-    # Before Spark 4.3 an added operator cannot be told from lost state.
+    # Before Spark 4.3 an added operator and lost state have the same error.
     assert (added["kind"], added["code"] in ("state-missing", "operator-changed")) == ("permanent", True), added
 
     lines = PROGRAM.read_text().splitlines()

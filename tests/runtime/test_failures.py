@@ -89,7 +89,7 @@ def test_each_stream_ends_in_its_own_way(project: Project) -> None:
     for name, runs in (("available", 1), ("once", 1), ("flaky", 2), ("bad", 1), ("refused", 3), ("lookup", 3)):
         command.wait_for(partial(_has_ended, project, name, runs), f"{name} ends after {runs} runs")
     project.add_files(1)
-    command.wait_for(lambda: project.committed("ticking") == 6, "what does not fail goes on")
+    command.wait_for(lambda: project.committed("ticking") == 6, "a stream that does not fail continues")
     with project.ledger() as ledger:
         ledger.request_stop("work/ticking")
 

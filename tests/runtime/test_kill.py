@@ -1,4 +1,4 @@
-"""After ``kill -9`` at any moment the ledger lacks at most the batch in flight, and the next run goes on exactly."""
+"""After ``kill -9`` at any moment the ledger lacks at most the batch in flight, and the next run continues exactly."""
 
 from __future__ import annotations
 

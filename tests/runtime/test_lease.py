@@ -35,7 +35,7 @@ def test_a_second_run_is_refused_and_a_killed_drivers_jvm_is_waited_for(project:
     assert "error lease-held: work/rows is held by process " in second.log
     assert f"process {first.pid} on " in second.log
     assert "since 20" in second.log
-    assert project.runs("rows")[-1].end is None, "the first one goes on"
+    assert project.runs("rows")[-1].end is None, "the first one is still active"
 
     # A frozen JVM outlives its driver for as long as the test wants.
     [jvm] = first.jvms
@@ -44,7 +44,7 @@ def test_a_second_run_is_refused_and_a_killed_drivers_jvm_is_waited_for(project:
     first.process.wait()
     third = project.start("run", "pipeline.py", "--until-caught-up")
     third.wait_for(lambda: f"its JVM (process {jvm}) still runs" in third.log, "it says what it waits for")
-    assert project.runs("rows")[-1].end is None, "nothing begins before the JVM is gone"
+    assert project.runs("rows")[-1].end is None, "nothing starts before the JVM has exited"
     os.kill(jvm, signal.SIGCONT)
 
     assert third.end() == 0, third.log

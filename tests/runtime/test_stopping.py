@@ -85,7 +85,7 @@ def test_a_second_signal_stops_at_once(project: Project) -> None:
 
 def test_ctrl_c_while_spark_starts_leaves_nothing(project: Project) -> None:
     command = _slow(project, 0)
-    command.wait_for(lambda: bool(command.jvms), "the JVM is begun")
+    command.wait_for(lambda: bool(command.jvms), "the JVM is started")
 
     command.signal_group(signal.SIGINT)
 
@@ -107,7 +107,7 @@ def test_one_stream_is_asked_to_stop_and_the_other_goes_on(project: Project) -> 
     _ask_to_stop(project, "one")
     command.wait_for(lambda: project.runs("one")[-1].end is not None, "the asked one ends")
     reached = project.committed("other")
-    command.wait_for(lambda: project.committed("other") > reached, "the other one goes on")
+    command.wait_for(lambda: project.committed("other") > reached, "the other one continues")
     _ask_to_stop(project, "other")
 
     assert command.end() == 0, command.log
@@ -145,8 +145,8 @@ def test_a_broken_ledger_and_a_dead_jvm(project: Project) -> None:
         database.execute("ALTER TABLE log_lines RENAME TO lost_lines")
         database.execute("ALTER TABLE batches RENAME TO lost_batches")
     reached = project.committed("one")
-    command.wait_for(lambda: project.committed("one") > reached + 3, "the query goes on without its ledger")
-    command.wait_for(lambda: "progress was not recorded" in command.log, "the trouble is told")
+    command.wait_for(lambda: project.committed("one") > reached + 3, "the query continues without its ledger")
+    command.wait_for(lambda: "progress was not recorded" in command.log, "the error is logged")
 
     [jvm] = command.jvms
     os.kill(jvm, signal.SIGKILL)

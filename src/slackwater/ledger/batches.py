@@ -51,9 +51,9 @@ class BatchesPart(LedgerPart):
         return next(iter(self.batches(stream, batch_id, batch_id)), None)
 
     def record_lines(self, lines: Iterable[LogLine], replaced: Iterable[LogLine] = ()) -> None:
-        """Record log lines, all of them or none; an entry that is there already takes the new content.
+        """Record log lines, all of them or none; an entry that is recorded already is replaced.
 
-        ``replaced`` are the lines whose place is taken; they are kept aside.
+        ``replaced`` are the lines that are replaced; they are kept aside.
         """
         rows = [as_row(line) | {"text": _to_bytes(line.text)} for line in lines]
         seen_ms = self._now_ms()

@@ -102,7 +102,7 @@ def make_listener(
     started: Callable[[QueryLife], None] | None = None,
     terminated: Callable[[str], None] | None = None,
 ) -> StreamingQueryListener:
-    """A ``StreamingQueryListener`` that passes on progress as JSON, a start as a QueryLife, and an end as its run id."""
+    """A ``StreamingQueryListener`` that passes on progress as JSON, a start as a QueryLife, an end as its run id."""
     from pyspark.sql.streaming import StreamingQueryListener  # noqa: PLC0415 - heavy; only a run pays for it
 
     class LedgerListener(StreamingQueryListener):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from slackwater.masking import mask_setting
 from slackwater.runtime.logical_plan import (
     WATERMARK,
     analysed_plan,
@@ -22,7 +23,6 @@ from slackwater.runtime.logical_plan import (
     nodes_of,
     source_options,
 )
-from slackwater.runtime.sql_settings import SECRET
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -123,9 +123,7 @@ def _source(relation: Any) -> dict[str, Any]:
     return {
         "name": str(relation.sourceName()),
         "schema": json.loads(relation.schema().json()),
-        "options": {
-            key: "(secret)" if SECRET.search(f"{key} {options[key]}") else options[key] for key in sorted(options)
-        },
+        "options": {key: mask_setting(key, options[key]) for key in sorted(options)},
     }
 
 

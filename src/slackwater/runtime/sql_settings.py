@@ -5,10 +5,10 @@ Time zone and ANSI mode, for example, become part of the plan when the user's fu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from slackwater.masking import is_secret_name, mask_setting
 from slackwater.runtime.logical_plan import scala_map
 
 if TYPE_CHECKING:
@@ -42,9 +42,6 @@ HOW_IT_IS_STORED = (
 )
 """Beginnings of settings that decide how and where data lies: a replay reads and writes as the present session does."""
 
-SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|account[._-]?key|://[^/@\s]+@", re.IGNORECASE)
-"""As ``spark.redaction.regex``, and user names in addresses."""
-
 
 def effective_settings(spark: SparkSession) -> dict[str, str]:
     """The session's ``spark.sql.*`` settings that differ from Spark's defaults, without secrets, sorted by name.
@@ -56,7 +53,7 @@ def effective_settings(spark: SparkSession) -> dict[str, str]:
     sql_conf = _sql_conf_class(spark)
     defaults = sql_conf()
     for key, value in _set_explicitly(conf).items():
-        if key in NOT_THE_QUERYS or SECRET.search(key) or SECRET.search(value):
+        if key in NOT_THE_QUERYS or mask_setting(key, value) != value:
             continue
         known_to_spark = conf.isModifiable(key) or sql_conf.isStaticConfigKey(key)
         if not known_to_spark or defaults.getConfString(key) != value:
@@ -85,7 +82,7 @@ def _replaceable(spark: SparkSession, keys: Iterable[str]) -> list[str]:
         for key in keys
         if key not in NOT_THE_QUERYS
         and not key.startswith(HOW_IT_IS_STORED)
-        and not SECRET.search(key)
+        and not is_secret_name(key)
         and not sql_conf.isStaticConfigKey(key)
     ]
 
