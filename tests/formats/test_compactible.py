@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.formats.compactible import derive_interval, entry_name, lay_out, parse_entry_name
+from slackwater.formats.compactible import derive_interval, lay_out, parse_entry_name
+from tests.support.spark_logs import entry_name
 
 
 @pytest.mark.parametrize(

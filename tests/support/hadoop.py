@@ -9,7 +9,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from slackwater.storage.protocols import StoreTraits
 
-HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False, consistent_list=True)
+HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False)
 
 
 class Lost(OSError):

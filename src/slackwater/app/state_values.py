@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import math
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from slackwater.model.units import EPOCH
 
 
 def json_rows(table: pa.Table, limit: int | None) -> list[dict[str, Any]]:
@@ -49,10 +49,10 @@ def _time(scalar: pa.Scalar) -> str | int:
     try:
         if pa.types.is_date(scalar.type):
             return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
-        moment = _EPOCH + timedelta(microseconds=number)
+        timestamp = EPOCH + timedelta(microseconds=number)
     except OverflowError:
         return number
-    text = moment.replace(tzinfo=None).isoformat(timespec="milliseconds" if number % 1000 == 0 else "microseconds")
+    text = timestamp.replace(tzinfo=None).isoformat(timespec="milliseconds" if number % 1000 == 0 else "microseconds")
     return text + ("Z" if scalar.type.tz else "")
 
 

@@ -28,9 +28,6 @@ class LimitedStore:
     def list(self, path: str = "") -> tuple[Entry, ...]:
         return self.store.list(path)
 
-    def walk(self, path: str = "") -> Iterator[tuple[str, tuple[Entry, ...]]]:
-        return self.store.walk(path)
-
     def folders(self, path: str = "") -> Iterator[Folder]:
         return self.store.folders(path)
 

@@ -12,7 +12,7 @@ from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.errors import FormatError
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.formats.query_metadata import parse_query_metadata
+from slackwater.formats.text_log import parse_query_metadata
 from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
 from slackwater.model.damage import Damage
 from slackwater.model.marks import NONE_YET, Marks

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from slackwater.model.checkpoint import (
@@ -21,6 +20,7 @@ from slackwater.model.checkpoint import (
     StoreLine,
 )
 from slackwater.model.damage import Damage
+from slackwater.model.units import size_text, utc_text
 
 _PREFIX = "spark.sql."
 _IMPORTANT = (
@@ -33,7 +33,6 @@ _WIDEST = 110
 _SHOWN_DAMAGE = 20
 _SHOWN_BATCHES = 5
 _SHOWN_LEFTOVERS = 5
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,26 +288,10 @@ def state_page(rows: dict[str, Any]) -> str:
 
 
 def time_text(milliseconds: int | None) -> str:
-    """A moment in UTC; 0 is how Spark writes that there is no watermark yet."""
+    """A timestamp in UTC; 0 is how Spark writes that there is no watermark yet."""
     if milliseconds is None:
         return "-"
-    if milliseconds == 0:
-        return "none yet"
-    try:
-        moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return f"{milliseconds} ms"
-    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def size_text(size: int) -> str:
-    """Bytes for people."""
-    amount, unit = float(size), "bytes"
-    for larger in ("KB", "MB", "GB", "TB"):
-        if amount < 1000:  # noqa: PLR2004
-            break
-        amount, unit = amount / 1000, larger
-    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+    return utc_text(milliseconds) if milliseconds else "none yet"
 
 
 def _cut(text: str) -> str:

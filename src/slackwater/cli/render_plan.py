@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import assert_never
 
 from rich.console import Group
@@ -24,6 +23,7 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
+from slackwater.model.units import utc_text
 
 
 def plan_page(plan: Plan) -> Group:
@@ -106,4 +106,4 @@ def _cost(plan: Plan) -> list[Text]:
 
 
 def _moment(epoch_ms: int) -> str:
-    return f"{datetime.fromtimestamp(epoch_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if epoch_ms > 0 else "none yet"
+    return utc_text(epoch_ms) if epoch_ms > 0 else "none yet"

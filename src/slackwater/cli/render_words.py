@@ -1,36 +1,27 @@
-"""Small words that several pages share: moments, lengths of time, numbers that may be absent."""
+"""Small words that several pages share: timestamps, durations and numbers that may be absent."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
+from slackwater.model.units import duration_text, iso_text, utc_text
 
 
 def moment(epoch_ms: int | None) -> str:
-    """A time for people, in UTC; ``-`` where there is none (Spark's watermark begins at 0)."""
+    """A time for people, in UTC; ``-`` where there is none (Spark's watermark starts at 0)."""
     if not epoch_ms or epoch_ms < 0:
         return "-"
-    return f"{datetime.fromtimestamp(epoch_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return utc_text(epoch_ms)
 
 
 def iso(epoch_ms: int | None) -> str | None:
     """A time for programs."""
     if not epoch_ms or epoch_ms < 0:
         return None
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return iso_text(epoch_ms)
 
 
 def span(milliseconds: int) -> str:
-    """A length of time: ``850 ms``, ``12 s``, ``4 min``, ``3.5 h``, ``2.1 d``."""
-    seconds = milliseconds / 1000
-    if seconds < 1:
-        return f"{milliseconds} ms"
-    if seconds < MINUTE_S:
-        return f"{seconds:.1f} s"
-    if seconds < HOUR_S:
-        return f"{seconds / MINUTE_S:.1f} min"
-    return f"{seconds / HOUR_S:.1f} h" if seconds < DAY_S else f"{seconds / DAY_S:.1f} d"
+    """A duration for people."""
+    return duration_text(milliseconds)
 
 
 def number(value: int | None) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from slackwater.app.lag import lag_of
 from slackwater.model.records import BatchRecord
+from slackwater.model.units import iso_text
 
 
 class PlainDisplay:
@@ -120,4 +121,4 @@ def _cells(batch: BatchRecord) -> dict[str, str]:
 def _watermark(watermark_ms: int | None) -> str:
     if not watermark_ms:
         return "-"
-    return f"{datetime.fromtimestamp(watermark_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return iso_text(watermark_ms, "seconds")

@@ -116,10 +116,3 @@ def _runs(positions: Positions) -> list[int] | None:
         return None
     # The position between two steps that differ ends a run; where runs meet, one of two positions stands alone.
     return [0, *(turns + 1).tolist(), len(positions)]
-
-
-def spread(starts: Positions, lengths: Positions) -> Positions:
-    """The positions of all bytes of all pieces, one after the other."""
-    total = int(lengths.sum())
-    begins = np.cumsum(lengths) - lengths
-    return np.repeat(starts - begins, lengths) + np.arange(total, dtype=np.int64)

@@ -13,11 +13,6 @@ DEFAULT_INTERVAL = 10
 _SUFFIX = ".compact"
 
 
-def entry_name(entry: int, interval: int) -> str:
-    """The one name under which Spark looks for this entry."""
-    return f"{entry}{_SUFFIX}" if (entry + 1) % interval == 0 else str(entry)
-
-
 def parse_entry_name(name: str) -> tuple[int, bool] | None:
     """``(entry, whether compacted)``, or ``None`` for a name that is no entry."""
     stem = name.removesuffix(_SUFFIX)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from slackwater.errors import FormatError
-from slackwater.formats.text_log import integer_field, parse_object, render_json, shown, split_log, text_field
+from slackwater.formats.text_log import integer_field, parse_object, shown, split_log, text_field
 from slackwater.model.checkpoint_logs import SinkFile
 
 FOLDER = "_spark_metadata"
@@ -35,23 +33,3 @@ def parse_sink_file(line: str) -> SinkFile:
         block_replication=integer_field(record, "blockReplication", _WHAT, 1),
         block_size=integer_field(record, "blockSize", _WHAT, 0),
     )
-
-
-def render_sink_file(file: SinkFile) -> str:
-    """The line Spark writes for this file."""
-    return render_json(
-        {
-            "path": file.path,
-            "size": file.size,
-            "isDir": file.is_dir,
-            "modificationTime": file.modification_time_ms,
-            "blockReplication": file.block_replication,
-            "blockSize": file.block_size,
-            "action": file.action,
-        }
-    )
-
-
-def render_file_sink_log(files: Iterable[SinkFile]) -> bytes:
-    """A whole log file with these entries; ``v1`` alone for none, as Spark writes it."""
-    return "\n".join(["v1", *map(render_sink_file, files)]).encode()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from slackwater.formats.text_log import integer_field, parse_object, render_json, split_log, text_field
+from slackwater.formats.text_log import integer_field, parse_object, split_log, text_field
 from slackwater.model.checkpoint_logs import SourceFile
 
 NEWEST_VERSION = 1
@@ -25,13 +23,3 @@ def parse_source_file(line: str) -> SourceFile:
         integer_field(record, "timestamp", _WHAT),
         integer_field(record, "batchId", _WHAT),
     )
-
-
-def render_source_file(file: SourceFile) -> str:
-    """The line Spark writes for this file."""
-    return render_json({"path": file.path, "timestamp": file.timestamp_ms, "batchId": file.log_offset})
-
-
-def render_file_source_log(files: Iterable[SourceFile]) -> bytes:
-    """A whole log file with these entries."""
-    return "\n".join(["v1", *map(render_source_file, files)]).encode()

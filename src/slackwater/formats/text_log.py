@@ -38,6 +38,13 @@ def decode_text(data: bytes) -> str:
         ) from error
 
 
+def parse_query_metadata(data: bytes) -> str:
+    """The query id in ``metadata``, verbatim: ``{"id":"<uuid>"}`` without a version line. Raises ``FormatError``."""
+    if not data:
+        raise FormatError("empty", "the file has no bytes", expected='{"id":...}', found="0 bytes")
+    return text_field(parse_object(decode_text(data), "metadata"), "id", "metadata")
+
+
 def parse_object(text: str, what: str) -> dict[str, object]:
     """One JSON object. Raises ``FormatError``: ``torn`` where it begins like one, else ``foreign``."""
     value = parse_json(text, what)

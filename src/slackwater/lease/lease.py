@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +24,7 @@ from slackwater.errors import EnvironmentMissing, LeaseHeld
 from slackwater.lease.lease_file import read_lease_file, write_lease_file
 from slackwater.lease.processes import UNKNOWN_START, can_look_up, is_alive, start_time, this_process
 from slackwater.model.records import Holder, LeaseRecord
+from slackwater.model.units import iso_text
 
 if TYPE_CHECKING:
     from slackwater.ledger.ledger import Ledger
@@ -227,4 +227,4 @@ def _who(holder: Holder | None, signs: Signs) -> str:
 
 
 def _iso(moment_ms: int) -> str:
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return iso_text(moment_ms, "seconds")

@@ -11,7 +11,7 @@ from pathlib import Path
 from slackwater.storage.private import FOLDER_MODE, private_opener
 from slackwater.storage.protocols import LEFTOVER, READ_LIMIT, Entry, FileTooLarge, Folder, StoreTraits
 
-_TRAITS = StoreTraits(remote=False, atomic_rename=True, atomic_replace=True, consistent_list=True)
+_TRAITS = StoreTraits(remote=False, atomic_rename=True, atomic_replace=True)
 _PIECE = 1 << 14
 _LARGE_PIECE = 1 << 20
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
@@ -42,11 +42,6 @@ class LocalStore:
                 return tuple(Entry(entry.name, entry.is_dir()) for entry in entries)
         except (FileNotFoundError, NotADirectoryError):
             return ()
-
-    def walk(self, path: str = "") -> Iterator[tuple[str, tuple[Entry, ...]]]:
-        for folder in self.folders(path):
-            directories = tuple(Entry(name, is_dir=True) for name in folder.directories)
-            yield folder.path, directories + tuple(Entry(name, is_dir=False) for name in folder.files)
 
     def folders(self, path: str = "") -> Iterator[Folder]:
         pending = [path.strip("/")]

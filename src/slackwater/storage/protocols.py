@@ -36,7 +36,6 @@ class StoreTraits:
     remote: bool
     atomic_rename: bool
     atomic_replace: bool
-    consistent_list: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +75,8 @@ class ReadStore(Protocol):
     def list(self, path: str = "") -> tuple[Entry, ...]:
         """The names in a directory, unordered; empty where there is no such directory."""
 
-    def walk(self, path: str = "") -> Iterator[tuple[str, tuple[Entry, ...]]]:
-        """Every directory below ``path`` with its entries; concurrent where the store is remote."""
-
     def folders(self, path: str = "") -> Iterator[Folder]:
-        """The same walk as plain names; ``path`` itself comes first, nothing comes where it is absent."""
+        """Every directory below ``path`` with its names, ``path`` first; none where it is absent."""
 
     def size(self, path: str) -> int:
         """Bytes of one file. Raises ``FileNotFoundError`` where it is absent."""

@@ -20,12 +20,12 @@ from slackwater.storage.replacement import (
     with_files_set_aside,
 )
 
-_OBJECT_STORE = StoreTraits(remote=True, atomic_rename=False, atomic_replace=True, consistent_list=True)
-_HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False, consistent_list=True)
+_OBJECT_STORE = StoreTraits(remote=True, atomic_rename=False, atomic_replace=True)
+_HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False)
 _TRAITS = {
-    "memory": StoreTraits(remote=False, atomic_rename=True, atomic_replace=True, consistent_list=True),
+    "memory": StoreTraits(remote=False, atomic_rename=True, atomic_replace=True),
     # `posix-rename@openssh.com` replaces its target.
-    "sftp": StoreTraits(remote=True, atomic_rename=True, atomic_replace=True, consistent_list=True),
+    "sftp": StoreTraits(remote=True, atomic_rename=True, atomic_replace=True),
 } | dict.fromkeys(("hdfs", "webhdfs", "viewfs", "smb"), _HADOOP)
 """By protocol. Any other is taken for an object store: a put is atomic, a rename is not."""
 
@@ -87,10 +87,6 @@ class RemoteStore:
     def list(self, path: str = "") -> tuple[Entry, ...]:
         folder = self._folder(path.strip("/"))
         return _entries(folder) if folder else ()
-
-    def walk(self, path: str = "") -> Iterator[tuple[str, tuple[Entry, ...]]]:
-        for folder in self.folders(path):
-            yield folder.path, _entries(folder)
 
     def folders(self, path: str = "") -> Iterator[Folder]:
         pending = [path.strip("/")]
