@@ -14,7 +14,7 @@ from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.file_source_log import parse_file_source_log
 from slackwater.formats.kafka_initial_offsets import parse_initial_offsets
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.formats.query_metadata import parse_query_metadata
+from slackwater.formats.text_log import parse_query_metadata
 from slackwater.ledger.lineage import METADATA, SOURCES
 
 KAFKA_MARK = b"\0"
