@@ -67,7 +67,9 @@ def _about_the_line(snapshot: Snapshot, target: int, asked: int | None, pending:
         notes.append(f"batch {pending} keeps its recorded range and is the next to run")
     later = target if pending is None else pending
     if marks.planned > later:
-        notes.append(f"{batch_range(later + 1, marks.planned)} was planned after that and will be planned again")
+        several = marks.planned > later + 1
+        verb = "were" if several else "was"
+        notes.append(f"{batch_range(later + 1, marks.planned)} {verb} planned after that and will be planned again")
     return notes
 
 
