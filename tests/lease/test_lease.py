@@ -49,7 +49,7 @@ def test_a_second_writer_is_told_who_holds_the_lease_since_when(ledger: Ledger, 
         here = this_process()
         assert caught.value.code == "lease-held"
         assert caught.value.message == (
-            f"weather/hourly is held by process {here.pid} on {here.host} for run, since 2023-11-14T22:13:20Z"
+            f"weather/hourly is held by pid {here.pid} on {here.host} for run, since 2023-11-14T22:13:20Z"
         )
         assert caught.value.hint == "slackwater stop weather/hourly"
 
@@ -114,7 +114,7 @@ def test_a_killed_driver_holds_the_lease_until_its_jvm_is_gone(
     _wait_until(lambda: _refusal(ledger) == "only its JVM")
     with pytest.raises(LeaseHeld) as caught:
         Lease.acquire(ledger, STREAM, folder, "apply")
-    assert f"the JVM (process {jvm_pid})" in caught.value.message
+    assert f"the JVM (pid {jvm_pid})" in caught.value.message
     assert f"kill {jvm_pid}" in str(caught.value.hint)
     os.kill(jvm_pid, signal.SIGKILL)
     _wait_until(lambda: _refusal(ledger) == "free")
@@ -133,7 +133,7 @@ def test_waiting_for_the_jvm_of_a_killed_driver_is_said_once(started: Callable[[
 
     wait_until_free(ledger, STREAM, wait_s=20, say=say)
     assert said == [
-        f"the driver of weather/hourly is gone, but its JVM (process {jvm_pid}) still runs; waiting up to 20 s"
+        f"the driver of weather/hourly has exited, but its JVM (pid {jvm_pid}) still runs; waiting up to 20 s"
     ]
 
 
@@ -179,7 +179,7 @@ def test_a_holder_on_another_host_is_dead_once_its_heartbeat_has_expired(
     clock.forward(30)
     with pytest.raises(LeaseHeld) as caught:
         Lease.acquire(ledger, STREAM, folder, "apply", expires_s=30)
-    assert "its last sign of life was at 2023-11-14T22:13:20Z" in str(caught.value.hint)
+    assert "its last heartbeat was at 2023-11-14T22:13:20Z" in str(caught.value.hint)
     clock.forward(0.001)
     assert Lease.acquire(ledger, STREAM, folder, "apply", expires_s=30).fence == 5
 
@@ -199,7 +199,7 @@ def test_a_holder_who_was_replaced_learns_it_and_changes_nothing(ledger: Ledger,
         with pytest.raises(LeaseHeld) as caught:
             write()
         assert (caught.value.code, caught.value.expected) == ("lease-lost", "fence 1")
-        assert caught.value.found == "fence 2, held by process 1 on elsewhere for apply"
+        assert caught.value.found == "fence 2, held by pid 1 on elsewhere for apply"
     late.release()
     assert ledger.lease(STREAM) == newer
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slackwater.ledger.lineage import shares
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import shares
 from slackwater.model.records import GenerationRecord, LogLine
 from tests.support.ledgers import stream_record
 

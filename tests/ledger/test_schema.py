@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -159,6 +160,28 @@ def test_a_ledger_survives_a_restart_of_its_server(postgres: PostgresServer, emp
             ledger.streams()
         postgres.start()
         assert ledger.streams() == [stream_record()]
+
+
+def test_a_role_that_may_only_read(postgres: PostgresServer, empty_postgres: str) -> None:
+    name = postgres.new_database(empty_postgres)
+    with Ledger.open(postgres.url(name), create=True) as ledger:
+        ledger.register_stream(stream_record())
+        assert not ledger.read_only
+    postgres.execute("CREATE ROLE reader LOGIN")
+    with psycopg.connect(postgres.url(name), autocommit=True) as connection:
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    url = postgres.url(name).replace("slackwater@", "reader@")
+    with Ledger.open(url, create=False) as ledger:
+        assert ledger.read_only
+        assert ledger.streams() == [stream_record()]
+        ledger.record_sink_mark("weather/hourly", 3)
+        assert ledger.sink_marks("weather/hourly") == []
+        with pytest.raises(EnvironmentMissing) as caught:
+            ledger.register_stream(stream_record("daily"))
+    assert caught.value.code == "ledger-read-only"
+    with pytest.raises(EnvironmentMissing) as caught:
+        Ledger.open(url, create=True)
+    assert caught.value.code == "ledger-read-only"
 
 
 def _set_version(url: str, version: str) -> None:

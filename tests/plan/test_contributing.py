@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slackwater.plan.past import Past
 
 from slackwater.errors import Refused
 from slackwater.model.history import History
 from slackwater.plan.contributing import StatePast, first_contributing, newest_event_time
-from slackwater.plan.past import Past
 
 BASE_MS = 1_767_225_600_000
 """Event times are far from 0, which is what Spark calls a watermark that is not there yet."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from slackwater.plan.recipe import RecipeFacts, effects_of
 
 WINDOWS = RecipeFacts(

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from slackwater.plan.past import Past, is_kafka_offset, kafka_span, log_offset
 
 from slackwater.errors import Refused
 from slackwater.model.history import History
 from slackwater.model.marks import Marks
 from slackwater.model.records import GenerationRecord
-from slackwater.plan.past import Past, is_kafka_offset, kafka_span, log_offset
 from slackwater.plan.rebuild import Situation, target_batch
 from tests.support.homes import STREAM, HomeSpec, checkpoint_logs, stream_record
 

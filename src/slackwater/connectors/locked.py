@@ -44,7 +44,7 @@ def known(spark_version: str) -> tuple[str, ...]:
 
 
 def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
-    """The jars of one connector. Raises UsageError for an unknown name, EnvironmentMissing for an unknown Spark version."""
+    """The jars of one connector. Raises UsageError for an unknown name, EnvironmentMissing for an unknown Spark."""
     connectors = _connectors(spark_version)
     if name in connectors:
         return connectors[name]

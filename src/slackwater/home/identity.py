@@ -21,7 +21,7 @@ HOME_FILE = "home.json"
 
 @dataclass(frozen=True, slots=True)
 class HomeIdentity:
-    """``id`` is given once, to a copy anew; ``path`` is the folder, symlinks resolved."""
+    """``id`` never changes, but a copy gets a new one; ``path`` is the folder, symlinks resolved."""
 
     id: str
     path: str

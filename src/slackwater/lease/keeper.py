@@ -1,4 +1,4 @@
-"""Holds the leases of a run's streams and keeps them alive; notices when one was taken away."""
+"""Holds and renews the leases of a run's streams, and notices when one was lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Named(Protocol):
 
 
 class LeaseKeeper:
-    """Takes the leases of some streams, all or none, waiting for the JVM of a killed driver to be gone."""
+    """Takes the leases of some streams, all or none, after waiting for the JVM of a killed driver to exit."""
 
     def __init__(
         self, streams: Sequence[Named], home: Home, ledger: Ledger, purpose: str, say: Callable[[str], None]
@@ -72,7 +72,7 @@ class LeaseKeeper:
         self._release()
 
     def add_jvm(self, pid: int) -> None:
-        """Tell which JVM writes: it must be gone, too, before anybody else may."""
+        """Record the JVM that writes: it must exit, too, before another holder may write."""
         for lease in self._leases:
             lease.add_jvm(pid)
 
@@ -85,7 +85,7 @@ class LeaseKeeper:
                     self.lost = error
                     return
                 except SlackwaterError as error:
-                    # The ledger is away for a moment; the lease holds until somebody takes it.
+                    # The ledger may be unreachable for a while; the lease is held until another process takes it.
                     log.warning("a heartbeat was not recorded", error=str(error))
 
     def _release(self) -> None:
@@ -93,6 +93,6 @@ class LeaseKeeper:
             try:
                 lease.release()
             except SlackwaterError as error:
-                # A lease that could not be given back is free as soon as this process and its JVM are gone.
-                log.warning("a lease was not given back", error=str(error))
+                # A lease that could not be released is free as soon as this process and its JVM have exited.
+                log.warning("a lease was not released", error=str(error))
         self._leases = []

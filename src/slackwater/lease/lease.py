@@ -1,11 +1,11 @@
-"""The lease: who may write to a stream now, with a heartbeat, and a fence number that turns a late writer away.
+"""The lease: who may write to a stream now, with a heartbeat, and a fence number by which a late writer is rejected.
 
 After ``kill -9`` of a Python driver its JVM lives on for up to two seconds, and was seen to commit another batch in
-that time. So a holder is dead only when both processes are gone. What may not happen: two holders at once; a lease
-taken from a holder whose process ids can be looked up and live, however old its heartbeat is.
+that time. So a holder is dead only when both processes have exited. What may not happen: two holders at once; a lease
+taken from a holder whose processes can be looked up and are alive, however old its heartbeat is.
 
-The ledger's row decides. ``lease.json`` beside the checkpoints repeats it for the eye, and for the day when the ledger
-was lost and begun anew while a holder lives.
+The ledger's row decides. ``lease.json`` beside the checkpoints is a copy for people, and for a ledger that was lost and
+created again while a holder is alive.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOOK_AGAIN_S = 0.1
 
 
 class Signs(Enum):
-    """What can be seen of a holder."""
+    """Which processes of a holder are alive."""
 
     ALIVE = "alive"
     ONLY_JVM = "only its JVM lives"
@@ -44,7 +44,7 @@ class Signs(Enum):
 
 
 class Lease:
-    """A lease that is held. Its methods may be called from several threads."""
+    """A held lease. Its methods may be called from several threads."""
 
     def __init__(self, ledger: Ledger, record: LeaseRecord, stream_folder: Path) -> None:
         self._ledger = ledger
@@ -56,10 +56,10 @@ class Lease:
     def acquire(
         cls, ledger: Ledger, stream: str, stream_folder: Path, purpose: str, *, expires_s: float = EXPIRES_S
     ) -> Self:
-        """Take the stream's lease, or raise ``LeaseHeld`` (``lease-held``): at once, it never waits.
+        """Take the stream's lease, or raise ``LeaseHeld`` (``lease-held``). Never waits.
 
-        ``purpose`` is what the holder does, in a word or two, for whoever is refused. ``expires_s`` is for holders on
-        other hosts only.
+        ``purpose`` says in a word or two what the holder does, for the message to those who are refused. ``expires_s``
+        applies to holders on other hosts only.
         """
         while True:
             row, now = ledger.lease(stream), ledger.now_ms()
@@ -74,7 +74,7 @@ class Lease:
 
     @property
     def fence(self) -> int:
-        """Grows with each holder. A store that remembers the highest it has seen can turn a late writer away."""
+        """Increases with each holder. A store that remembers the highest fence can reject a late writer."""
         return self._record.fence
 
     @property
@@ -83,23 +83,23 @@ class Lease:
         return self._record
 
     def add_jvm(self, pid: int) -> None:
-        """Tell which JVM will write for this holder: it must be gone, too, before anybody else may write."""
+        """Record the JVM that writes for this holder: it must exit, too, before another holder may write."""
         with self._one_at_a_time:
             holder = self._record.holder or this_process()
             holder = replace(holder, jvm_pid=pid, jvm_started=start_time(pid) or UNKNOWN_START)
             self._renew(replace(self._record, holder=holder))
 
     def heartbeat(self) -> None:
-        """Give a sign of life, a few times in ``expires_s``. Raises ``LeaseHeld`` (``lease-lost``): stop writing."""
+        """Renew the lease, a few times in ``expires_s``. Raises ``LeaseHeld`` (``lease-lost``): stop writing."""
         with self._one_at_a_time:
             self._renew(self._record)
 
     def release(self) -> None:
-        """Let go. A lease that has been lost meanwhile is nobody's loss any more: that is no error here."""
+        """Release the lease. A lease that has been lost meanwhile is not an error here."""
         with self._one_at_a_time:
-            nobody = replace(self._record, holder=None)
+            released = replace(self._record, holder=None)
             if self._ledger.release_lease(self._record):
-                self._repeat_in_file(nobody)
+                self._repeat_in_file(released)
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +117,7 @@ class Lease:
         self._repeat_in_file(record)
 
     def _repeat_in_file(self, record: LeaseRecord) -> None:
-        # The ledger has it, and the ledger decides: a full disk is no reason to end a query that goes on.
+        # The ledger has it, and the ledger decides: a full disk is no reason to end a running query.
         with suppress(OSError):
             write_lease_file(self._folder, record)
 
@@ -125,9 +125,9 @@ class Lease:
 def wait_until_free(
     ledger: Ledger, stream: str, *, wait_s: float, say: Callable[[str], None], expires_s: float = EXPIRES_S
 ) -> None:
-    """Wait while a killed driver's JVM still lives on this host, saying so once; return when nobody holds the lease.
+    """Wait while a killed driver's JVM is alive on this host, with one message; return when the lease is free.
 
-    Raises ``LeaseHeld`` at once where the holder lives, and after ``wait_s`` where the JVM does not end.
+    Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM does not exit.
     """
     deadline = time.monotonic() + wait_s
     said = False
@@ -139,13 +139,13 @@ def wait_until_free(
             raise _held(lease, signs, expires_s)
         if not said:
             jvm = lease.holder.jvm_pid if lease.holder else None
-            say(f"the driver of {stream} is gone, but its JVM (process {jvm}) still runs; waiting up to {wait_s:g} s")
+            say(f"the driver of {stream} has exited, but its JVM (pid {jvm}) still runs; waiting up to {wait_s:g} s")
             said = True
         time.sleep(_LOOK_AGAIN_S)
 
 
 def signs_of(lease: LeaseRecord, now_ms: int, *, expires_s: float = EXPIRES_S) -> Signs:
-    """What can be seen of a lease's holder now."""
+    """Which processes of a lease's holder are alive now."""
     return _signs(lease, now_ms, expires_s)
 
 
@@ -198,10 +198,10 @@ def _held(lease: LeaseRecord, signs: Signs, expires_s: float) -> LeaseHeld:
 
 def _held_hint(lease: LeaseRecord, signs: Signs, expires_s: float) -> str:
     if signs is Signs.ONLY_JVM and lease.holder:
-        return f"the JVM of a killed driver ends by itself within seconds; if not: kill {lease.holder.jvm_pid}"
+        return f"the JVM of a killed driver exits by itself within seconds; if not: kill {lease.holder.jvm_pid}"
     if lease.holder and not can_look_up(lease.holder):
         return (
-            f"its last sign of life was at {_iso(lease.heartbeat_ms)}; without another one the lease is free "
+            f"its last heartbeat was at {_iso(lease.heartbeat_ms)}; without another one the lease is free "
             f"{expires_s:g} s after that. To end it: slackwater stop {lease.stream}"
         )
     return f"slackwater stop {lease.stream}"
@@ -222,9 +222,9 @@ def _who(holder: Holder | None, signs: Signs) -> str:
     if holder is None:
         return "nobody"
     if signs is Signs.ONLY_JVM:
-        return f"the JVM (process {holder.jvm_pid}) of a driver that is gone (process {holder.pid}) on {holder.host}"
-    return f"process {holder.pid} on {holder.host}"
+        return f"the JVM (pid {holder.jvm_pid}) of a driver that has exited (pid {holder.pid}) on {holder.host}"
+    return f"pid {holder.pid} on {holder.host}"
 
 
-def _iso(moment_ms: int) -> str:
-    return iso_text(moment_ms, "seconds")
+def _iso(epoch_ms: int) -> str:
+    return iso_text(epoch_ms, "seconds")

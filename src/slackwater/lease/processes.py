@@ -14,7 +14,7 @@ from pathlib import Path
 from slackwater.model.records import Holder
 
 UNKNOWN_START = 0
-"""The start time where the operating system does not tell."""
+"""The start time if the operating system does not report it."""
 
 _PROC = Path("/proc")
 _GONE_STATES = frozenset("ZX")
@@ -33,7 +33,7 @@ def this_process() -> Holder:
 def pid_space() -> str:
     """What makes a process id meaningful: this boot of the kernel, and this container's process-id namespace.
 
-    Two containers may bear the same host name and run on the same kernel, and still not see each other's processes.
+    Two containers may have the same host name and run on the same kernel, and still not see each other's processes.
     """
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
@@ -49,13 +49,13 @@ def can_look_up(holder: Holder) -> bool:
 
 
 def start_time(pid: int) -> int | None:
-    """When a living process started, in clock ticks since the boot; ``None`` where it is gone."""
+    """When a living process started, in clock ticks since the boot; ``None`` if it has exited."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        # A /proc mounted with hidepid shows nobody else's processes; they still answer.
+        # A /proc mounted with hidepid does not show other users' processes; a signal still reaches them.
         return UNKNOWN_START if _answers(pid) else None
-    # The command's name stands in brackets and may hold brackets and spaces itself.
+    # The command's name is in parentheses and may contain parentheses and spaces itself.
     fields = stat.rpartition(")")[2].split()
     return None if fields[_STATE] in _GONE_STATES else int(fields[_START_TIME])
 

@@ -1,4 +1,4 @@
-"""Who holds a stream now, and whether the run that the ledger shows as open still goes on."""
+"""Who holds a stream now, and whether a run without a recorded end is still running."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LeaseView:
     """A lease as a reader sees it.
 
     ``held``: its holder lives. ``only-jvm``: the driver was killed and its JVM may still write. ``abandoned``: both
-    are gone, and whoever asks next gets it. ``expired``: the same of a holder on another host, told by its silence.
+    have exited, and the next one to ask gets it. ``expired``: the same of a holder on another host, by its heartbeat.
     """
 
     state: LeaseState
@@ -41,7 +41,7 @@ def view_of(record: LeaseRecord | None, now_ms: int) -> LeaseView:
 
 
 def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
-    """Whether this run goes on: it has no end, and it began under the lease that is held now."""
+    """Whether this run is running: it has no end, and it was started under the lease that is held now."""
     if run is None or run.end is not None or lease.state != "held" or lease.record is None:
         return False
     return run.started_ms >= lease.record.acquired_ms
@@ -50,7 +50,7 @@ def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
 def end_of(run: RunRecord, lease: LeaseView) -> str:
     """How a run ended or what it does: ``running``, ``stopping``, or the word it ended with.
 
-    A run without an end whose holder is gone was killed, even before anybody writes that down.
+    A run without an end whose holder has exited was killed, even before that is recorded.
     """
     if run.end is not None:
         return run.end

@@ -78,7 +78,7 @@ class Database:
         if self.file:
             return self.file.read_only
         with self.read() as connection:
-            may_write = text("SELECT has_table_privilege('runs', 'INSERT, UPDATE') AND NOT pg_is_in_recovery()")
+            may_write = text("SELECT has_table_privilege('runs', 'INSERT') AND NOT pg_is_in_recovery()")
             return not connection.scalar(may_write)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The ledger's leases: rows that change hands by compare-and-set, so that two who ask at once cannot both win."""
+"""The ledger's leases: rows that are replaced by compare-and-set, so that of two requests at once only one succeeds."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ _HOLDER_FIELDS = ("host", "pid", "pid_started", "jvm_pid", "jvm_started", "pid_s
 
 
 class LeasesPart(LedgerPart):
-    """Leases. ``lease.Lease`` is what decides who may take one."""
+    """Leases. ``lease.Lease`` decides who may take one."""
 
     def lease(self, stream: str) -> LeaseRecord | None:
-        """The stream's lease as it stands; ``None`` where none was ever taken."""
+        """The stream's lease; ``None`` if none was ever taken."""
         with self._database.read() as connection:
             row = connection.execute(select(leases).where(leases.c.stream == stream)).mappings().first()
         return _lease(row) if row else None
 
     def take_lease(self, seen: LeaseRecord | None, taken: LeaseRecord) -> bool:
-        """Put ``taken`` in place of ``seen``, if that still stands exactly so; whether it was put."""
+        """Replace ``seen`` by ``taken`` if it is unchanged; whether it was replaced."""
         with self._database.write() as connection:
             if seen is None:
                 statement = insert_for(connection.dialect.name, leases).values(_row(taken)).on_conflict_do_nothing()
             else:
-                # The heartbeat too: a holder believed dead who has just given a sign of life keeps the lease.
+                # The heartbeat too: a holder that seemed dead and has just renewed its lease keeps it.
                 unchanged = (leases.c.fence == seen.fence) & (leases.c.heartbeat_ms == seen.heartbeat_ms)
                 statement = update(leases).where(leases.c.stream == seen.stream, unchanged).values(_row(taken))
-            # Not the row count: psycopg does not tell it for an insert.
+            # Not the row count: psycopg does not report it for an insert.
             return connection.scalar(statement.returning(leases.c.fence)) is not None
 
     def renew_lease(self, held: LeaseRecord) -> bool:
-        """Write the holder's own row anew; ``False`` where the fence has moved on, and nothing was written."""
+        """Update the holder's own row; ``False``, with nothing written, if the fence has changed."""
         mine = (leases.c.stream == held.stream) & (leases.c.fence == held.fence) & leases.c.host.is_not(None)
         with self._database.write() as connection:
             return connection.execute(update(leases).where(mine).values(_row(held))).rowcount == 1
 
     def release_lease(self, held: LeaseRecord) -> bool:
-        """Leave the row without a holder, keeping its fence; ``False`` where somebody else holds it."""
-        nobody = dict.fromkeys(_HOLDER_FIELDS)
+        """Clear the holder and keep the fence; ``False`` if another process holds the lease."""
+        no_holder = dict.fromkeys(_HOLDER_FIELDS)
         mine = (leases.c.stream == held.stream) & (leases.c.fence == held.fence)
         with self._database.write() as connection:
-            return connection.execute(update(leases).where(mine).values(nobody)).rowcount == 1
+            return connection.execute(update(leases).where(mine).values(no_holder)).rowcount == 1
 
 
 def _row(record: LeaseRecord) -> dict[str, Any]:

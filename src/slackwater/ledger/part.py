@@ -37,7 +37,7 @@ class LedgerPart:
 
 
 def as_row(record: DataclassInstance) -> dict[str, Any]:
-    """A frozen value as a row whose columns bear the same names."""
+    """A frozen value as a row with columns of the same names."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 

@@ -10,6 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -40,8 +41,10 @@ class SqliteFile:
 
     def __init__(self, url: URL, say: Say, *, wait_s: float = BUSY_TIMEOUT_S) -> None:
         self.path = Path(url.database or "").absolute()
-        # Not Path.is_file: it raises where the folder may not be entered, which is reported when the file is opened.
-        self.read_only = os.path.isfile(self.path) and not _is_writable(self.path)  # noqa: PTH113
+        self.read_only = False
+        # A folder that may not be entered is reported when the file is opened.
+        with suppress(OSError):
+            self.read_only = self.path.is_file() and not _is_writable(self.path)
         self._url = url
         self._say = say
         self._wait_s = wait_s

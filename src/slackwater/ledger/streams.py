@@ -19,9 +19,9 @@ class StreamsPart(LedgerPart):
     """Streams and generations."""
 
     def register_stream(self, record: StreamRecord) -> None:
-        """Add a stream, or bring up to date what a run says about it.
+        """Add a stream, or update it with what a run reports.
 
-        The generation in use of a stream that is known already stays: only ``set_current_generation`` changes it.
+        The generation in use of a known stream is kept: only ``set_current_generation`` changes it.
         """
         row = as_row(record) | {"full_name": record.full_name, "sink": dict(record.sink)}
         with self._database.write() as connection:
