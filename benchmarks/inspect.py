@@ -1,10 +1,10 @@
-"""How fast a checkpoint is read, each figure a ratio measured in one run (docs/inspect.md tells what they came to).
+"""How fast a checkpoint is read, each figure a ratio measured in one run.
 
     python benchmarks/inspect.py [process] [names] [state] [requests]
 
 ``process``   the whole ``slackwater inspect`` process against a PySpark process that reads ``state-metadata`` and the
               newest logs of the same checkpoint
-``names``     a made-up checkpoint of 200 partitions x 3 operators x 100 versions against a bare ``os.scandir`` walk
+``names``     a generated checkpoint of 200 partitions x 3 operators x 100 versions against a bare ``os.scandir`` walk
 ``state``     1,000,000 rows of a windowed count into Arrow against Spark's ``statestore`` reader in a warm session
 ``requests``  the same 60,000 files on an S3 API: how many requests an inspection makes
 """
@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import sys
 
-# This file has the name of a module of the standard library, and Python looks beside the script first.
+# This file has the name of a module of the standard library, and Python searches the script's folder first.
 if __name__ == "__main__":
     del sys.path[0]
 
 # ruff: noqa: PLC0415
+import argparse
+import importlib.util
 import json
 import logging
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -33,18 +36,44 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PARTITIONS, OPERATORS, VERSIONS = 200, 3, 100
 ROWS = 1_000_000
-SIDES = ("process", "names", "state", "requests")
+NEEDS = {
+    "process": ("slackwater", "pyspark"),
+    "names": ("slackwater",),
+    "state": ("slackwater", "pyspark", "pandas", "pyarrow"),
+    "requests": ("slackwater", "s3fs", "moto"),
+}
+"""Packages that each benchmark imports; those with PySpark need Java 17 too."""
+GOALS = {"process": 120, "names": 1.3}
 
 
 def main() -> int:
-    """Run what was asked for, all by default."""
-    asked = sys.argv[1:] or list(SIDES)
-    if asked[0] == "--child":
-        return CHILDREN[asked[1]](*asked[2:])
+    """Run the benchmarks named on the command line, all by default. Exit code 9 where something is missing."""
+    if sys.argv[1:2] == ["--child"]:
+        return CHILDREN[sys.argv[2]](*sys.argv[3:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of {', '.join(NEEDS)} (default: all)")
+    asked = parser.parse_args().names or list(NEEDS)
+    unknown = [name for name in asked if name not in NEEDS]
+    if unknown:
+        parser.error(f"unknown benchmark {', '.join(unknown)}; choose from {', '.join(NEEDS)}")
+    missing = missing_for(asked)
+    if missing:
+        print(f"benchmarks/inspect.py: missing: {', '.join(missing)}", file=sys.stderr)
+        print("hint: activate the development environment (scripts/setup), or name other benchmarks", file=sys.stderr)
+        return 9
     for name in asked:
         with tempfile.TemporaryDirectory(prefix="slackwater-benchmark-") as folder:
             print(f"{name}: {json.dumps(BENCHMARKS[name](Path(folder)))}", flush=True)
     return 0
+
+
+def missing_for(names: list[str]) -> list[str]:
+    """Packages, and Java, that these benchmarks need and that are not installed."""
+    packages = dict.fromkeys(package for name in names for package in NEEDS[name])
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+    if "pyspark" in packages and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        missing.append("Java 17")
+    return missing
 
 
 def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -67,7 +96,7 @@ def show(ours: list[float], theirs: list[float]) -> dict[str, object]:
 
 
 def benchmark_process(folder: Path) -> dict[str, object]:
-    """Alternating whole processes, of which ours is so short that it runs several times in between."""
+    """Whole processes in turns; ours is so short that it runs five times for each of theirs."""
     checkpoint = folder / "checkpoint"
     child("write_small", str(folder), str(checkpoint))
     command = [str(Path(sys.executable).with_name("slackwater")), "inspect", str(checkpoint)]
@@ -93,7 +122,7 @@ def write_small(folder: str, checkpoint: str) -> int:
 
 
 def spark_metadata(checkpoint: str) -> int:
-    """What an inspection tells, asked of Spark."""
+    """What an inspection shows, read by Spark."""
     spark = session()
     spark.read.format("state-metadata").load(checkpoint).collect()
     for log in ("offsets", "commits"):
@@ -152,7 +181,7 @@ def walk(path: str) -> int:
 
 
 def large_files() -> list[tuple[str, bytes]]:
-    """Paths and contents of the made-up checkpoint."""
+    """Paths and contents of the generated checkpoint."""
     conf = {"spark.sql.shuffle.partitions": str(PARTITIONS)}
     metadata = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": conf})
     files = [("metadata", b'{"id":"x"}')]
@@ -170,7 +199,7 @@ def large_files() -> list[tuple[str, bytes]]:
 
 
 def make_large(folder: Path) -> None:
-    """The made-up checkpoint on this disk."""
+    """Write the generated checkpoint to this disk."""
     for name, data in large_files():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -217,7 +246,7 @@ def benchmark_state(folder: Path) -> dict[str, object]:
 
 
 def session() -> Any:
-    """A quiet local session."""
+    """A local session that logs errors only."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")

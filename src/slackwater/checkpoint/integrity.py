@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from slackwater.checkpoint.layout import hadoop_checksum_path, spark_checksum_path
 from slackwater.checkpoint.listing import Listing
@@ -13,8 +13,7 @@ from slackwater.model.damage import Damage
 from slackwater.storage.protocols import ReadStore
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
+class CheckedFile(NamedTuple):
     """The bytes of a file, whether a sum over all of them held, and what is wrong with it or its sums."""
 
     data: bytes

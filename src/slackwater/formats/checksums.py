@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from slackwater.errors import FormatError
 from slackwater.formats.text_log import decode_text, integer_field, parse_object, text_field
@@ -15,8 +15,7 @@ _SUM_BYTES = 4
 _WORD = 1 << 32
 
 
-@dataclass(frozen=True, slots=True)
-class SparkChecksum:
+class SparkChecksum(NamedTuple):
     """``{"algorithm":"CRC32C","value":...,"mainFileSize":...}``; ``value`` is made unsigned."""
 
     algorithm: str

@@ -1,17 +1,21 @@
-"""What an inspection of a checkpoint found: everything the text page and the JSON document show."""
+"""What an inspection of a checkpoint found: everything the text page and the JSON document show.
+
+Most are named tuples: a dozen dataclasses would take a twentieth of the time of a whole ``slackwater inspect``. Those
+with a field ``index`` or ``count`` cannot be tuples.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.damage import Damage
 from slackwater.model.marks import Marks
 
 
-@dataclass(frozen=True, slots=True)
-class SparkVersion:
+class SparkVersion(NamedTuple):
     """The oldest Spark that writes what is there, and what told it. ``at_least`` is ``None`` before 3.5."""
 
     at_least: str | None
@@ -27,8 +31,7 @@ class SourceEnd:
     end: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NextBatch:
+class NextBatch(NamedTuple):
     """The batch Spark will run. ``rerun``: its range is fixed already (``end``); ``replan``: only the start is."""
 
     id: int
@@ -38,8 +41,7 @@ class NextBatch:
     watermark_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLine:
+class BatchLine(NamedTuple):
     """One batch of the logs. The readings are ``None`` where the entry is absent or damaged."""
 
     id: int
@@ -51,8 +53,7 @@ class BatchLine:
     sources: tuple[SourceEnd, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLog:
+class SourceLog(NamedTuple):
     """The own log of a file source: its first and last entry and how many files it lists."""
 
     first: int
@@ -72,8 +73,7 @@ class SourceLine:
     initial: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRange:
+class VersionRange(NamedTuple):
     """State versions that every partition can load, as far as names tell; ``missing`` lie between first and last."""
 
     first: int | None
@@ -81,8 +81,7 @@ class VersionRange:
     missing: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StoreLine:
+class StoreLine(NamedTuple):
     """One store of an operator over all partitions; ``rows`` where state was read, ``bytes`` where sizes are known."""
 
     name: str
@@ -93,8 +92,7 @@ class StoreLine:
     families: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorLine:
+class OperatorLine(NamedTuple):
     """One stateful operator; ``inferred`` where its name was told from its stores (Spark 3.5 writes none)."""
 
     id: int
@@ -113,8 +111,7 @@ class FileTotals:
     bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointReport:
+class CheckpointReport(NamedTuple):
     """One inspected checkpoint. ``leftovers`` are files that Spark ignores; they are no damage."""
 
     location: str

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(NamedTuple):
     """A file of a checkpoint that is not what it should be.
 
-    ``path`` is relative to the checkpoint; ``kind`` is one of torn, empty, missing, foreign, too-new, checksum,
-    unreadable.
+    ``path`` is relative to the checkpoint; ``kind`` is one of torn, empty, missing, foreign, too-new, too-large,
+    checksum, unreadable.
     """
 
     path: str

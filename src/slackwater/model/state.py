@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class StateFileKind(StrEnum):
@@ -29,8 +30,7 @@ class StateFileKind(StrEnum):
         return "hdfs" if self in {StateFileKind.DELTA, StateFileKind.SNAPSHOT} else "rocksdb"
 
 
-@dataclass(frozen=True, slots=True)
-class StateFile:
+class StateFile(NamedTuple):
     """A state file by its name. ``unique_id`` is there with checkpoint format 2 only."""
 
     version: int
@@ -38,8 +38,7 @@ class StateFile:
     unique_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoreVersions:
+class StoreVersions(NamedTuple):
     """Which versions of one store in one partition can be loaded, as far as names tell.
 
     ``ids`` lists, by version, the unique ids that have a file (format 2); a failed attempt leaves more than one.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote, urlsplit
 
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import ReadStore, WriteStore
@@ -41,5 +40,7 @@ def local_path_of(location: str) -> str | None:
     """
     if not is_uri(location):
         return location
+    from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - most locations are plain paths
+
     parts = urlsplit(location)
     return unquote(parts.path) if parts.scheme.lower() == "file" else None

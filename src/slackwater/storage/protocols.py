@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 READ_LIMIT = 1 << 30
 """Bytes that a read returns at most unless the caller says otherwise: no log of a checkpoint or sink comes near it."""
@@ -24,8 +23,7 @@ LEFTOVER = ".slackwater.tmp"
 """How the hidden name of a write ends that a store has not finished; Spark ignores it, and no other program uses it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreTraits:
+class StoreTraits(NamedTuple):
     """What code may rely on.
 
     ``remote`` stores are listed concurrently. ``atomic_rename`` is false on object stores, which copy and delete.
@@ -38,8 +36,7 @@ class StoreTraits:
     atomic_replace: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A name in a listing. ``size`` is ``None`` where the listing does not give it for free."""
 
     name: str
@@ -47,8 +44,7 @@ class Entry:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(NamedTuple):
     """One directory of a walk: plain names, because a checkpoint can have 60,000 of them.
 
     ``path`` is relative to the root of the store. ``sizes`` goes with ``files`` and is ``None`` where the listing does

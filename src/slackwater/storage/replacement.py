@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from slackwater.storage.protocols import LEFTOVER, Folder
@@ -69,7 +68,7 @@ def with_files_set_aside(folder: Folder) -> Folder:
     """The directory as it was before the replacements that were interrupted: files set aside under their own names."""
     names = set(folder.files)
     files = tuple(_own_name(name, names) for name in folder.files)
-    return folder if files == folder.files else replace(folder, files=files)
+    return folder if files == folder.files else folder._replace(files=files)
 
 
 def _own_name(name: str, names: Iterable[str]) -> str:
