@@ -1,4 +1,4 @@
-"""Edits of a checkpoint: check sums never speak of bytes that are gone, and nothing is replaced by a rename."""
+"""Edits of a checkpoint: no checksum is left of bytes that were replaced, and nothing is replaced by a rename."""
 
 from __future__ import annotations
 

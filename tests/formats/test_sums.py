@@ -1,4 +1,4 @@
-"""Check sums and codecs against published values and against each other."""
+"""Checksums and codecs against published values and against each other."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def flip_bit(path: Path, chance: random.Random, _donors: list[Path]) -> None:
 
 
 def remove(path: Path, _random: random.Random, _donors: list[Path]) -> None:
-    """Gone, its check sums left behind."""
+    """Gone, its checksums left behind."""
     path.unlink()
 
 
@@ -67,7 +67,7 @@ def _kind(path: Path, *, by_folder: bool) -> str:
 
 
 def swap_with_sibling(path: Path, chance: random.Random, _donors: list[Path]) -> None:
-    """Two files of one directory change names, their check sums do not."""
+    """Two files of one directory change names, their checksums do not."""
     siblings = [other for other in files_below(path.parent) if other.parent == path.parent and other != path]
     if siblings:
         other = chance.choice(siblings)

@@ -86,11 +86,11 @@ def _location_of_stream(name: str, home: str | None) -> str | None:
 def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
     """The checkpoint, listed. Raises ``NotFound`` saying what is there instead of one."""
     store = open_read_store(resolve(target, home))
-    translate_listing(store)
+    require_reachable(store)
     return open_checkpoint(store, limits)
 
 
-def translate_listing(store: ReadStore) -> None:
+def require_reachable(store: ReadStore) -> None:
     """Look at the root first. Raises ``NotFound``, or ``EnvironmentMissing`` where the store cannot be reached."""
     try:
         require_checkpoint(store)
@@ -105,7 +105,7 @@ def translate_listing(store: ReadStore) -> None:
 
 
 def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOptions | None = None) -> CheckpointReport:
-    """Everything that can be told of a checkpoint."""
+    """Everything that the reader finds in a checkpoint."""
     report = read_checkpoint(open_target(target, home, options.limits if options else None), options)
     batch = options.batch if options else None
     if batch is not None and all(line.id != batch for line in report.batches):

@@ -1,4 +1,4 @@
-"""Arrow rows as plain JSON values: times as ISO 8601, bytes as base64, numbers that JSON cannot hold as text."""
+"""Arrow rows as plain JSON values: times as ISO 8601, bytes as base64, numbers that JSON cannot hold as strings."""
 
 from __future__ import annotations
 

@@ -56,14 +56,14 @@ def directories_among_entries(listing: Listing) -> list[Damage]:
 
 
 def missing_beside_checksums(listing: Listing) -> list[Damage]:
-    """Files whose hidden check sum is still there: Hadoop removes both, so something else removed the file."""
+    """Files whose hidden checksum is still there: Hadoop removes both, so something else removed the file."""
     damage = []
     for names, folders in listing.alike().items():
         hidden = [name for name in names if name[0] == "." and name.endswith(_HIDDEN_SUM)]
         owners = [name[1 : -len(_HIDDEN_SUM)] for name in hidden]
         gone = [owner for owner in owners if owner and owner not in names and not is_leftover(owner)]
         damage += [
-            Damage(_join(folder, owner), "missing", "a file, as its check sum is there", "nothing")
+            Damage(_join(folder, owner), "missing", "a file, as its checksum exists", "nothing")
             for folder in folders
             for owner in sorted(gone)
         ]
@@ -113,7 +113,7 @@ def _unloadable(path: str, version: int, held: StoreVersions | None) -> Damage:
 
 
 def gaps_in_state(inventory: StateInventory) -> list[Damage]:
-    """Changes without the version before them: a file between two kept ones is gone."""
+    """Changes without the version before them: a file between two kept ones is missing."""
     damage = []
     for operator, partition, store, held in inventory.each():
         if held.newest > held.newest_loadable:
@@ -124,7 +124,7 @@ def gaps_in_state(inventory: StateInventory) -> list[Damage]:
 
 
 def leftovers(listing: Listing, commits: dict[int, CommitEntry]) -> list[str]:
-    """Files that Spark ignores: writes that never ended, check sums without a file, state of failed attempts."""
+    """Files that Spark ignores: unfinished writes, checksums without a file, state of failed attempts."""
     named = {
         identity
         for commit in commits.values()
@@ -169,7 +169,7 @@ def _has_id(name: str) -> bool:
 
 
 def _belongs_to_commit(name: str, named: set[str], commits: dict[int, CommitEntry]) -> bool:
-    """Only versions whose commit is still there can be told to belong to a failed attempt."""
+    """Only versions whose commit is still there can be known to belong to a failed attempt."""
     parsed = parse_state_file(name)
     if parsed is None or parsed.unique_id is None:
         return False

@@ -1,4 +1,4 @@
-"""Reading a file together with the check sums beside it: what was verified, and what did not hold."""
+"""Reading a file together with the checksums beside it: what was verified, and what differs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.storage.protocols import ReadStore
 
 
 class CheckedFile(NamedTuple):
-    """The bytes of a file, whether a sum over all of them held, and what is wrong with it or its sums."""
+    """The bytes of a file, whether a checksum of all of them matched, and what is wrong with it or its sums."""
 
     data: bytes
     verified: bool
@@ -22,12 +22,12 @@ class CheckedFile(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether no sum speaks against the bytes."""
+        """Whether no checksum differs."""
         return not any(item.kind == "checksum" for item in self.damage)
 
 
 def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: bool = True) -> CheckedFile:
-    """A file with its check sums. Raises ``OSError`` where the file itself cannot be read.
+    """A file with its checksums. Raises ``OSError`` where the file itself cannot be read.
 
     ``thorough`` computes Spark's CRC-32C too, which needs numpy; otherwise only the size it records is compared.
     """
@@ -44,14 +44,14 @@ def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: boo
 
 
 def _check_hadoop(store: ReadStore, path: str, beside: str, data: bytes, damage: list[Damage]) -> bool:
-    """Hadoop reads a file unchecked where its side file is none; that is told, and the file is still read."""
+    """Hadoop reads a file unchecked if its side file is malformed; so it is still read, with damage."""
     try:
         mismatch = hadoop_mismatch(data, store.read(beside))
     except (FormatError, OSError) as error:
         damage.append(damage_of(beside, error))
         return False
     if mismatch is not None:
-        damage.append(Damage(path, "checksum", "the bytes Hadoop's check sum was made of", mismatch))
+        damage.append(Damage(path, "checksum", "the bytes of Hadoop's checksum", mismatch))
     return mismatch is None
 
 
@@ -65,7 +65,7 @@ def _check_spark(
         return False
     mismatch = _spark_mismatch(checksum, data, thorough=thorough)
     if mismatch is not None:
-        damage.append(Damage(path, "checksum", "the bytes Spark's check sum was made of", mismatch))
+        damage.append(Damage(path, "checksum", "the bytes of Spark's checksum", mismatch))
     return mismatch is None and thorough
 
 

@@ -27,7 +27,7 @@ PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
 class CheckpointLogs:
     """The text logs of a checkpoint: which entries there are, and each entry when it is asked for.
 
-    ``offset_ids`` and ``commit_ids`` may be sparse (purging, async progress). ``damage`` tells what is wrong with the
+    ``offset_ids`` and ``commit_ids`` may be sparse (purging, async progress). ``damage`` lists what is wrong with the
     query id and with the newest entry of each log; older ones are not read here.
     """
 
@@ -99,7 +99,7 @@ def _logs(
 
 
 def marks(store: ReadStore) -> Marks:
-    """Where the checkpoint stands: planned, committed and state. ``written`` is for the sink to say."""
+    """The marks of the checkpoint: planned, committed and state. ``written`` is read from the sink."""
     store = limited(store)
     listing = read_listing(store)
     return marks_of_inventory(logs_of_listing(store, listing), read_inventory(listing))
@@ -112,7 +112,7 @@ def marks_of_inventory(logs: CheckpointLogs, inventory: StateInventory) -> Marks
 
 
 def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
-    """The newest batch whose state every operator, partition and store can load, as far as names tell; -1 for none."""
+    """The newest batch whose state every operator, partition and store can load, by file names; -1 for none."""
     ids_in_use = any(versions.ids for _, _, _, versions in inventory.each())
     if ids_in_use:
         return _mark_by_ids(logs, inventory)

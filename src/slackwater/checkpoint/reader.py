@@ -28,7 +28,7 @@ from slackwater.checkpoint.layout import (
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.checkpoint.spark_version import tell_version
+from slackwater.checkpoint.spark_version import oldest_spark
 from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.errors import FormatError
 from slackwater.formats.commit_log import parse_commit_entry
@@ -51,7 +51,7 @@ from slackwater.model.read_options import ReadOptions
 
 _Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)
 SMALL = 2000
-"""Up to so many files every check sum is verified and every size is asked for; more would keep an on-call waiting."""
+"""Up to so many files every checksum is verified and every size is asked for; more would take too long."""
 _NEWEST_OF_MANY = 3
 """Log entries read of a large checkpoint on a remote store, where each is a request."""
 _READ_AT_ONCE = 16
@@ -86,7 +86,7 @@ class CheckpointReader:
         return CheckpointReport(
             location=self.opened.store.location,
             query_id=logs.query_id,
-            spark_version=tell_version(newest, commits.get(logs.committed), operators, listing, inventory),
+            spark_version=oldest_spark(newest, commits.get(logs.committed), operators, listing, inventory),
             offsets_version=newest.version if newest else None,
             commits_version=commits[logs.committed].version if logs.committed in commits else None,
             marks=marks,
@@ -146,7 +146,7 @@ class CheckpointReader:
         return entries
 
     def _known(self, batch: int, entry: _Entry | None, path_of: Callable[[int], str]) -> dict[int, _Entry]:
-        """The newest entry, where opening has told all of it and reading it again would be one more request."""
+        """The newest entry, where opening has read all of it and reading it again would be one more request."""
         has_checksum = self.opened.listing.has(hadoop_checksum_path(path_of(batch)))
         return {} if entry is None or has_checksum or not self._is_remote else {batch: entry}
 
@@ -248,7 +248,7 @@ class CheckpointReader:
             self._verify_rest()
 
     def _verify_rest(self) -> None:
-        """Check sums of what was not read yet, on a local disk: cheap, and needing only the standard library."""
+        """Checksums of what was not read yet, on a local disk: cheap, and needing only the standard library."""
         for folder in self.opened.listing.folders.values():
             if folder.path not in {OFFSETS, COMMITS}:
                 for name in folder.files:
@@ -276,7 +276,7 @@ def _ends(entry: OffsetEntry) -> tuple[SourceEnd, ...]:
 
 
 def version_range(versions: frozenset[int]) -> VersionRange:
-    """First, last and what lies between without being there."""
+    """The first, the last, and those missing in between."""
     if not versions:
         return VersionRange(None, None)
     first, last = min(versions), max(versions)
@@ -286,7 +286,7 @@ def version_range(versions: frozenset[int]) -> VersionRange:
 def next_batch(
     marks: Marks, offsets: dict[int, OffsetEntry], commits: dict[int, CommitEntry], ids: tuple[int, ...]
 ) -> NextBatch | None:
-    """What Spark does next (``MicroBatchExecution.populateStartOffsets``); ``None`` where it cannot be told.
+    """What Spark does next (``MicroBatchExecution.populateStartOffsets``); ``None`` where it is unknown.
 
     The start of a batch is the end of the entry before it, which with asynchronous progress is not the id before it.
     """
@@ -304,7 +304,7 @@ def next_batch(
 
 
 def _each_once(damage: list[Damage]) -> tuple[Damage, ...]:
-    """One entry for a path and kind: several readers may meet the same file."""
+    """One entry for a path and kind: several readers may read the same file."""
     return tuple({(item.path, item.kind): item for item in reversed(damage)}.values())[::-1]
 
 

@@ -18,10 +18,10 @@ _FIRST_PINNED = (
     ("4.0", "streaming.stateStore.encodingFormat"),
     ("3.5", "optimizer.pruneFiltersCanPruneStreamingSubplan"),
 )
-"""Settings by the release that first pinned them. They tell who wrote the newest entry, not who began the log."""
+"""Settings by the release that first pinned them. They show who wrote the newest entry, not who started the log."""
 
 
-def tell_version(
+def oldest_spark(
     offset: OffsetEntry | None,
     commit: CommitEntry | None,
     operators: tuple[Operator, ...],
@@ -35,7 +35,7 @@ def tell_version(
         *_by_state(operators, listing, inventory),
     ]
     if not found:
-        return SparkVersion(None, "no pinned settings or state tell it")
+        return SparkVersion(None, "no pinned settings or state")
     version = max(version for version, _ in found)
     return SparkVersion(version, next(evidence for release, evidence in found if release == version))
 
@@ -71,7 +71,7 @@ def _by_state(operators: tuple[Operator, ...], listing: Listing, inventory: Stat
     if not with_ids and any(
         _has_sidecar(listing, operator, partition) for operator, partition in _partitions(inventory)
     ):
-        found.append(("4.1", "check sums beside state files"))
+        found.append(("4.1", "checksums beside state files"))
     return found
 
 

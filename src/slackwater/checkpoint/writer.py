@@ -1,8 +1,8 @@
 """Changes to the text logs and state names of a checkpoint that nobody else writes to.
 
 Hadoop's local file system keeps ``.N.crc`` beside ``N`` and refuses ``N`` when they differ, so whoever changes a file
-removes that side file first: a file without one is read unchecked. Spark's own ``.crc`` of state files goes along with
-a rename, for it speaks of the content alone.
+removes that side file first: a file without one is read unchecked. Spark's own ``.crc`` of state files is renamed
+with the file, as it covers only the content.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from slackwater.storage.protocols import WriteStore
 
 
 def write_log(store: WriteStore, path: str, data: bytes) -> None:
-    """Put a log file in place. The old check sum goes first: killed in between, the old file is merely unchecked."""
+    """Write a log file. The old checksum is removed first: after a kill in between, the old file is unchecked."""
     store.delete(hadoop_checksum_path(path))
     store.write(path, data)
 
 
 def delete_log(store: WriteStore, path: str) -> None:
-    """Remove a log file with its check sum; an absent file is no error."""
+    """Remove a log file with its checksum; an absent file is no error."""
     store.delete(path)
     store.delete(hadoop_checksum_path(path))
 
@@ -31,7 +31,7 @@ def rename_log(store: WriteStore, source: str, target: str) -> None:
 
 
 def rename_state_file(store: WriteStore, source: str, target: str) -> None:
-    """Give a state file another version, along with Spark's check sum of it."""
+    """Give a state file another version, along with Spark's checksum of it."""
     rename_log(store, source, target)
     old_sum, new_sum = spark_checksum_path(source), spark_checksum_path(target)
     if store.exists(old_sum):
@@ -39,7 +39,7 @@ def rename_state_file(store: WriteStore, source: str, target: str) -> None:
 
 
 def _drop_stale_checksum(store: WriteStore, path: str) -> None:
-    """A check sum without its file is left over from another file of that name and would condemn the new one."""
+    """A checksum without its file is left over from another file of that name and would not match the new one."""
     if store.exists(path):
         raise FileExistsError(path)
     store.delete(hadoop_checksum_path(path))

@@ -62,7 +62,7 @@ def page(report: CheckpointReport, options: PageOptions) -> str:
 
 def _head(report: CheckpointReport) -> str:
     version = report.spark_version
-    told = f"{version.at_least} or later" if version.at_least else "unknown"
+    release = f"{version.at_least} or later" if version.at_least else "unknown"
     versions = [
         f"{name} v{number}"
         for name, number in (("offsets", report.offsets_version), ("commits", report.commits_version))
@@ -72,7 +72,7 @@ def _head(report: CheckpointReport) -> str:
         [
             ("checkpoint", report.location),
             ("query id", report.query_id or "unreadable"),
-            ("Spark", f"{told}  ({version.evidence})"),
+            ("Spark", f"{release}  ({version.evidence})"),
             ("logs", ", ".join(versions) or "empty"),
             ("files", f"{report.files.count:,}{_in_parentheses(report.files.bytes)}"),
         ]
@@ -92,7 +92,7 @@ def _marks(report: CheckpointReport) -> str:
     ]
     if marks.state is None:
         rows[2] = ("state", "-", "the stream keeps no state")
-    return "Where it stands\n" + _indent(_table(rows)) + "\n\n" + _indent(number_line(report))
+    return "Marks\n" + _indent(_table(rows)) + "\n\n" + _indent(number_line(report))
 
 
 def _mark(mark: int | None) -> str:
@@ -100,7 +100,7 @@ def _mark(mark: int | None) -> str:
 
 
 def number_line(report: CheckpointReport) -> str:
-    """The batch ids around the marks on one line, and under each id what stands on it."""
+    """The batch ids around the marks on one line, and under each id the marks on it."""
     marks, coming = report.marks, report.next_batch
     standing: dict[int, list[str]] = {}
     for name, mark in (("planned", marks.planned), ("committed", marks.committed), ("state", marks.state)):
@@ -124,10 +124,10 @@ def number_line(report: CheckpointReport) -> str:
 
 def _next(batch: NextBatch | None) -> str:
     if batch is None:
-        return "Next batch\n  cannot be told, because the newest plan does not read"
+        return "Next batch\n  unknown: the newest offsets entry cannot be parsed"
     meaning = {
         "rerun": "it was planned but not committed: Spark runs it again with exactly this range",
-        "replan": "its range is not fixed yet: Spark plans it from these positions on",
+        "replan": "its range is not fixed yet: Spark will plan it from these positions",
     }[batch.mode]
     rows = [("watermark", time_text(batch.watermark_ms))]
     ends = {end.name: end for end in batch.end or ()}
@@ -199,7 +199,7 @@ def _sources(report: CheckpointReport, *, all_files: bool) -> str:
 def _source_log(line: SourceLine) -> str:
     if line.log is not None:
         return f"own log {line.log.first} to {line.log.last}, {line.log.files} files"
-    return f"began at {_cut(line.initial)}" if line.initial else ""
+    return f"started at {_cut(line.initial)}" if line.initial else ""
 
 
 def _operators(operators: Sequence[OperatorLine]) -> str:
@@ -207,9 +207,9 @@ def _operators(operators: Sequence[OperatorLine]) -> str:
         return ""
     lines = ["Stateful operators (0 is nearest the sink)"]
     for operator in operators:
-        told = ", told by its stores" if operator.inferred else ""
+        inferred = ", inferred from its stores" if operator.inferred else ""
         partitions = f"{operator.partitions} partition{'s' * (operator.partitions != 1)}"
-        lines.append(f"  {operator.id}  {operator.name}  {partitions}{told}")
+        lines.append(f"  {operator.id}  {operator.name}  {partitions}{inferred}")
         lines.append(_indent(_table([_store(store) for store in operator.stores]), 5))
     return "\n".join(line for line in lines if line.strip())
 

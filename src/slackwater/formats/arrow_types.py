@@ -1,4 +1,4 @@
-"""The Arrow type that a Spark type becomes, for columns that have no rows to tell it."""
+"""The Arrow type that a Spark type becomes, for columns without rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers at any byte of a buffer, many at once: state rows lie at addresses that are no multiple of anything."""
+"""Numbers at any byte of a buffer, many at once: state rows have no alignment."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ByteView:
         return self.bytes[: self.length]
 
     def require(self, starts: Positions, ends: Positions, limit: Positions | int, what: str) -> None:
-        """Raise ``FormatError`` (``torn``) unless every piece lies within the bytes and before its limit."""
+        """Raise ``FormatError`` (``torn``) unless every piece is within the bytes and before its limit."""
         bad = (starts < 0) | (ends < starts) | (ends > limit) | (ends > self.length)
         if bad.any():
             first = int(np.argmax(bad))
@@ -100,7 +100,7 @@ class ByteView:
         return words
 
     def integers(self, positions: Positions, kind: str = "<i8") -> Positions:
-        """Whole numbers, widened to 64 bits."""
+        """Integers, widened to 64 bits."""
         return self.read(positions, kind).astype(np.int64, copy=False)
 
     def slice(self, start: int, end: int) -> bytes:
@@ -109,10 +109,10 @@ class ByteView:
 
 
 def _runs(positions: Positions) -> list[int] | None:
-    """Where runs of evenly spaced positions begin, and the end; ``None`` unless they are few and long."""
+    """Where runs of evenly spaced positions start, and the end; ``None`` unless they are few and long."""
     steps = np.diff(positions)
     turns = np.flatnonzero(steps[1:] != steps[:-1])
     if len(turns) * _MANY > len(positions):
         return None
-    # The position between two steps that differ ends a run; where runs meet, one of two positions stands alone.
+    # The position between two steps that differ ends a run; where runs meet, one of two positions is a run of its own.
     return [0, *(turns + 1).tolist(), len(positions)]

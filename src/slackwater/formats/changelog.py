@@ -1,7 +1,7 @@
 """``V.changelog`` of a RocksDB store, after decompression (``StateStoreChangelogReaderV1`` to ``V4``).
 
 Versions 1 and 3 frame their records as a delta does; 2 and 4 put a byte in front (put, merge, delete, end), for stores
-with column families. Versions 3 and 4 (checkpoint format 2) begin with their lineage. Version 1 has no header at all.
+with column families. Versions 3 and 4 (checkpoint format 2) start with their lineage. Version 1 has no header at all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def parse_changelog(view: ByteView) -> Changelog:
 
 
 def parse_changelog_header(view: ByteView) -> tuple[int, tuple[tuple[int, str], ...], int]:
-    """``(version, lineage, where the records begin)``. Raises ``FormatError``."""
+    """``(version, lineage, where the records start)``. Raises ``FormatError``."""
     data = view.slice(0, min(view.length, _LONGEST_HEADER))
     version, position = _version(data)
     if version not in _WITH_LINEAGE:
@@ -52,7 +52,7 @@ def parse_changelog_header(view: ByteView) -> tuple[int, tuple[tuple[int, str], 
 
 
 def _version(data: bytes) -> tuple[int, int]:
-    """A file of version 1 begins with a key length below 65,536, which reads as an empty string."""
+    """A file of version 1 starts with a key length below 65,536, which reads as an empty string."""
     if len(data) < 2 or data[:2] in {b"\0\0", b"\xff\xff"}:  # noqa: PLR2004
         return 1, 0
     reader = JavaReader(data)

@@ -1,4 +1,4 @@
-"""Check sums beside a file: Hadoop's ``.N.crc`` (local disks, any file) and Spark's ``N.crc`` (state files, 4.1+)."""
+"""Checksums beside a file: Hadoop's ``.N.crc`` (local disks, any file) and Spark's ``N.crc`` (state files, 4.1+)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parse_spark_checksum(data: bytes) -> SparkChecksum:
     """Spark's side file. Raises ``FormatError``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected='{"algorithm":...}', found="0 bytes")
-    what = "the check sum"
+    what = "the checksum"
     record = parse_object(decode_text(data), what)
     return SparkChecksum(
         text_field(record, "algorithm", what),
@@ -42,10 +42,10 @@ def hadoop_mismatch(data: bytes, checksums: bytes) -> str | None:
     The side file holds a CRC-32 for each piece of, by default, 512 bytes. Raises ``FormatError`` where it is none.
     """
     if len(checksums) < _HEADER_BYTES or not checksums.startswith(_HADOOP_MAGIC):
-        raise FormatError("foreign", "not a check sum file of Hadoop", expected="crc", found=repr(checksums[:8]))
+        raise FormatError("foreign", "not a checksum file of Hadoop", expected="crc", found=repr(checksums[:8]))
     piece = struct.unpack_from(">i", checksums, len(_HADOOP_MAGIC))[0]
     if piece <= 0:
-        raise FormatError("foreign", "not a check sum file of Hadoop", expected="a piece size", found=str(piece))
+        raise FormatError("foreign", "not a checksum file of Hadoop", expected="a piece size", found=str(piece))
     pieces = -(-len(data) // piece)
     recorded = (len(checksums) - _HEADER_BYTES) // _SUM_BYTES
     if recorded != pieces or (len(checksums) - _HEADER_BYTES) % _SUM_BYTES:

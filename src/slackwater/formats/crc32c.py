@@ -30,7 +30,7 @@ _TABLE = _byte_table()
 
 
 def crc32c(data: bytes) -> int:
-    """The check sum of ``data``, unsigned."""
+    """The checksum of ``data``, unsigned."""
     checksum: int = google_crc32c.value(data)
     return checksum
 
@@ -38,9 +38,9 @@ def crc32c(data: bytes) -> int:
 def crc32c_rows(
     data: Bytes, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], before: Words | None = None
 ) -> Words:
-    """The check sum of each piece ``data[start : start + length]``, all advanced byte by byte together.
+    """The checksum of each piece ``data[start : start + length]``, all advanced byte by byte together.
 
-    ``before`` are the sums of what stands in front of each piece without being next to it.
+    ``before`` are the checksums of what precedes each piece without being next to it.
     """
     order = np.argsort(-lengths, kind="stable")
     sorted_starts, sorted_lengths = starts[order], lengths[order]

@@ -23,7 +23,7 @@ def parse_sink_file(line: str) -> SinkFile:
     record = parse_object(line, _WHAT)
     is_dir = record.get("isDir", False)
     if not isinstance(is_dir, bool):
-        raise FormatError("foreign", f"{_WHAT}: isDir is no truth value", expected="true or false", found=shown(line))
+        raise FormatError("foreign", f"{_WHAT}: isDir is not a boolean", expected="true or false", found=shown(line))
     return SinkFile(
         path=text_field(record, "path", _WHAT),
         size=integer_field(record, "size", _WHAT),

@@ -1,6 +1,6 @@
-"""``sources/<i>/0`` of a Kafka source: where its first batch began, so that ``latest`` stays what it was.
+"""``sources/<i>/0`` of a Kafka source: where its first batch started, so that ``latest`` stays what it was.
 
-A zero byte stands before the version, which kept Spark 2.1.0 from failing on the file (SPARK-19517).
+A zero byte precedes the version, which kept Spark 2.1.0 from failing on the file (SPARK-19517).
 """
 
 from __future__ import annotations

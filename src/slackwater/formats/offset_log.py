@@ -16,7 +16,7 @@ _OWN_FIELDS = frozenset({"batchWatermarkMs", "batchTimestampMs", "conf"})
 
 
 def parse_offset_entry(data: bytes) -> OffsetEntry:
-    """One entry. The offsets stay Spark's text; those that begin like JSON must be JSON. Raises ``FormatError``."""
+    """One entry. The offsets stay Spark's strings; those that start like JSON must be JSON. Raises ``FormatError``."""
     version, lines = split_log(data, newest=NEWEST_VERSION)
     if len(lines) < 2 or not all(lines[1:]):  # noqa: PLR2004  (the metadata line and at least one source)
         raise FormatError(
@@ -72,7 +72,7 @@ def _parse_named(line: str) -> SourceOffset:
 
 
 def _checked(text: str) -> str | None:
-    """Offsets of unknown sources are kept as they are, but one that begins like JSON and is none has been cut."""
+    """Offsets of unknown sources are kept as they are, but one that starts like JSON and is none has been cut."""
     if text == _NO_OFFSET:
         return None
     if text[0] in "{[":

@@ -18,7 +18,7 @@ def without_delete_checksums(records: Records) -> Records:
     if not deletes.any():
         return records
     if (records.key_lengths[deletes] < CHECKSUM_BYTES).any():
-        raise FormatError("torn", "a deleted key without a check sum", expected="4 bytes", found="fewer")
+        raise FormatError("torn", "a deleted key without a checksum", expected="4 bytes", found="fewer")
     cut = np.where(deletes, CHECKSUM_BYTES, 0)
     plain = Records(
         records.view,
@@ -52,7 +52,7 @@ def require_equal(found: Positions, expected: Positions, what: str) -> None:
     if wrong:
         raise FormatError(
             "checksum",
-            f"{what} differ from their check sums",
+            f"{what} differ from their checksums",
             expected="equal sums",
             found=f"{wrong} of {len(found)} {what}",
         )

@@ -197,11 +197,11 @@ def _read_sortable(column: pa.Array, field: Field) -> pa.Array:
 
 
 def split_values(spans: Spans, *, checked: bool) -> tuple[Spans, Positions, Positions]:
-    """The elements of multi-valued (or of checked) values: ``(elements, the row of each, its check sum or -1)``.
+    """The elements of multi-valued (or of checked) values: ``(elements, the row of each, its checksum or -1)``.
 
-    An element is ``[i32 check sum] i32 length, bytes``. Merge operands may have a comma between them: always before
+    An element is ``[i32 checksum] i32 length, bytes``. Merge operands may have a comma between them: always before
     Spark 4.2, and from readers that do not know the operator's own delimiter. A row is 1 modulo 8 bytes long and its
-    length therefore never begins like a comma.
+    length therefore never starts like a comma.
     """
     head = _LENGTH_BYTES * (2 if checked else 1)
     data, first = spans.copied()
@@ -223,7 +223,7 @@ def split_values(spans: Spans, *, checked: bool) -> tuple[Spans, Positions, Posi
 
 
 def _is_separator(data: bytes, position: int, end: int, head: int) -> bool:
-    """Whether the comma here stands between two elements, and is not the first byte of the next one."""
+    """Whether the comma here separates two elements, and is not the first byte of the next one."""
     if data[position : position + 1] != b",":
         return False
     with_comma = _fits(data, position + 1, end, head)

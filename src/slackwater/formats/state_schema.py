@@ -1,6 +1,6 @@
 """State schema files: versions 1 and 2 hold one key and value schema, version 3 all column families of a store.
 
-Versions 1 and 2 lie in partition 0 (``StateSchemaCompatibilityChecker``), version 3 in ``_stateSchema/<store>/``.
+Versions 1 and 2 are in partition 0 (``StateSchemaCompatibilityChecker``), version 3 in ``_stateSchema/<store>/``.
 """
 
 from __future__ import annotations

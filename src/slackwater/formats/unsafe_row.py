@@ -53,7 +53,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Where the values of one column stand, inside the containers ``rows``; ``valid`` is false for a null."""
+    """Where the values of one column are, inside the containers ``rows``; ``valid`` is false for a null."""
 
     rows: Rows
     positions: Positions
@@ -193,7 +193,7 @@ def read_bytes(pieces: Rows) -> pa.Array:
         back[order] = np.arange(len(order))
         return read_bytes(rows).take(pa.array(back))
     if len(pieces) and (pieces.starts[1:] < pieces.ends[:-1]).any():
-        # One piece stands for several rows, as the key of a list does.
+        # One piece belongs to several rows, as the key of a list does.
         return _copy_each(pieces)
     bounds = np.zeros(2 * len(pieces) + 1, np.int64)
     bounds[0:-1:2], bounds[1::2] = pieces.starts, pieces.ends
@@ -279,7 +279,7 @@ def _read_array(arrays: Rows, element: DataType, depth: int) -> pa.Array:
 
 
 def _read_elements(arrays: Rows, element: DataType, depth: int) -> tuple[Positions, pa.Array]:
-    """All elements of all arrays in one column, and where each array begins in it."""
+    """All elements of all arrays in one column, and where each array starts in it."""
     view, at = arrays.view, np.where(arrays.valid, arrays.starts, 0)
     view.require(at, np.where(arrays.valid, at + _WORD, at), np.where(arrays.valid, arrays.ends, at), "an array")
     counts = np.where(arrays.valid, view.integers(at), 0)
@@ -310,7 +310,7 @@ def _read_map(maps: Rows, kind: MapType, depth: int) -> pa.Array:
         raise FormatError("torn", "a map has other counts of keys and values", expected="equal", found="different")
     if keys.null_count:
         raise FormatError("foreign", "a map has a null key", expected="keys", found="null")
-    # A null offset is how this constructor is told of a null map.
+    # A null offset is how this constructor marks a null map.
     mask = None if maps.valid.all() else np.append(~maps.valid, False)
     return pa.MapArray.from_arrays(pa.array(offsets.astype(np.int32), mask=mask), keys, values)
 

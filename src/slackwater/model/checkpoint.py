@@ -16,7 +16,7 @@ from slackwater.model.marks import Marks
 
 
 class SparkVersion(NamedTuple):
-    """The oldest Spark that writes what is there, and what told it. ``at_least`` is ``None`` before 3.5."""
+    """The oldest Spark that writes what is there, and the evidence. ``at_least`` is ``None`` before 3.5."""
 
     at_least: str | None
     evidence: str
@@ -24,7 +24,7 @@ class SparkVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceEnd:
-    """Where a source stands at the end of a batch: Spark's text, ``None`` where it has no offset yet."""
+    """The position of a source at the end of a batch: Spark's string, ``None`` where it has no offset yet."""
 
     name: str
     index: int | None
@@ -64,7 +64,7 @@ class SourceLog(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One source. ``kind`` is told from its offsets and its log; ``initial`` is where it first began, as text."""
+    """One source. ``kind`` is inferred from its offsets and its log; ``initial`` is where it started, as a string."""
 
     index: int
     name: str
@@ -74,7 +74,7 @@ class SourceLine:
 
 
 class VersionRange(NamedTuple):
-    """State versions that every partition can load, as far as names tell; ``missing`` lie between first and last."""
+    """State versions that every partition can load, by file names; ``missing`` are those in between that cannot."""
 
     first: int | None
     last: int | None
@@ -93,7 +93,7 @@ class StoreLine(NamedTuple):
 
 
 class OperatorLine(NamedTuple):
-    """One stateful operator; ``inferred`` where its name was told from its stores (Spark 3.5 writes none)."""
+    """One stateful operator; ``inferred`` where its name was inferred from its stores (Spark 3.5 writes none)."""
 
     id: int
     name: str

@@ -1,4 +1,4 @@
-"""Stateful operators of a checkpoint: told by their metadata, or (Spark 3.5) by what their stores look like."""
+"""Stateful operators of a checkpoint: named by their metadata, or (Spark 3.5) inferred from their stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIST_VARIABLE = "ListState"
 class OperatorStore:
     """One store of an operator: its column families, one named ``default`` where it has none of its own.
 
-    ``with_families`` says that every key begins with the number of its family. ``value_schemas`` are the schemas that
+    ``with_families`` means that every key starts with the number of its family. ``value_schemas`` are the schemas that
     values of each family were ever written with, by schema id.
     """
 

@@ -14,7 +14,7 @@ from typing import Any
 class QueryProfile:
     """Stateful operators (names of Spark's logical nodes), watermark delays and window lengths, all in milliseconds.
 
-    ``retention_ms`` is how far behind the watermark a row can lie and still matter for output to come; ``None`` where
+    ``retention_ms`` is how far behind the watermark a row can be and still matter for output to come; ``None`` where
     the plan does not show it, and then only a replay from batch 0 is exact.
     ``sources`` are descriptions of the streaming sources in the order of the offset lines.
     ``rows_digest`` is a SHA-256 of all that decides which rows with which event times reach the watermarks; ``None``

@@ -15,7 +15,7 @@ class AtomicType:
 
 @dataclass(frozen=True, slots=True)
 class DecimalType:
-    """``decimal(precision,scale)``; up to 18 digits it is stored as a whole number."""
+    """``decimal(precision,scale)``; up to 18 digits it is stored as an integer."""
 
     precision: int
     scale: int
@@ -111,7 +111,7 @@ class StateSchema:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """One store of an operator, as its metadata tells. ``schema_files`` are base names, the index is the schema id."""
+    """One store of an operator, by its metadata. ``schema_files`` are base names, the index is the schema id."""
 
     name: str
     prefix_columns: int

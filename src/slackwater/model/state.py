@@ -1,4 +1,4 @@
-"""What the state directories of a checkpoint hold, told from names alone.
+"""What the state directories of a checkpoint hold, by file names alone.
 
 Batch N reads state version N and makes version N+1; version 0 is empty and has no file.
 """
@@ -39,7 +39,7 @@ class StateFile(NamedTuple):
 
 
 class StoreVersions(NamedTuple):
-    """Which versions of one store in one partition can be loaded, as far as names tell.
+    """Which versions of one store in one partition can be loaded, by file names.
 
     ``ids`` lists, by version, the unique ids that have a file (format 2); a failed attempt leaves more than one.
     """

@@ -78,7 +78,7 @@ class ReadStore(Protocol):
         """Bytes of one file. Raises ``FileNotFoundError`` where it is absent."""
 
     def local_path(self, path: str) -> str | None:
-        """Where the file lies on this machine, for libraries that insist on a path; ``None`` on a remote store."""
+        """The path of the file on this machine, for libraries that need one; ``None`` on a remote store."""
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         """The whole file. Raises ``FileNotFoundError`` where it is absent, ``FileTooLarge`` above ``limit`` bytes."""

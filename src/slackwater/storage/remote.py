@@ -35,7 +35,7 @@ _OPTIONS = {"s3": {"max_concurrency": 1}}
 _PIECE = 1 << 20
 _LISTED_AT_ONCE = 16
 _LEVELS_BEFORE_FLAT = 2
-"""Two levels are listed by name, what lies below each flat: ``state/<operator>`` is then one paged request each."""
+"""Two levels are listed by name, what is below each flat: ``state/<operator>`` is then one paged request each."""
 
 
 def open_remote_store(location: str) -> RemoteStore:

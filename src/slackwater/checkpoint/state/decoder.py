@@ -67,7 +67,7 @@ class StoreDecoder:
     def decode(self, family: ColumnFamily | None, records: Records) -> tuple[FamilyRows, ...]:
         """The rows of one family in pieces of equal types; all of them bytes where it has no schema or contradicts it.
 
-        Check sums that fail still raise.
+        Checksums that fail still raise.
         """
         pieces = [records.take(slice(start, start + AT_A_TIME)) for start in range(0, max(1, len(records)), AT_A_TIME)]
         decoded = tuple(self._decode_piece(family, piece) for piece in pieces)
@@ -95,7 +95,7 @@ class StoreDecoder:
         return keys.cut(_FAMILY_BYTES) if self.store.with_families else keys
 
     def _elements(self, family: ColumnFamily, keys: Spans, values: Spans) -> tuple[Spans, Spans]:
-        """Keys and values as they belong together: one row for each element, check sums verified and cut off."""
+        """Keys and values as they belong together: one row for each element, checksums verified and cut off."""
         checked = self.encoding.row_checksums
         if self.encoding.rocksdb:
             if family.name not in self.multi_valued and not checked:

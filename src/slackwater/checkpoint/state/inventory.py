@@ -1,4 +1,4 @@
-"""Which state versions can be loaded, told from file names alone.
+"""Which state versions can be loaded, by file names alone.
 
 A whole file (snapshot, zip) can be loaded by itself; a delta or changelog needs the version before it, down to a whole
 file or to the empty version 0. A gap is fatal to Spark.

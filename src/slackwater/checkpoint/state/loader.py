@@ -44,7 +44,7 @@ class Place:
 
     @property
     def folder(self) -> str:
-        """Where its files lie."""
+        """The directory of its files."""
         return store_path(self.operator, self.partition, self.store)
 
 
@@ -58,7 +58,7 @@ class LoadedStore:
 
 @dataclass(slots=True)
 class StateLoader:
-    """Loads versions through one listing; what the check sums say against a file is collected in ``damage``."""
+    """Loads versions through one listing; what contradicts the checksums is collected in ``damage``."""
 
     store: LimitedStore
     listing: Listing
@@ -153,5 +153,5 @@ def located(path: str) -> Iterator[None]:
 def _unsound(damage: tuple[Damage, ...]) -> FormatError:
     first = next(item for item in damage if item.kind == "checksum")
     return FormatError(
-        "checksum", f"{first.path} differs from its check sum", expected=first.expected, found=first.found
+        "checksum", f"{first.path} differs from its checksum", expected=first.expected, found=first.found
     )

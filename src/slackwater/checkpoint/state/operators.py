@@ -1,6 +1,6 @@
 """The stateful operators of a checkpoint with their stores and schemas.
 
-Spark 4.0 and later name them in ``_metadata``; Spark 3.5 leaves only directories and schemas to tell them by.
+Spark 4.0 and later name them in ``_metadata``; for Spark 3.5 they are inferred from directories and schemas.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class OperatorReader:
 
     def _read(self, path: str) -> bytes:
         if not self.listing.has(path):
-            # On a remote store it would take requests to be told so.
+            # On a remote store asking for it would cost requests.
             raise FileNotFoundError(path)
         checked = read_checked(self.store, self.listing, path, thorough=False)
         self.damage.extend(checked.damage)

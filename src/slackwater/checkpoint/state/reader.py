@@ -87,7 +87,7 @@ class BatchState:
         )
 
     def place(self, operator: Operator, store: str, partition: int) -> Place:
-        """Where a store lies. Raises ``FormatError`` where the commit should name its files and does not."""
+        """The place of a store. Raises ``FormatError`` where the commit should name its files and does not."""
         held = self.inventory.stores.get(operator.id, {}).get(partition, {}).get(store)
         if held is None or not held.ids:
             return Place(operator.id, partition, store, self.batch + 1)
@@ -95,7 +95,7 @@ class BatchState:
 
     def _unique_id(self, operator: Operator, store: str, partition: int) -> str:
         table = (self.commit.state_unique_ids or {}).get(str(operator.id), []) if self.commit else []
-        # The ids of a partition stand in the order of the store names.
+        # The ids of a partition are in the order of the store names.
         index = sorted(item.name for item in operator.stores).index(store)
         try:
             return table[partition][index]
@@ -117,7 +117,7 @@ class StateReader:
     damage: list[Damage] = field(default_factory=list)
 
     def rows(self, choice: StateChoice) -> StateRows:
-        """The rows chosen. Damage is a value: a partition that cannot be loaded is left out and told."""
+        """The rows chosen. Damage is a value: a partition that cannot be loaded is left out and listed."""
         decoder = self.decoder(choice.operator, choice.store)
         family = next((item for item in choice.store.families if item.name == choice.family), None)
         decoded: list[pa.Table] = []
@@ -173,10 +173,10 @@ class StateReader:
             place = self.state.place(operator, store.name, partition)
             return loader.load(place, row_checksums=self.state.encoding(operator.id).row_checksums)
         except FormatError as error:
-            self.tell(error, f"state/{operator.id}/{partition}")
+            self._record(error, f"state/{operator.id}/{partition}")
             return None
 
-    def tell(self, error: FormatError, where: str) -> None:
+    def _record(self, error: FormatError, where: str) -> None:
         """Turn an error into damage."""
         self.damage.append(Damage(error.where or where, error.code, error.expected or "", error.found or error.message))
 
@@ -207,7 +207,7 @@ class StateReader:
                 return _identify(decoder, family, unknown)
             return decoder.decode(family, chosen)
         except FormatError as error:
-            self.tell(error, f"state/{choice.operator.id}/{partition}")
+            self._record(error, f"state/{choice.operator.id}/{partition}")
             return ()
 
 

@@ -39,7 +39,7 @@ def scan(directory: str) -> Iterator[Frame]:
 
 
 def _require_end(database: Rdict, last: Any) -> None:
-    """Raise what made the scan end, unless it was the end: ``items`` stops at a damaged block without a word."""
+    """Raise what made the scan end, unless it was the end: ``items`` stops at a damaged block silently."""
     cursor = database.iter()
     if last is None:
         cursor.seek_to_first()

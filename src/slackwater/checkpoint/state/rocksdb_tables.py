@@ -30,7 +30,7 @@ _PIPE_BYTES = 1 << 20
 _USUAL_RATIO = 8
 """At most so much larger than their tables the pairs mostly are; memory that is not written to costs nothing."""
 FetchTable = Callable[[TableFile], "Path | bytes"]
-"""Gives an SST: its absolute path where it lies on this machine, else its bytes."""
+"""Gives an SST: its absolute path if it is on this machine, else its bytes."""
 
 
 def read_tables(version: RocksDbVersion, fetch: FetchTable, budget: Budget | None = None) -> Records:

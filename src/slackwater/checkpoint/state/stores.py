@@ -1,4 +1,4 @@
-"""Which state stores a checkpoint has: what it takes to lay an empty state by hand, once the checkpoint is gone."""
+"""Which state stores a checkpoint has: what is needed to write an empty state once the checkpoint is lost."""
 
 from __future__ import annotations
 
