@@ -98,7 +98,7 @@ def test_state_that_decompresses_to_more_than_4_gib_is_damage(codec: str, checkp
     [damage] = [item for item in found["damage"] if item["path"] == STATE_FILE]
     assert damage["kind"] == "too-large"
     assert damage["expected"] == "at most 4 GiB decompressed"
-    assert memory < MOST_MEMORY
+    assert memory < MOST_MEMORY + (checkpoint / STATE_FILE).stat().st_size
 
 
 @pytest.mark.parametrize("codec", BOMBS)

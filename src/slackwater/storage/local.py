@@ -176,7 +176,8 @@ def _read_regular(descriptor: int, path: str, limit: int) -> bytes:
         total += len(pieces[-1])
         if total > limit:
             raise FileTooLarge(path, limit, None)
-    return b"".join(pieces)
+    # The last piece is empty; without it a file that was read at once is not copied.
+    return b"".join(pieces[:-1])
 
 
 def _write_through(path: Path, pieces: Iterable[bytes], *, like: Path | None) -> None:
