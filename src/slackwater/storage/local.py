@@ -169,8 +169,11 @@ def _read_regular(descriptor: int, path: str, limit: int) -> bytes:
         raise FileTooLarge(path, limit, status.st_size)
     if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or stat.S_ISCHR(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", path)
+    # A file that did not grow is read by one call, which comes back short.
     pieces = [os.read(descriptor, status.st_size + 1)]
     total = len(pieces[0])
+    if total == status.st_size > 0:
+        return pieces[0]
     while pieces[-1]:
         pieces.append(os.read(descriptor, max(_PIECE, status.st_size - total)))
         total += len(pieces[-1])
