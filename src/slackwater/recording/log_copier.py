@@ -17,7 +17,7 @@ from slackwater.recording.log_folders import LogFolders
 from slackwater.recording.log_text import decode, is_whole, split_source_compact, strip_sink_compact
 from slackwater.recording.replacement import may_replace, parses
 from slackwater.sinks.contract import Output
-from slackwater.storage.protocols import ReadStore
+from slackwater.storage.protocols import FileTooLarge, ReadStore
 
 _REREAD_LOCAL = 100
 """How many of a log's newest entries a first pass compares with the ledger. After a trim Spark plans batches anew, and
@@ -193,4 +193,7 @@ def _read(store: ReadStore, path: str) -> str | None:
         return decode(store.read(path))
     except FileNotFoundError:
         # Spark purges its logs while they are being read.
+        return None
+    except FileTooLarge:
+        # No entry that Spark wrote; the checks of damage report it.
         return None
