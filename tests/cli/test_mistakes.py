@@ -70,15 +70,15 @@ def test_plans_that_cannot_be_made(
     slackwater: Slackwater, tmp_path: Path, arguments: tuple[str, ...], code: str, exit_code: int
 ) -> None:
     make_home(tmp_path)
-    _lay_input(tmp_path)
 
     done = slackwater("plan", "rebuild", "per_page", *arguments, "--format", "json")
 
     assert (done.code, done.error["code"]) == (exit_code, code)
 
 
-def test_a_plan_whose_source_files_are_gone(slackwater: Slackwater, tmp_path: Path) -> None:
+def test_a_plan_whose_source_files_do_not_exist(slackwater: Slackwater, tmp_path: Path) -> None:
     make_home(tmp_path)
+    shutil.rmtree(tmp_path / "clicks")
 
     done = slackwater("plan", "rebuild", "per_page", "--format", "json")
 
@@ -178,7 +178,6 @@ def test_a_ledger_that_is_none(slackwater: Slackwater, tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", [("status",), ("ledger",), ("offsets", "per_page"), ("plan", "rebuild", "per_page")])
 def test_every_verb_takes_a_home(slackwater: Slackwater, tmp_path: Path, verb: tuple[str, ...]) -> None:
     make_home(tmp_path)
-    _lay_input(tmp_path)
     shutil.move(tmp_path / ".slackwater", tmp_path / "elsewhere")
 
     assert slackwater(*verb, "--home", "elsewhere").code in {0, 5}
@@ -187,13 +186,6 @@ def test_every_verb_takes_a_home(slackwater: Slackwater, tmp_path: Path, verb: t
 
 def _plan(slackwater: Slackwater, folder: Path) -> Path:
     make_home(folder)
-    _lay_input(folder)
     assert slackwater("plan", "rebuild", "per_page", "--out", "plan.json").code == 0
     assert json.loads((folder / "plan.json").read_text())["stream"] == "clicks/per_page"
     return folder / "plan.json"
-
-
-def _lay_input(folder: Path) -> None:
-    (folder / "clicks").mkdir()
-    for number in range(6):
-        (folder / "clicks" / f"{number:03d}.json").touch()
