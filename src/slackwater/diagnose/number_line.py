@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from slackwater.diagnose.identity import identity_findings
 from slackwater.diagnose.words import batch_range, rebuild_command, run_command
+from slackwater.model.damage import Damage
 from slackwater.model.finding import Finding, Severity
 from slackwater.model.marks import NONE_YET
 from slackwater.model.snapshot import Snapshot
@@ -19,6 +20,7 @@ DAMAGED = 3
 REFUSED = 5
 FAILED = 7
 SHOWN = 3
+STATE_FOLDER = "state/"
 
 
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
@@ -107,9 +109,10 @@ def _checkpoint(snapshot: Snapshot) -> Iterator[Finding]:
             exit_code=REFUSED,
         )
         return
-    if snapshot.damage:
-        worst = snapshot.damage[0]
-        more = f" and {len(snapshot.damage) - 1} more" if len(snapshot.damage) > 1 else ""
+    damage = [one for one in snapshot.damage if not _is_state_that_is_lost(snapshot, one)]
+    if damage:
+        worst = damage[0]
+        more = f" and {len(damage) - 1} more" if len(damage) > 1 else ""
         yield Finding(
             "checkpoint-damaged",
             Severity.STOP,
@@ -219,11 +222,23 @@ def _output_damaged(snapshot: Snapshot) -> Finding:
     )
 
 
+def _state_is_lost(snapshot: Snapshot) -> bool:
+    marks = snapshot.marks
+    needed = marks.next_batch - 1
+    held = NONE_YET if marks.state is None else marks.state
+    return snapshot.stateful and marks.planned >= 0 and held < needed
+
+
+def _is_state_that_is_lost(snapshot: Snapshot, damage: Damage) -> bool:
+    """Whether the damage is the missing state that ``state-lost`` reports with the batch that needs it."""
+    return _state_is_lost(snapshot) and damage.kind == "missing" and damage.path.startswith(STATE_FOLDER)
+
+
 def _state(snapshot: Snapshot) -> Iterator[Finding]:
     marks = snapshot.marks
     needed = marks.next_batch - 1
     held = NONE_YET if marks.state is None else marks.state
-    if not snapshot.stateful or needed < 0 or held >= needed or marks.planned < 0:
+    if not _state_is_lost(snapshot):
         return
     found = f"can be loaded up to batch {held} only" if held >= 0 else "cannot be loaded"
     yield Finding(
