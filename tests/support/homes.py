@@ -49,6 +49,12 @@ STATELESS: dict[str, object] = LAYOUT | {
 }
 
 
+SCHEMA = b"".join(
+    len(part).to_bytes(2) + part
+    for part in (b"v1", b'{"type":"struct","fields":[]}', b'{"type":"struct","fields":[]}')
+)
+
+
 @dataclass(frozen=True)
 class HomeSpec:
     """Marks as batch ids, -1 for none. ``reported`` are the batches with recorded progress; default: those committed.
@@ -187,6 +193,7 @@ def _write_state(checkpoint: Path, spec: HomeSpec) -> None:
     if spec.state is None:
         return
     _write(checkpoint / "state/0/_metadata/metadata", OPERATOR)
+    _write(checkpoint / "state/0/0/_metadata/schema", SCHEMA)
     for version in range(1, spec.state + 2):
         _write(checkpoint / "state/0/0" / f"{version}.delta", EMPTY_DELTA)
 

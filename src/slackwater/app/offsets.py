@@ -9,8 +9,7 @@ from typing import Literal
 from slackwater.app.rebuilding import reconcile, refuse_unreadable
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused
-from slackwater.lease.keeper import JVM_WAIT_S
-from slackwater.lease.lease import wait_until_free
+from slackwater.lease.lease import JVM_WAIT_S, wait_until_free
 from slackwater.lease.view import view_of
 from slackwater.model.history import History
 from slackwater.model.plan import Request

@@ -129,8 +129,9 @@ def _checkpoint(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             "checkpoint-behind",
             Severity.STOP,
-            f"the checkpoint ends at batch {marks.committed}, but {batch_range(marks.committed + 1, recorded.committed)} "
-            "had been committed; a start would write them a second time",
+            f"the checkpoint ends at batch {marks.committed}, but "
+            f"{batch_range(marks.committed + 1, recorded.committed)} had been committed; a start would write their rows "
+            "a second time",
             risk="duplicate",
             goal="rebuild",
             next=rebuild_command(snapshot),
@@ -185,8 +186,8 @@ def _sink_ahead(snapshot: Snapshot, written: int, following: int) -> Finding:
         Severity.STOP,
         f"the sink is ahead of the checkpoint: it would skip {skipped} silently"
         if known
-        else f"the output already holds {batch_range(0, written)} that this stream has no record of; the sink would skip "
-        f"the stream's own {skipped} silently",
+        else f"the output already holds {batch_range(0, written)}, of which this stream has no record; the sink would "
+        f"skip the stream's own {skipped} silently",
         risk="skip",
         goal="rebuild" if known else None,
         next=rebuild_command(snapshot) if known else None,
@@ -206,7 +207,8 @@ def _another_range(snapshot: Snapshot) -> bool:
 
 def _output_damaged(snapshot: Snapshot) -> Finding:
     worst = snapshot.output.damage[0]
-    more = f" and {len(snapshot.output.damage) - 1} more" if len(snapshot.output.damage) > 1 else ""
+    others = len(snapshot.output.damage) - 1
+    more = f" and {others} more" if others else ""
     return Finding(
         "output-damaged",
         Severity.STOP,
@@ -359,11 +361,21 @@ def _in_order(snapshot: Snapshot) -> Finding:
     if marks.planned < 0:
         return Finding("new", Severity.INFO, "no batch has been planned yet", next=following)
     if marks.written is not None and marks.written == marks.next_batch:
-        text = f"clean: the sink has batch {marks.written}, its commit is missing; it will run again and be skipped"
-        return Finding("commit-missing", Severity.INFO, text, goal="resume", next=following)
+        return Finding(
+            "commit-missing",
+            Severity.INFO,
+            f"clean: the sink has batch {marks.written}, its commit is missing; it will run again and be skipped",
+            goal="resume",
+            next=following,
+        )
     if marks.written is None:
-        text = "the checkpoint is in order; this sink does not show what it holds"
-        return Finding("sink-silent", Severity.INFO, text, goal="resume", next=following)
+        return Finding(
+            "sink-silent",
+            Severity.INFO,
+            "the checkpoint is in order; this sink does not show what it holds",
+            goal="resume",
+            next=following,
+        )
     text = "clean: checkpoint and sink agree"
     if marks.next_is_planned:
         text = f"clean: batch {marks.planned} was interrupted and will run again"
