@@ -8,41 +8,89 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.apply.journal import JOURNAL, Journal
+from slackwater.apply.journal import JOURNAL, Journal, State
 from slackwater.errors import FormatError
 
-STEPS = [("build-generation", "begun"), ("build-generation", "done"), ("cut-sink", "begun")]
+STEPS: list[tuple[int, str, State]] = [
+    (0, "build-generation", "begun"),
+    (0, "build-generation", "done"),
+    (1, "cut-sink", "begun"),
+    (2, "cut-sink", "begun"),
+]
 
 
 def _write(folder: Path) -> bytes:
     journal = Journal(folder)
-    journal.write("build-generation", "begun", 1)
-    journal.write("build-generation", "done", 2)
-    journal.write("cut-sink", "begun", 3)
+    for at_ms, (index, kind, state) in enumerate(STEPS, start=1):
+        journal.write(index, kind, state, at_ms, {"layout": {"operators": []}} if state == "done" else None)
     return (folder / JOURNAL).read_bytes()
 
 
-def test_states_are_read_back(tmp_path: Path) -> None:
+def test_states_and_facts_are_read_back(tmp_path: Path) -> None:
     _write(tmp_path)
     journal = Journal(tmp_path)
-    assert journal.state("build-generation") == "done"
-    assert journal.state("cut-sink") == "begun"
-    assert journal.state("switch-generation") is None
+    assert journal.state(0) == "done"
+    assert journal.state(1) == "begun"
+    assert journal.state(3) is None
+    assert journal.facts(0) == {"layout": {"operators": []}}
+    assert journal.facts(1) == {}
+    assert (journal.started_ms, journal.end, journal.in_progress) == (1, None, True)
 
 
-@given(cut=st.integers(0, 300))
-def test_torn_last_line_was_never_acted_on(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+def test_two_actions_of_one_kind_are_kept_apart(tmp_path: Path) -> None:
+    _write(tmp_path)
+    Journal(tmp_path).write(1, "cut-sink", "done", 5)
+    journal = Journal(tmp_path)
+    assert (journal.state(1), journal.state(2)) == ("done", "begun")
+
+
+def test_an_action_that_was_undone_counts_as_not_begun(tmp_path: Path) -> None:
+    _write(tmp_path)
+    Journal(tmp_path).write(1, "restore-sink", "undoing", 5)
+    assert Journal(tmp_path).state(1) == "undoing"
+    Journal(tmp_path).write(1, "restore-sink", "undone", 6)
+    assert Journal(tmp_path).state(1) is None
+
+
+def test_an_end_holds_until_the_next_step(tmp_path: Path) -> None:
+    _write(tmp_path)
+    Journal(tmp_path).write_end("undone", 5)
+    journal = Journal(tmp_path)
+    assert (journal.end, journal.in_progress) == ("undone", False)
+    journal.write(0, "build-generation", "begun", 6)
+    assert Journal(tmp_path).in_progress
+
+
+@given(cut=st.integers(0, 600))
+def test_a_torn_last_line_was_never_acted_on(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     folder = tmp_path_factory.mktemp("journal")
     whole = _write(folder)
     torn = whole[: min(cut, len(whole))]
     (folder / JOURNAL).write_bytes(torn)
     journal = Journal(folder)
-    told = torn.count(b"\n")
-    assert journal.state("cut-sink") == ("begun" if told == 3 else None)
-    assert journal.state("build-generation") == (None, "begun", "done", "done")[told]
+    lines = torn.count(b"\n")
+    assert journal.state(1) == ("begun" if lines >= 3 else None)
+    assert journal.state(0) == (None, "begun", "done", "done", "done")[lines]
+    # What is written next takes the place of the torn line.
+    journal.write(3, "switch-generation", "begun", 9)
+    assert Journal(folder).state(3) == "begun"
+    assert (folder / JOURNAL).read_bytes().startswith(torn[: torn.rfind(b"\n") + 1])
 
 
-def test_damaged_line_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / JOURNAL).write_text("nonsense\n")
-    with pytest.raises(FormatError, match="does not read"):
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "[]",
+        "7",
+        '{"at_ms": 1}',
+        '{"index": 0, "state": "half", "at_ms": 1}',
+        '{"index": "x", "state": "done", "at_ms": 1}',
+        '{"end": "perhaps", "at_ms": 1}',
+    ],
+)
+def test_a_damaged_line_is_an_error(tmp_path: Path, line: str) -> None:
+    (tmp_path / JOURNAL).write_text(line + "\n")
+    with pytest.raises(FormatError, match="cannot be parsed") as caught:
         Journal(tmp_path)
+    assert caught.value.code == "journal-damaged"

@@ -55,7 +55,6 @@ def test_every_field_is_documented(
     slackwater: Slackwater, tmp_path: Path, command: tuple[str, ...], source: Any
 ) -> None:
     make_home(tmp_path, HomeSpec(planned=6, source=source))
-    _lay_input(tmp_path)
 
     document = slackwater(*command, "--format", "json").document
     section = _section(document["schema"])
@@ -74,9 +73,3 @@ def _names(value: Any) -> Iterator[str]:
         yield from (name for name in value if name not in CHOSEN_BY_SPARK_OR_USER)
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _names(inner)
-
-
-def _lay_input(folder: Path) -> None:
-    (folder / "clicks").mkdir()
-    for number in range(7):
-        (folder / "clicks" / f"{number:03d}.json").touch()

@@ -1,4 +1,4 @@
-"""``slackwater offsets``: positions, and what a restart by hand would do."""
+"""``slackwater offsets``: positions, and what a manual restart would do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.conftest import Slackwater
 from tests.support.homes import STATELESS, HomeSpec, make_home
 
 
-def test_text_has_offsets_on_stdout_and_talk_on_stderr(
+def test_text_has_offsets_on_stdout_and_messages_on_stderr(
     slackwater: Slackwater, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     make_home(tmp_path, HomeSpec(source="kafka"))
@@ -50,10 +50,10 @@ def test_where_everything_contributes_kafka_begins_at_its_initial_offsets(
 
     assert (done["after_batch"], done["contributing"]) == (-1, 0)
     assert done["sources"][0]["starting_offsets"] == {"clicks": {"0": 0, "1": 0}}
-    assert "no new input" in done["recipe"]["effects"][0]["text"]
+    assert "no new input" in done["manual_restart"]["effects"][0]["text"]
 
 
-def test_it_reads_the_ledger_where_the_checkpoint_is_gone(slackwater: Slackwater, tmp_path: Path) -> None:
+def test_it_reads_the_ledger_where_the_checkpoint_does_not_exist(slackwater: Slackwater, tmp_path: Path) -> None:
     shutil.rmtree(make_home(tmp_path, HomeSpec(source="kafka")) / "streams" / "clicks" / "per_page" / "checkpoints")
 
     assert json.loads(slackwater("offsets", "per_page").out) == {"clicks": {"0": 360, "1": 240}}

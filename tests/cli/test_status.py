@@ -1,4 +1,4 @@
-"""``slackwater status`` on homes that stand at every place of the number line."""
+"""``slackwater status`` on homes at every place of the number line."""
 
 from __future__ import annotations
 
@@ -38,32 +38,35 @@ def test_a_clean_stream_as_json(slackwater: Slackwater, tmp_path: Path, snapshot
 
 
 @pytest.mark.parametrize(
-    ("spec", "code", "next_batch"),
+    ("spec", "code", "next_batch", "exit_code"),
     [
-        (HomeSpec(), "clean", 6),
-        (HomeSpec(planned=6, state=6), "clean", 6),
-        (HomeSpec(planned=6, state=6, written=6), "commit-missing", 6),
-        (HomeSpec(written=8), "sink-ahead", 6),
-        (HomeSpec(written=3), "sink-behind", 6),
-        (HomeSpec(state=3), "state-lost", 6),
-        (HomeSpec(state=None), "state-lost", 6),
-        (HomeSpec(planned=-1, committed=-1, state=None, written=-1, run="none"), "new", 0),
-        (HomeSpec(planned=-1, committed=-1, state=None, written=4, run="none"), "sink-ahead", 0),
-        (HomeSpec(planned=0, committed=-1, state=None, written=-1), "clean", 0),
+        (HomeSpec(), "clean", 6, 0),
+        (HomeSpec(planned=6, state=6), "clean", 6, 0),
+        (HomeSpec(planned=6, state=6, written=6), "commit-missing", 6, 0),
+        (HomeSpec(written=8), "sink-ahead", 6, 5),
+        (HomeSpec(written=6), "sink-ahead", 6, 5),
+        (HomeSpec(written=3), "sink-behind", 6, 5),
+        (HomeSpec(state=3), "state-lost", 6, 5),
+        (HomeSpec(state=None), "state-lost", 6, 5),
+        (HomeSpec(planned=-1, committed=-1, state=None, written=-1, run="none"), "new", 0, 0),
+        (HomeSpec(planned=-1, committed=-1, state=None, written=4, run="none"), "sink-foreign", 0, 5),
+        (HomeSpec(planned=0, committed=-1, state=None, written=-1), "clean", 0, 0),
+        (HomeSpec(run="failed"), "failed", 6, 7),
     ],
 )
 def test_what_the_number_line_means(
-    slackwater: Slackwater, tmp_path: Path, spec: HomeSpec, code: str, next_batch: int
+    slackwater: Slackwater, tmp_path: Path, spec: HomeSpec, code: str, next_batch: int, exit_code: int
 ) -> None:
     make_home(tmp_path, spec)
 
-    stream = slackwater("status", "--format", "json").document["streams"][0]
+    done = slackwater("status", "--format", "json")
+    stream = done.document["streams"][0]
 
-    assert (stream["verdict"]["code"], stream["next_batch"]) == (code, next_batch)
+    assert (stream["verdict"]["code"], stream["next_batch"], done.code) == (code, next_batch, exit_code)
     assert stream["next_batch_planned"] == (spec.planned > spec.committed)
 
 
-def test_a_batch_that_the_sink_will_skip_is_told_with_what_it_means_for_the_watermark(
+def test_a_batch_that_the_sink_will_skip_is_shown_with_what_it_means_for_the_watermark(
     slackwater: Slackwater, tmp_path: Path
 ) -> None:
     make_home(tmp_path / "windowed", HomeSpec(planned=6, state=6, written=6))
@@ -72,8 +75,10 @@ def test_a_batch_that_the_sink_will_skip_is_told_with_what_it_means_for_the_wate
     windowed = slackwater("status", "--home", str(tmp_path / "windowed" / ".slackwater")).out
     plain = slackwater("status", "--home", str(tmp_path / "plain" / ".slackwater")).out
 
-    assert "skips it; the watermark then misses it" in windowed
-    assert "skips it\n" in plain
+    assert "it will run again and be skipped" in windowed
+    assert "does not advance the watermark: rows late only by it may be counted" in windowed
+    assert "it will run again and be skipped" in plain
+    assert "watermark: rows" not in plain
 
 
 def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
@@ -82,7 +87,7 @@ def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
     stream = slackwater("status", "--format", "json").document["streams"][0]
 
     assert stream["verdict"]["code"] == "checkpoint-lost"
-    assert stream["next"] == f"slackwater plan rebuild {STREAM}"
+    assert stream["next"] == f"slackwater plan rebuild {STREAM} --out plan.json"
 
 
 def test_an_unreadable_sink_is_shown_and_not_fatal(slackwater: Slackwater, tmp_path: Path) -> None:
@@ -92,10 +97,10 @@ def test_an_unreadable_sink_is_shown_and_not_fatal(slackwater: Slackwater, tmp_p
     done = slackwater("status", "--format", "json")
     stream = done.document["streams"][0]
 
-    assert done.code == 0
+    assert done.code == 3
     assert stream["verdict"]["code"] == "sink-unreadable"
     assert stream["sink_error"]["code"] == "sink-unreadable"
-    assert stream["marks"] == {"planned": 5, "committed": 5, "state": 5, "written": None}
+    assert stream["marks"] == {"planned": 5, "committed": 5, "state": 5, "written": None, "owed": 6}
 
 
 def test_an_empty_home(slackwater: Slackwater) -> None:
@@ -185,3 +190,51 @@ def _contents(folder: Path) -> dict[Path, bytes]:
     # SQLite's side files come and go with whoever reads.
     files = (path for path in folder.rglob("*") if path.is_file() and "ledger.db-" not in path.name)
     return {path: path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        ("{checkpoint}/offsets/5", "checkpoint-damaged"),
+        ("{checkpoint}/commits/5", "checkpoint-damaged"),
+        ("{checkpoint}/metadata", "checkpoint-damaged"),
+        ("{checkpoint}/state/0/0/6.delta", "checkpoint-damaged"),
+        ("out/_spark_metadata/5", "sink-unreadable"),
+        ("out/part-5.parquet", "output-damaged"),
+    ],
+)
+@pytest.mark.parametrize("how", ["empty", "torn"])
+def test_damage_of_what_the_next_start_reads(
+    slackwater: Slackwater, tmp_path: Path, file: str, code: str, how: str
+) -> None:
+    checkpoint = make_home(tmp_path) / "streams" / "clicks" / "per_page" / "checkpoints" / "0001"
+    path = tmp_path / file.format(checkpoint=checkpoint)
+    content = path.read_bytes()
+    path.write_bytes(b"" if how == "empty" else content[: len(content) // 2])
+
+    done = slackwater("status", "--format", "json")
+    finding = done.document["streams"][0]["findings"][0]
+
+    assert (done.code, finding["code"], finding["severity"]) == (3, code, "stop")
+
+
+def test_missing_files_of_the_output(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+    (tmp_path / "out" / "part-1.parquet").unlink()
+
+    quick, thorough = slackwater("status", "--format", "json"), slackwater("status", "--verify", "--format", "json")
+
+    assert quick.code == 0
+    assert (thorough.code, thorough.document["streams"][0]["verdict"]["code"]) == (3, "output-damaged")
+    for file in (tmp_path / "out").glob("*.parquet"):
+        file.unlink()
+    assert slackwater("status").code == 3
+
+
+def test_an_entry_missing_in_the_middle_of_the_manifest(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+    (tmp_path / "out" / "_spark_metadata" / "2").unlink()
+
+    done = slackwater("status", "--format", "json")
+
+    assert (done.code, done.document["streams"][0]["verdict"]["code"]) == (3, "output-damaged")

@@ -15,7 +15,7 @@ from slackwater.demo.data import Input
 from slackwater.demo.places import GOLD, STREAMS
 from slackwater.demo.result import DemoResult, Recipe, StreamMarks
 from slackwater.model.marks import Marks
-from slackwater.model.plan import BuildGeneration, Cost, Facts, Plan
+from slackwater.model.plan import BuildGeneration, Cost, Facts, Plan, Request
 
 
 @pytest.fixture
@@ -27,6 +27,7 @@ def told() -> DemoResult:
         written=11,
         target=11,
         contributing=10,
+        pending=None,
         watermark_ms=1,
         retention_ms=86_400_000,
         delay_ms=172_800_000,
@@ -40,12 +41,13 @@ def told() -> DemoResult:
         stream=f"weather/{GOLD}",
         pipeline_file="weather.py",
         made_at="2026-01-31T00:00:00Z",
+        request=Request("last-written", None),
         target="last-written",
         facts=facts,
         preconditions=(),
-        actions=(BuildGeneration(2, "checkpoints/0002", "id", 10, 11),),
+        actions=(BuildGeneration(2, "id", 10, 11, pending=None),),
         cost=Cost(2, 2000, 0, 12000, 0, 0, 0),
-        irreversible=(),
+        risks=(),
         undo=(),
     )
     end = tuple(StreamMarks(name, Marks(24, 24, None, 24)) for name in STREAMS)
@@ -107,7 +109,8 @@ def test_the_document_says_what_the_page_says(told: DemoResult, unequal: DemoRes
     document = json.loads(json.dumps(told.as_json()))
     assert document["schema"] == "slackwater.demo/1"
     assert document["equal"] is True
-    assert document["before"][GOLD] == {"planned": 12, "committed": 11, "state": 11, "written": 11, "next_batch": 12}
+    marks = {"planned": 12, "committed": 11, "state": 11, "written": 11, "owed": None}
+    assert document["before"][GOLD] == marks | {"next_batch": 12}
     assert document["usual_recipe"]["lost"] == 591
     assert unequal.as_json()["equal"] is False
     assert [line["equal"] for line in unequal.as_json()["comparisons"]] == [True, True, True, False]

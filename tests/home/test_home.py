@@ -5,9 +5,21 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import FormatError
-from slackwater.home.home import Home, StreamFile
+from slackwater.home.home import Home
+from slackwater.home.stream_file import StreamFile, read_stream_file, streams_of, write_stream_file
+from slackwater.model.records import GenerationRecord
 
-CONTENT = StreamFile("2c1f", generation=2, sink={"kind": "files", "path": "file:///gold/hourly"})
+CONTENT = StreamFile(
+    "2c1f",
+    generation=2,
+    sink={"kind": "files", "path": "file:///gold/hourly"},
+    output_mode="append",
+    pipeline_file="/project/weather.py",
+    generations=(
+        GenerationRecord("weather/hourly", 1, "/gold/checkpoints/0001", "61a8"),
+        GenerationRecord("weather/hourly", 2, "/gold/0002", "61a8", 7, {"operators": []}, 1, {"0": 7}),
+    ),
+)
 
 
 def test_everything_of_a_stream_lies_below_its_folder(tmp_path: Path) -> None:
@@ -20,7 +32,7 @@ def test_everything_of_a_stream_lies_below_its_folder(tmp_path: Path) -> None:
     assert home.operation("weather", "hourly", "20260131-1") == folder / "operations" / "20260131-1"
 
 
-def test_a_relative_home_stays_where_it_was_when_the_working_directory_moves(
+def test_a_relative_home_stays_where_it_was_when_the_working_directory_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -31,24 +43,47 @@ def test_a_relative_home_stays_where_it_was_when_the_working_directory_moves(
 
 def test_a_stream_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    assert home.read_stream_file("weather", "hourly") is None
-    home.write_stream_file("weather", "hourly", CONTENT)
-    assert home.read_stream_file("weather", "hourly") == CONTENT
+    assert read_stream_file(home, "weather", "hourly") is None
+    write_stream_file(home, "weather", "hourly", CONTENT)
+    assert read_stream_file(home, "weather", "hourly") == CONTENT
 
 
 def test_replacing_a_stream_file_leaves_nothing_beside_it(tmp_path: Path) -> None:
     home = Home(tmp_path)
     for generation in (1, 2):
-        home.write_stream_file("weather", "hourly", StreamFile("2c1f", generation, {}))
+        write_stream_file(home, "weather", "hourly", StreamFile("2c1f", generation, {}))
     assert [path.name for path in home.stream_folder("weather", "hourly").iterdir()] == ["stream.json"]
 
 
 @pytest.mark.parametrize("text", ["", '{"id": "2c1f"', "[]", '{"id": "2c1f", "generation": "second", "sink": {}}', "7"])
-def test_a_damaged_stream_file_is_told_and_not_taken_for_none(tmp_path: Path, text: str) -> None:
+def test_a_damaged_stream_file_is_an_error_and_not_taken_for_none(tmp_path: Path, text: str) -> None:
     home = Home(tmp_path)
-    home.write_stream_file("weather", "hourly", CONTENT)
+    write_stream_file(home, "weather", "hourly", CONTENT)
     path = home.stream_folder("weather", "hourly") / "stream.json"
     path.write_text(text)
     with pytest.raises(FormatError) as caught:
-        home.read_stream_file("weather", "hourly")
+        read_stream_file(home, "weather", "hourly")
     assert (caught.value.code, caught.value.where) == ("stream-file-damaged", str(path))
+
+
+def test_a_stream_file_of_an_earlier_release_is_read(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    folder = home.stream_folder("weather", "hourly")
+    folder.mkdir(parents=True)
+    (folder / "stream.json").write_text('{"id": "2c1f", "generation": 2, "sink": {"kind": "files"}}')
+    assert read_stream_file(home, "weather", "hourly") == StreamFile("2c1f", 2, {"kind": "files"})
+
+
+def test_streams_are_found_by_their_stream_files(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    for pipeline, name in (("weather", "hourly"), ("clicks", "per_page"), ("clicks", "raw")):
+        write_stream_file(home, pipeline, name, StreamFile("2c1f", 1, {}))
+    assert list(streams_of(home)) == [("clicks", "per_page"), ("clicks", "raw"), ("weather", "hourly")]
+
+
+def test_only_folders_with_numbers_are_generations(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert home.generation_numbers("weather", "hourly") == []
+    for name in ("0001", "0012", "12345", "tmp", "-1", "00000000000000001", "\u0663"):
+        (home.stream_folder("weather", "hourly") / "checkpoints" / name).mkdir(parents=True)
+    assert home.generation_numbers("weather", "hourly") == [1, 12, 12345]

@@ -9,14 +9,17 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slackwater.plan.past import Past
 
 from slackwater.errors import Refused
 from slackwater.model.history import History
-from slackwater.plan.contributing import StatePast, first_contributing, newest_event_time
+from slackwater.model.records import RunRecord
+from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.contributing import Code, StateBounds, first_contributing, newest_event_time
 
 BASE_MS = 1_767_225_600_000
 """Event times are far from 0, which is what Spark calls a watermark that is not there yet."""
+CODE = Code("c0de", rows_digest="rows")
+RUN = RunRecord(1, "weather/hourly", 1, "4.1.3", 0, code=CODE.digest)
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,12 @@ class Case:
             },
             input_rows={},
             skipped=self.skipped,
+            runs=dict.fromkeys(batches, RUN),
         )
 
     @property
-    def state(self) -> StatePast:
-        return StatePast(stateful=True, retention_ms=self.retention_ms, delay_ms=self.delay_ms)
+    def state(self) -> StateBounds:
+        return StateBounds(stateful=True, retention_ms=self.retention_ms, delay_ms=self.delay_ms)
 
 
 def offset_entry(batch: int, watermark_ms: int) -> str:
@@ -95,9 +99,9 @@ def thinned(history: History, *, offsets: Sequence[int], commits: Sequence[int],
 @settings(max_examples=500, deadline=None)
 @given(cases())
 def test_with_everything_recorded_it_is_what_a_full_scan_finds(case: Case) -> None:
-    first = first_contributing(Past(case.history()), case.target, case.state)
+    first = first_contributing(BatchHistory(case.history()), case.target, case.state, CODE)
 
-    # Batches without a row tell nothing before the first watermark: then they are replayed too.
+    # Of batches without a row nothing is known before the first watermark: then they are replayed too.
     assert first <= case.full_scan()
     if all(case.event_times):
         assert first == case.full_scan()
@@ -120,7 +124,7 @@ def test_with_records_missing_it_is_never_later_or_refused(case: Case, data: st.
 
 @settings(max_examples=500, deadline=None)
 @given(cases(), st.frozensets(st.integers(0, 6), max_size=3), st.data())
-def test_rows_that_no_watermark_has_heard_of_are_replayed(
+def test_rows_that_advanced_no_watermark_are_replayed(
     case: Case, skipped: frozenset[int], data: st.DataObject
 ) -> None:
     case = replace(case, skipped=skipped)
@@ -134,7 +138,7 @@ def test_rows_that_no_watermark_has_heard_of_are_replayed(
 
 def _first_or_none(history: History, case: Case) -> int | None:
     try:
-        return first_contributing(Past(history), case.target, case.state)
+        return first_contributing(BatchHistory(history), case.target, case.state, CODE)
     except Refused:
         return None
 
@@ -142,16 +146,16 @@ def _first_or_none(history: History, case: Case) -> int | None:
 @settings(max_examples=200, deadline=None)
 @given(cases(), st.booleans())
 def test_what_is_not_known_of_the_query_counts_all(case: Case, retention_known: bool) -> None:
-    state = StatePast(True, case.retention_ms if retention_known else None, None)
-    # Nothing but the watermark tells the time, and without a delay it cannot be read back.
+    state = StateBounds(True, case.retention_ms if retention_known else None, None)
+    # The time is known from the watermark alone, and without a delay it cannot be read back.
     history = thinned(case.history(), offsets=(), commits=(), times=range(len(case.event_times)))
 
-    assert first_contributing(Past(history), case.target, state) == 0
+    assert first_contributing(BatchHistory(history), case.target, state, CODE) == 0
 
 
 @given(cases())
 def test_a_query_without_state_needs_nothing(case: Case) -> None:
-    assert first_contributing(Past(case.history()), case.target, StatePast(False, 0, None)) == case.target + 1
+    assert first_contributing(BatchHistory(case.history()), case.target, StateBounds(False, 0, None), CODE) == case.target + 1
 
 
 def test_the_watermark_that_counts_is_the_one_of_the_target() -> None:
@@ -160,14 +164,14 @@ def test_the_watermark_that_counts_is_the_one_of_the_target() -> None:
     case = Case(times, delay_ms=2, retention_ms=10, target=2)
 
     assert case.watermark_ms(2) == BASE_MS + 10
-    assert first_contributing(Past(case.history()), 2, case.state) == 0
+    assert first_contributing(BatchHistory(case.history()), 2, case.state, CODE) == 0
 
 
-def test_older_batches_that_nobody_recorded_are_proven_too_old_by_the_next_one() -> None:
+def test_older_batches_that_are_not_recorded_are_proven_too_old_by_the_next_one() -> None:
     case = Case(tuple((BASE_MS + 100 * batch,) for batch in range(6)), delay_ms=10, retention_ms=50, target=5)
     purged = thinned(case.history(), offsets=(0, 1), commits=(0, 1), times=(0, 1))
 
-    assert first_contributing(Past(purged), 5, case.state) == case.full_scan() == 4
+    assert first_contributing(BatchHistory(purged), 5, case.state, CODE) == case.full_scan() == 4
 
 
 def test_a_gap_that_may_matter_is_refused_and_named() -> None:
@@ -175,16 +179,50 @@ def test_a_gap_that_may_matter_is_refused_and_named() -> None:
     purged = thinned(case.history(), offsets=(0, 1, 2), commits=(), times=())
 
     with pytest.raises(Refused) as caught:
-        first_contributing(Past(purged), 5, case.state)
+        first_contributing(BatchHistory(purged), 5, case.state, CODE)
 
     assert (caught.value.code, caught.value.found) == ("history-short", "no record of batch 2")
 
 
-def test_the_newest_event_time_is_the_newest_that_anything_tells() -> None:
+def test_the_newest_event_time_is_the_newest_that_is_recorded_anywhere() -> None:
     case = Case(((BASE_MS + 7,), (BASE_MS + 3,)), delay_ms=2, retention_ms=0, target=1)
     history = case.history()
     nothing = thinned(history, offsets=(), commits=(1,), times=(1,))
 
-    assert newest_event_time(Past(history), 1, 2) == BASE_MS + 7
-    assert newest_event_time(Past(history), 1, None) == BASE_MS + 3
-    assert newest_event_time(Past(nothing), 1, 2) is None
+    assert newest_event_time(BatchHistory(history), 1, 2) == BASE_MS + 7
+    assert newest_event_time(BatchHistory(history), 1, None) == BASE_MS + 3
+    assert newest_event_time(BatchHistory(nothing), 1, 2) is None
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.frozensets(st.integers(0, 6), max_size=4))
+def test_evidence_of_other_code_does_not_count(case: Case, by_other_code: frozenset[int]) -> None:
+    """The old code may have filtered rows before its watermark: what it recorded of a batch is not known of this one."""
+    other = replace(RUN, code="other")
+    runs = {batch: other if batch in by_other_code else RUN for batch in range(len(case.event_times))}
+    history = replace(case.history(), runs=runs)
+    before = [batch for batch in by_other_code if batch <= case.target]
+
+    first = first_contributing(BatchHistory(history), case.target, case.state, CODE)
+
+    assert first <= min([case.full_scan(), *before])
+
+
+@pytest.mark.parametrize(
+    ("run", "counts"),
+    [
+        (RUN, True),
+        (replace(RUN, code="other"), False),
+        (replace(RUN, code="other", rows_digest="rows"), True),
+        (replace(RUN, code="other", rows_digest="other rows"), False),
+        (replace(RUN, code=None), False),
+        (replace(RUN, code=None, rows_digest="rows"), False),
+        (None, False),
+    ],
+)
+def test_which_runs_read_the_rows_that_the_present_code_reads(run: RunRecord | None, counts: bool) -> None:
+    assert CODE.reads_as(run) is counts
+
+
+def test_an_unknown_digest_of_rows_equals_no_other() -> None:
+    assert not Code("new").reads_as(replace(RUN, rows_digest=None))

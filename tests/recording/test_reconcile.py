@@ -21,6 +21,7 @@ from tests.support.ledgers import STREAM, stream_record
 
 FILES_TO_FILES = "file_json_to_parquet_filesink"
 PURGED = "retention_min_batches_2_filesink"
+NEWER_MS = 4_000_000_000_000
 
 
 def copier(ledger: Ledger, case: Path, generation: int = 1, stream: str = STREAM) -> LogCopier:
@@ -198,23 +199,78 @@ def test_what_spark_purges_stays_in_the_ledger(ledger: Ledger, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("while_watched", [False, True])
-def test_a_batch_that_was_planned_anew_after_a_trim_is_known_by_its_new_range(
+def test_a_batch_that_was_planned_again_after_a_trim_is_known_by_its_new_range(
     ledger: Ledger, tmp_path: Path, *, while_watched: bool
 ) -> None:
     case = corpus_case("4.3.0", FILES_TO_FILES, tmp_path)
     watching = copier(ledger, case)
     watching.copy()
-    offsets, commits = case / "checkpoint" / "offsets", case / "checkpoint" / "commits"
-    for entry in (5, 6, 7):
-        (offsets / str(entry)).unlink()
-        (commits / str(entry)).unlink()
+    old = {entry: line.text for entry, line in ledger.lines(STREAM, "offsets").items()}
+    offsets = _trim(case)
+    _cut_sink(case)
     if while_watched:
         assert watching.copy() == 0
     for entry in (5, 6, 7):
-        (offsets / str(entry)).write_text(f'v1\n{{}}\n{{"logOffset":{entry + 100}}}')
+        (offsets / str(entry)).write_text(_planned_again(entry))
     assert (watching if while_watched else copier(ledger, case)).copy() == 3
     recorded = {entry: line.text for entry, line in ledger.lines(STREAM, "offsets").items()}
     assert recorded == {int(path.name): path.read_text() for path in offsets.glob("[0-9]")}
+    replaced = {line.entry: line.text for line in ledger.replaced_lines(STREAM, "offsets")}
+    assert replaced == {entry: old[entry] for entry in (5, 6, 7)}
+
+
+@pytest.mark.parametrize("while_watched", [False, True])
+@pytest.mark.parametrize(
+    ("planned_ms", "sink_has_it"),
+    [(NEWER_MS, True), (0, False), (0, True)],
+    ids=["the sink shows the recorded batch", "older", "older, and shown"],
+)
+def test_a_recorded_range_is_kept_beside_a_restored_checkpoint(
+    ledger: Ledger, tmp_path: Path, planned_ms: int, *, sink_has_it: bool, while_watched: bool
+) -> None:
+    case = corpus_case("4.3.0", FILES_TO_FILES, tmp_path)
+    watching = copier(ledger, case)
+    watching.copy()
+    before = _everything(ledger, STREAM)
+    offsets = _trim(case)
+    if not sink_has_it:
+        _cut_sink(case)
+    if while_watched:
+        assert watching.copy() == 0
+    for entry in (5, 6, 7):
+        (offsets / str(entry)).write_text(_planned_again(entry, planned_ms))
+    assert (watching if while_watched else copier(ledger, case)).copy() == 0
+    assert _everything(ledger, STREAM) == before
+
+
+@pytest.mark.parametrize("left", [0, 1, 20, -1], ids=lambda left: f"{left} bytes")
+def test_a_torn_file_does_not_replace_what_is_recorded(ledger: Ledger, tmp_path: Path, left: int) -> None:
+    case = corpus_case("4.3.0", FILES_TO_FILES, tmp_path)
+    copier(ledger, case).copy()
+    before = _everything(ledger, STREAM)
+    for log in ("offsets", "commits", "sources/0"):
+        file = case / "checkpoint" / log / "7"
+        file.write_bytes(file.read_bytes()[:left])
+    assert copier(ledger, case).copy() == 0
+    assert _everything(ledger, STREAM) == before
+
+
+def _trim(case: Path) -> Path:
+    """Remove batches 5 to 7 from the checkpoint; its ``offsets``."""
+    for log in ("offsets", "commits"):
+        for entry in (5, 6, 7):
+            (case / "checkpoint" / log / str(entry)).unlink()
+    return case / "checkpoint" / "offsets"
+
+
+def _cut_sink(case: Path) -> None:
+    for path in (case / "sink" / "_spark_metadata").glob("[5-7]*"):
+        path.unlink()
+
+
+def _planned_again(entry: int, planned_ms: int = NEWER_MS) -> str:
+    metadata = f'{{"batchWatermarkMs":0,"batchTimestampMs":{planned_ms},"conf":{{}}}}'
+    return f'v1\n{metadata}\n{{"logOffset":{entry + 100}}}'
 
 
 def test_a_new_generation_does_not_repeat_what_the_sink_has_kept(ledger: Ledger, tmp_path: Path) -> None:

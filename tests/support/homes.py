@@ -1,4 +1,4 @@
-"""Homes without Spark: a checkpoint, an output and a ledger, written as Spark and a run would have left them.
+"""Homes without Spark: input, checkpoint, output and ledger, as Spark and one run of ``clicks.py`` would have left them.
 
 One stream, ``clicks/per_page``: windows of one minute, a watermark of ten, one source. Batch N reads 100 rows whose
 event times lie in the ten minutes from ``START_MS + N * STEP_MS``.
@@ -6,9 +6,10 @@ event times lie in the ten minutes from ``START_MS + N * STEP_MS``.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,17 @@ START_MS = 1_767_225_600_000
 STEP_MS = DELAY_MS = 600_000
 WINDOW_MS = 60_000
 ROWS = 100
+FILE_SIZE = 1000
+EMPTY_DELTA = bytes.fromhex(
+    "4c5a34426c6f636b160400000004000000db804d08ffffffff" "4c5a34426c6f636b16000000000000000000000000"
+)
+"""A delta without records: an LZ4 block with the end mark -1, and the empty block that ends the stream."""
+
+OPERATOR = (
+    "v1\n"
+    '{"operatorInfo":{"operatorId":0,"operatorName":"stateStoreSave"},'
+    '"stateStoreInfo":[{"storeName":"default","numColsPrefixKey":0,"numPartitions":1}]}'
+)
 RAN_MS = 1_767_300_000_000
 STREAM = "clicks/per_page"
 QUERY_ID = "61a84303-80aa-4970-973a-8b729f494d48"
@@ -37,9 +49,18 @@ STATELESS: dict[str, object] = LAYOUT | {
 }
 
 
+SCHEMA = b"".join(
+    len(part).to_bytes(2) + part
+    for part in (b"v1", b'{"type":"struct","fields":[]}', b'{"type":"struct","fields":[]}')
+)
+
+
 @dataclass(frozen=True)
 class HomeSpec:
-    """Marks as batch ids, -1 for none. ``told`` are the batches whose progress arrived; default: those committed."""
+    """Marks as batch ids, -1 for none. ``reported`` are the batches with recorded progress; default: those committed.
+
+    ``run`` is how the run that executed the batches ended; ``none``: the query was only watched.
+    """
 
     planned: int = 5
     committed: int = 5
@@ -47,12 +68,12 @@ class HomeSpec:
     written: int = 5
     source: Literal["files", "kafka"] = "files"
     layout: Mapping[str, object] = field(default_factory=lambda: LAYOUT)
-    told: tuple[int, ...] | None = None
+    reported: tuple[int, ...] | None = None
     run: Literal["finished", "failed", "open", "none"] = "finished"
 
 
 def make_home(folder: Path, spec: HomeSpec | None = None) -> Path:
-    """Lay a project with its home below ``folder``; the home's path."""
+    """Make a project with its home below ``folder``; the home's path."""
     spec = spec or HomeSpec()
     home = folder / ".slackwater"
     checkpoint = home / "streams" / "clicks" / "per_page" / "checkpoints" / "0001"
@@ -61,9 +82,13 @@ def make_home(folder: Path, spec: HomeSpec | None = None) -> Path:
         for entry, text in entries.items():
             _write(checkpoint / log / str(entry), text)
     _write(checkpoint / "metadata", json.dumps({"id": QUERY_ID}, separators=(",", ":")))
-    _lay_state(checkpoint, spec)
+    _write_state(checkpoint, spec)
     for entry, text in sink_log(spec, folder).items():
         _write(folder / "out" / "_spark_metadata" / str(entry), text)
+        _write(folder / "out" / f"part-{entry}.parquet", f"rows of batch {entry}".ljust(FILE_SIZE))
+    if spec.source == "files":
+        for entry in logs["sources/0"]:
+            _write(folder / "clicks" / f"{entry:03d}.json", "")
     (folder / "clicks.py").write_text("import slackwater\n")
     with Ledger.open(home / "ledger.db", create=True, now_ms=_Clock()) as ledger:
         _record(ledger, spec, folder, checkpoint, logs)
@@ -98,7 +123,7 @@ def sink_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
         + json.dumps(
             {
                 "path": f"file://{folder}/out/part-{batch}.parquet",
-                "size": 1000,
+                "size": FILE_SIZE,
                 "isDir": False,
                 "modificationTime": RAN_MS + batch * 1000,
                 "blockReplication": 1,
@@ -164,12 +189,13 @@ def _source_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
     }
 
 
-def _lay_state(checkpoint: Path, spec: HomeSpec) -> None:
+def _write_state(checkpoint: Path, spec: HomeSpec) -> None:
     if spec.state is None:
         return
-    _write(checkpoint / "state/0/_metadata/metadata", "v1\n{}")
+    _write(checkpoint / "state/0/_metadata/metadata", OPERATOR)
+    _write(checkpoint / "state/0/0/_metadata/schema", SCHEMA)
     for version in range(1, spec.state + 2):
-        _write(checkpoint / "state/0/0" / f"{version}.delta", "")
+        _write(checkpoint / "state/0/0" / f"{version}.delta", EMPTY_DELTA)
 
 
 def _record(
@@ -179,26 +205,27 @@ def _record(
     ledger.add_generation(GenerationRecord(STREAM, 1, str(checkpoint), QUERY_ID, layout=spec.layout))
     lines = [LogLine(STREAM, 1, log, entry, text) for log, texts in logs.items() for entry, text in texts.items()]
     lines += [LogLine(STREAM, 1, "sink", entry, text) for entry, text in sink_log(spec, folder).items()]
+    run = None
+    if spec.run != "none":
+        code = hashlib.sha256((folder / "clicks.py").read_bytes()).hexdigest()
+        run = ledger.begin_run(STREAM, 1, "4.1.3", settings={}, code=code)
     ledger.record_lines(lines)
-    for batch in range(spec.committed + 1) if spec.told is None else spec.told:
-        ledger.record_batch(batch_record(spec, batch))
-    if spec.run == "none":
-        return
-    run = ledger.begin_run(STREAM, 1, "4.1.3")
-    if spec.run != "open":
+    for batch in range(spec.committed + 1) if spec.reported is None else spec.reported:
+        ledger.record_batch(replace(batch_record(spec, batch), run=run.id if run is not None else None))
+    if run is not None and spec.run != "open":
         ledger.end_run(run.id, spec.run, "IOException: disk full" if spec.run == "failed" else None)
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, content: str | bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(text.encode())
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 class _Clock:
-    """Each look at it is ten seconds later than the last."""
+    """Ten seconds later each time it is read; the run is recorded before its first batch is planned."""
 
     def __init__(self) -> None:
-        self._now_ms = RAN_MS
+        self._now_ms = RAN_MS - 60_000
 
     def __call__(self) -> int:
         self._now_ms += 10_000

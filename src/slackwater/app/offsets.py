@@ -1,4 +1,4 @@
-"""Use case: the position of a stream for those who restart by hand, and what that would do to its sink."""
+"""Use case: the position of a stream for a manual restart, and what that would do to its sink."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.app.rebuilding import reconcile
+from slackwater.app.rebuilding import reconcile, refuse_unreadable
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused
-from slackwater.lease.keeper import JVM_WAIT_S
-from slackwater.lease.lease import wait_until_free
+from slackwater.lease.lease import JVM_WAIT_S, wait_until_free
 from slackwater.lease.view import view_of
 from slackwater.model.history import History
 from slackwater.model.plan import Request
@@ -38,7 +37,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """``after`` is the batch behind which a new query would begin, -1 for the beginning; ``effects`` of doing so.
+    """``after`` is the batch after which a new query would start, -1 for the beginning; ``effects`` of doing so.
 
     ``descriptions`` names the sources as the query's own plan does, where a run recorded it.
     """
@@ -67,7 +66,9 @@ class _Known:
 
     @property
     def written(self) -> int:
-        return -1 if self.snapshot.marks.written is None else self.snapshot.marks.written
+        """The newest batch in the sink; one that does not show it counts as holding what is committed."""
+        marks = self.snapshot.marks
+        return marks.committed if marks.written is None else marks.written
 
     @property
     def newest_written(self) -> int:
@@ -85,13 +86,13 @@ class _Known:
 
     @property
     def not_reproducible(self) -> str | None:
-        """Why the state cannot be made anew by reading again."""
+        """Why the state cannot be recomputed by reading again."""
         operators = self.profile.operators if self.profile else ()
         return next((NOT_REPRODUCIBLE[operator] for operator in operators if operator in NOT_REPRODUCIBLE), None)
 
     @property
     def state(self) -> StateBounds:
-        """What is known of the state. Where it cannot be made anew at all, everything counts."""
+        """What is known of the state. Where it cannot be recomputed at all, everything counts."""
         if self.profile is None:
             return StateBounds(self.snapshot.marks.state is not None, None, None)
         delays = self.profile.watermark_delays_ms
@@ -100,7 +101,7 @@ class _Known:
 
 
 def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> Position:
-    """The position. Raises NotFound, SinkUnreadable, or Refused where the sink does not hold what was asked for."""
+    """The position. Raises NotFound, DataError where the output cannot be read, or Refused where the sink does not hold what was asked for."""
     ledger = workspace.ledger
     stream = ledger.find_stream(name)
     running = view_of(ledger.lease(stream.full_name), ledger.now_ms()).state == "held"
@@ -109,6 +110,7 @@ def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None])
         wait_until_free(ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
     reconcile(workspace, stream)
     snapshot = look(Looking(ledger, workspace.home), stream)
+    refuse_unreadable(snapshot)
     history = history_of(ledger, stream)
     known = _Known(BatchHistory(history), snapshot)
     request = Request(str(at), None)

@@ -12,8 +12,7 @@ from slackwater.app.rebuilding import Asked, derive
 from slackwater.app.run_pipeline import session_options
 from slackwater.app.workspace import Workspace
 from slackwater.errors import EnvironmentMissing
-from slackwater.lease.keeper import JVM_WAIT_S
-from slackwater.lease.lease import wait_until_free
+from slackwater.lease.lease import JVM_WAIT_S, wait_until_free
 from slackwater.model.plan import Plan
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import StreamRecord

@@ -115,6 +115,11 @@ def _refuse(snapshot: Snapshot, operation: str) -> None:
             f"Operation {left.id} on stream {snapshot.stream.name} was interrupted; it must be finished or undone first",
             hint=f"slackwater apply {left.summary} --yes\nor, to go back: slackwater undo {left.id} --yes",
         )
+    refuse_unreadable(snapshot)
+
+
+def refuse_unreadable(snapshot: Snapshot) -> None:
+    """Raises DataError where the output should show which batch was written last, and cannot be parsed."""
     problem = snapshot.output.unreadable
     if problem is not None:
         raise DataError(

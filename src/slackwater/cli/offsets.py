@@ -1,4 +1,4 @@
-"""``slackwater offsets``: a stream's position for those who restart by hand, and what that would do."""
+"""``slackwater offsets``: a stream's position for a manual restart, and what that would do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def declare(parser: Parser) -> None:
     )
     add_home(parser)
     add_format(parser)
-    parser.epilog = "stdout has one JSON document for each source; stderr says what would be lost or doubled."
+    parser.epilog = "stdout has one JSON document for each source; stderr says what would be lost or written twice."
     parser.set_defaults(verb=offsets)
 
 
@@ -32,7 +32,7 @@ def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
     """Look, and show."""
     from slackwater.app.offsets import offsets as look  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
-    from slackwater.cli.render_offsets import offset_lines, offsets_document, talk  # noqa: PLC0415
+    from slackwater.cli.render_offsets import offset_lines, offsets_document, messages  # noqa: PLC0415
 
     settings = prepare(home, shown_as)
     wanted = parse_at(at)
@@ -41,7 +41,7 @@ def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
     if shown_as is Format.JSON:
         print_json(offsets_document(position))
         return 0
-    for line in talk(position):
+    for line in messages(position):
         err().print(line, markup=False, soft_wrap=True)
     for line in offset_lines(position):
         sys.stdout.write(f"{line}\n")
@@ -60,5 +60,5 @@ def parse_at(text: str) -> At:
     if number != text and number.isascii() and number.isdigit():
         return At("batch", int(number))
     raise UsageError(
-        "target", "This is no position of a stream", expected="last-written, contributing or batch:N", found=repr(text)
+        "target", "A stream has no such position", expected="last-written, contributing or batch:N", found=repr(text)
     )

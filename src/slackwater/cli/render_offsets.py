@@ -1,4 +1,4 @@
-"""A position for a restart by hand: the offsets for stdout, the talk for stderr, both in one document."""
+"""A position for a manual restart: the offsets for stdout, the messages for stderr, both in one document."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from slackwater.app.offsets import Position
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.plan.start_position import SourcePosition
 
-SCHEMA = "slackwater.offsets/1"
-RECIPE = "a new checkpoint, and the query told to begin here"
+SCHEMA = "slackwater.offsets/2"
+MANUAL_RESTART = "a new checkpoint, and a query that starts to read at this position"
 OUTPUTS = {"same": "with the same output", "new": "with a new output", "any": "with either"}
 
 
 def offset_lines(position: Position) -> list[str]:
-    """One document for each source, in the plan's order: Kafka's ``startingOffsets``, else Spark's text."""
+    """One document for each source, in the plan's order: Kafka's ``startingOffsets``, else Spark's string."""
     return [json.dumps(_json(source)) if source.offset is not None else "null" for source in position.sources]
 
 
-def talk(position: Position) -> list[str]:
-    """What the position is, and what the recipe would do."""
-    where = f"after batch {position.after}" if position.after >= 0 else "before batch 0, where the stream began"
+def messages(position: Position) -> list[str]:
+    """Where the position is, and what a manual restart there would do."""
+    where = f"after batch {position.after}" if position.after >= 0 else "before batch 0, where the stream started"
     lines = [f"{position.stream}, {position.at}: {where}"]
     if position.running:
-        lines.append("the stream runs: by the time you read this it has moved on")
+        lines.append("the stream is running: its position is moving")
     for source in position.sources:
-        lines += _source_talk(source)
-    lines.append(f'the recipe "{RECIPE}" would do this:')
+        lines += _source_messages(source)
+    lines.append(f"a manual restart ({MANUAL_RESTART}) would do this:")
     lines += [f"  {OUTPUTS[effect.output]}, {effect.risk}: {effect.text}" for effect in position.effects]
     lines.append(f"instead, without loss: {_instead(position)}")
     return lines
 
 
 def offsets_document(position: Position) -> dict[str, Any]:
-    """The document ``slackwater.offsets/1``; docs/json.md tells every field."""
+    """The document ``slackwater.offsets/2``; docs/json.md describes every field."""
     return {
         "schema": SCHEMA,
         "stream": position.stream,
@@ -44,8 +44,8 @@ def offsets_document(position: Position) -> dict[str, Any]:
         "contributing": position.contributing,
         "running": position.running,
         "sources": [_source_fields(position, index) for index in range(len(position.sources))],
-        "recipe": {
-            "what": RECIPE,
+        "manual_restart": {
+            "what": MANUAL_RESTART,
             "effects": [
                 {
                     "output": effect.output,
@@ -69,11 +69,11 @@ def _json(source: SourcePosition) -> Any:
     try:
         return json.loads(source.offset or "null")
     except ValueError:
-        # Some sources write no JSON; as a JSON text it is still one document a line.
+        # Some sources write no JSON; as a JSON string it is still one document a line.
         return source.offset
 
 
-def _source_talk(source: SourcePosition) -> list[str]:
+def _source_messages(source: SourcePosition) -> list[str]:
     if source.files_read is None and not source.files_to_come:
         return []
     read = "an unknown number of" if source.files_read is None else f"{source.files_read:,}"

@@ -19,8 +19,8 @@ def identity_findings(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             "sink-owned",
             Severity.STOP,
-            f"the output belongs to stream {output.owner_name}; a second stream that writes there would have its batches "
-            "skipped",
+            f"the output belongs to stream {output.owner_name}; the sink would skip batches of a second stream that "
+            "writes there",
             risk="skip",
             advice="give the stream an output directory of its own, or move this one away",
             where=output.location,
@@ -32,18 +32,15 @@ def identity_findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 def home_finding(place: str, was: str) -> Finding:
     """The home is not where it was made. ``place`` is ``moved`` or ``copied``; ``was`` is its recorded folder."""
-    if place == "moved":
-        text = f"the home was moved here from {was}"
-        option = "--moved"
-    else:
-        text = f"the home is a copy of {was}; what it does would change the original's outputs"
-        option = "--copied"
+    moved = place == "moved"
     return Finding(
-        f"home-{place}",
+        "home-moved" if moved else "home-copied",
         Severity.STOP,
-        text,
+        f"the home was moved here from {was}"
+        if moved
+        else f"the home is a copy of {was}; what it does would change the original's outputs",
         risk="wrong",
-        advice=f"repeat the command with {option}, if that is so",
+        advice=f"repeat the command with {'--moved' if moved else '--copied'}, if that is so",
         expected=f"a home at {was}",
         exit_code=REFUSED,
     )

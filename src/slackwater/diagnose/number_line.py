@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from slackwater.diagnose.identity import identity_findings
 from slackwater.diagnose.words import batch_range, rebuild_command, run_command
+from slackwater.model.damage import Damage
 from slackwater.model.finding import Finding, Severity
 from slackwater.model.marks import NONE_YET
 from slackwater.model.snapshot import Snapshot
@@ -19,6 +20,7 @@ DAMAGED = 3
 REFUSED = 5
 FAILED = 7
 SHOWN = 3
+STATE_FOLDER = "state/"
 
 
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
@@ -107,9 +109,10 @@ def _checkpoint(snapshot: Snapshot) -> Iterator[Finding]:
             exit_code=REFUSED,
         )
         return
-    if snapshot.damage:
-        worst = snapshot.damage[0]
-        more = f" and {len(snapshot.damage) - 1} more" if len(snapshot.damage) > 1 else ""
+    damage = [one for one in snapshot.damage if not _is_state_that_is_lost(snapshot, one)]
+    if damage:
+        worst = damage[0]
+        more = f" and {len(damage) - 1} more" if len(damage) > 1 else ""
         yield Finding(
             "checkpoint-damaged",
             Severity.STOP,
@@ -126,8 +129,9 @@ def _checkpoint(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             "checkpoint-behind",
             Severity.STOP,
-            f"the checkpoint ends at batch {marks.committed}, but {batch_range(marks.committed + 1, recorded.committed)} "
-            "had been committed; a start would write them a second time",
+            f"the checkpoint ends at batch {marks.committed}, but "
+            f"{batch_range(marks.committed + 1, recorded.committed)} had been committed; a start would write their rows "
+            "a second time",
             risk="duplicate",
             goal="rebuild",
             next=rebuild_command(snapshot),
@@ -182,8 +186,8 @@ def _sink_ahead(snapshot: Snapshot, written: int, following: int) -> Finding:
         Severity.STOP,
         f"the sink is ahead of the checkpoint: it would skip {skipped} silently"
         if known
-        else f"the output already holds {batch_range(0, written)} that this stream has no record of; the sink would skip "
-        f"the stream's own {skipped} silently",
+        else f"the output already holds {batch_range(0, written)}, of which this stream has no record; the sink would "
+        f"skip the stream's own {skipped} silently",
         risk="skip",
         goal="rebuild" if known else None,
         next=rebuild_command(snapshot) if known else None,
@@ -203,7 +207,8 @@ def _another_range(snapshot: Snapshot) -> bool:
 
 def _output_damaged(snapshot: Snapshot) -> Finding:
     worst = snapshot.output.damage[0]
-    more = f" and {len(snapshot.output.damage) - 1} more" if len(snapshot.output.damage) > 1 else ""
+    others = len(snapshot.output.damage) - 1
+    more = f" and {others} more" if others else ""
     return Finding(
         "output-damaged",
         Severity.STOP,
@@ -219,11 +224,23 @@ def _output_damaged(snapshot: Snapshot) -> Finding:
     )
 
 
+def _state_is_lost(snapshot: Snapshot) -> bool:
+    marks = snapshot.marks
+    needed = marks.next_batch - 1
+    held = NONE_YET if marks.state is None else marks.state
+    return snapshot.stateful and marks.planned >= 0 and held < needed
+
+
+def _is_state_that_is_lost(snapshot: Snapshot, damage: Damage) -> bool:
+    """Whether the damage is the missing state that ``state-lost`` reports with the batch that needs it."""
+    return _state_is_lost(snapshot) and damage.kind == "missing" and damage.path.startswith(STATE_FOLDER)
+
+
 def _state(snapshot: Snapshot) -> Iterator[Finding]:
     marks = snapshot.marks
     needed = marks.next_batch - 1
     held = NONE_YET if marks.state is None else marks.state
-    if not snapshot.stateful or needed < 0 or held >= needed or marks.planned < 0:
+    if not _state_is_lost(snapshot):
         return
     found = f"can be loaded up to batch {held} only" if held >= 0 else "cannot be loaded"
     yield Finding(
@@ -344,11 +361,21 @@ def _in_order(snapshot: Snapshot) -> Finding:
     if marks.planned < 0:
         return Finding("new", Severity.INFO, "no batch has been planned yet", next=following)
     if marks.written is not None and marks.written == marks.next_batch:
-        text = f"clean: the sink has batch {marks.written}, its commit is missing; it will run again and be skipped"
-        return Finding("commit-missing", Severity.INFO, text, goal="resume", next=following)
+        return Finding(
+            "commit-missing",
+            Severity.INFO,
+            f"clean: the sink has batch {marks.written}, its commit is missing; it will run again and be skipped",
+            goal="resume",
+            next=following,
+        )
     if marks.written is None:
-        text = "the checkpoint is in order; this sink does not show what it holds"
-        return Finding("sink-silent", Severity.INFO, text, goal="resume", next=following)
+        return Finding(
+            "sink-silent",
+            Severity.INFO,
+            "the checkpoint is in order; this sink does not show what it holds",
+            goal="resume",
+            next=following,
+        )
     text = "clean: checkpoint and sink agree"
     if marks.next_is_planned:
         text = f"clean: batch {marks.planned} was interrupted and will run again"

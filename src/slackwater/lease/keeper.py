@@ -11,10 +11,9 @@ import structlog
 
 from slackwater.errors import LeaseHeld, SlackwaterError
 from slackwater.home.home import Home
-from slackwater.lease.lease import EXPIRES_S, Lease, wait_until_free
+from slackwater.lease.lease import EXPIRES_S, JVM_WAIT_S, Lease, wait_until_free
 from slackwater.ledger.ledger import Ledger
 
-JVM_WAIT_S = 60.0
 HEARTBEAT_S = EXPIRES_S / 6
 
 log = structlog.get_logger(__name__)

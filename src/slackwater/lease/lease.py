@@ -29,6 +29,9 @@ from slackwater.model.units import iso_text
 if TYPE_CHECKING:
     from slackwater.ledger.ledger import Ledger
 
+JVM_WAIT_S = 60.0
+"""How long a command waits for the JVM of a killed driver to exit."""
+
 EXPIRES_S = 30
 """How old the heartbeat of a holder on another host may be before the holder counts as dead."""
 

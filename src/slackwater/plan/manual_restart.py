@@ -1,11 +1,11 @@
-"""What a popular recipe would do here: new checkpoint, and the query told where to begin reading.
+"""What a manual restart would do here: a new checkpoint, and a query that starts to read at a given position.
 
-It forgets three things. Batch ids begin at 0 again, and a sink that is keyed by them skips every id it has; Spark's
-file sink then does not even run the batch, so that no state is made either (measured: the first batch that is not
-skipped fails with CANNOT_LOAD_STATE_STORE). State begins empty. The watermark begins anew, so that rows come in that
-the stream would have dropped. A new output directory mends the first of these alone.
+It loses three things. Batch ids restart at 0, and a sink that is keyed by them skips every id it has; Spark's file sink
+then does not even run the batch, so that no state is written either (measured: the first batch that is not skipped
+fails with CANNOT_LOAD_STATE_STORE). State starts empty. The watermark starts again, so that rows are counted that the
+stream would have dropped. A new output directory avoids only the first of these.
 
-In the words of this module w is the newest batch in the sink, p the batch after which the new query reads, b the first
+In this module w is the newest batch in the sink, p the batch after which the new query reads, b the first
 one whose rows still matter after w. New batches 0..w are skipped, whatever is in them. Rows of b..p are forgotten.
 Batches p+1..w are read a second time.
 """
@@ -23,10 +23,10 @@ Output = Literal["same", "new", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One thing the recipe would do, with the ``same`` output directory, with a ``new`` one, or with ``any``.
+    """One effect of a manual restart, with the ``same`` output directory, with a ``new`` one, or with ``any``.
 
-    ``batches``: which ones it is about (for a skip those of the new checkpoint, else recorded ones). ``rows`` counts
-    what progress events told of those batches; ``None`` where the effect is not about known rows.
+    ``batches``: those concerned (for a skip those of the new checkpoint, else recorded ones). ``rows`` is the number of
+    rows that progress events reported of those batches; ``None`` where the effect is not about known rows.
     """
 
     output: Output
@@ -53,16 +53,16 @@ BY_SOURCE = {
 OTHER_SOURCE = Effect(
     "any",
     "stuck",
-    "how such a source is given a start position depends on the source: the offset is shown as Spark wrote it",
+    "how a start position is set depends on the kind of source: the offset is shown as Spark wrote it",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RestartFacts:
-    """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it cannot be told. All are batch ids, or -1.
+    """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it is unknown. All are batch ids, or -1.
 
-    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` says why the state cannot be made anew by reading
-    again; ``watermark_ms`` is the watermark after w.
+    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` says why the state cannot be recomputed by
+    reading again; ``watermark_ms`` is the watermark after w.
     """
 
     written: int
@@ -76,11 +76,11 @@ class RestartFacts:
 
 
 def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
-    """What the recipe loses, doubles or skips, the surest first."""
+    """What a manual restart loses, duplicates or skips, the most certain first."""
     made = [_skipped(facts), _stuck(facts), _forgotten(facts), *_read_again(facts), _late_rows(facts)]
     effects = [effect for effect in made if effect is not None]
     if not any(effect.output in {"new", "any"} for effect in effects):
-        effects.append(Effect("new", "none", "nothing is lost, nothing comes twice"))
+        effects.append(Effect("new", "none", "nothing is lost and nothing is written twice"))
     return (*effects, *_sources(facts))
 
 
@@ -90,7 +90,7 @@ def _skipped(facts: RestartFacts) -> Effect | None:
         return None
     text = (
         f"the new checkpoint counts from batch 0, and the sink has batches up to {w}: it skips new {_range(0, w)} "
-        "without a word, and what they read is passed over"
+        "silently, and the rows that they read are lost"
     )
     if again > 0:
         new = "no new input" if again == w + 1 else f"the next {_count(w + 1 - again)}, of new input,"
@@ -108,7 +108,7 @@ def _stuck(facts: RestartFacts) -> Effect | None:
     return Effect(
         "same",
         "stuck",
-        f"a batch that is skipped makes no state: new batch {first}, the first that is not, needs the state of batch "
+        f"a batch that is skipped writes no state: new batch {first}, the first that is not, needs the state of batch "
         f"{facts.written} and fails (CANNOT_LOAD_STATE_STORE), so that nothing is ever written",
         (first, first),
     )
@@ -118,7 +118,7 @@ def _forgotten(facts: RestartFacts) -> Effect | None:
     if not facts.stateful or facts.after < 0:
         return None
     if facts.contributing is None:
-        text = "the state begins empty; which rows of earlier batches still matter is not recorded"
+        text = "the state starts empty; which rows of earlier batches still matter is not recorded"
         return Effect("any", "loss", text)
     if facts.contributing > facts.after:
         return None
@@ -127,8 +127,8 @@ def _forgotten(facts: RestartFacts) -> Effect | None:
     return Effect(
         "any",
         "loss",
-        f"the state begins empty: of the {rows:,} rows that {_range(first, last)} read, those that still matter (in "
-        "open windows, as keys seen, to be joined) are forgotten, and what is written later lacks them",
+        f"the state starts empty: of the {rows:,} rows that {_range(first, last)} read, those that still matter (in "
+        "open windows, as keys seen, to be joined) are lost, and later output lacks them",
         (first, last),
         rows,
     )
@@ -142,10 +142,10 @@ def _read_again(facts: RestartFacts) -> list[Effect]:
     read = f"{_range(first, last)} ({rows:,} rows) {'is' if first == last else 'are'} read again"
     if facts.stateful:
         partly = " from these rows alone" if first > 0 else ""
-        text = f"{read}, and what the old output has of them is made again{partly}, so that it comes twice"
+        text = f"{read}, and what the old output has of them is computed again{partly}, so that it is written twice"
         return [Effect("new", "duplicate", text, (first, last), rows)]
     same = f"{read}: as far as that falls to new batches after {last}, it is written a second time"
-    new = f"{read}, and come twice"
+    new = f"{read} and written twice"
     return [
         Effect("same", "duplicate", same, (first, last), rows),
         Effect("new", "duplicate", new, (first, last), rows),
@@ -159,8 +159,8 @@ def _late_rows(facts: RestartFacts) -> Effect | None:
     return Effect(
         "new",
         "wrong",
-        f"the watermark, {moment}, begins anew: rows that the stream would drop as late are taken, and what they "
-        "belong to, which the old output has, comes a second time",
+        f"the watermark, {moment}, starts again: rows that the stream would drop as late are counted, and the windows "
+        "that they belong to, which the old output has, are written a second time",
     )
 
 

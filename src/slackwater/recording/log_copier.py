@@ -42,6 +42,7 @@ class _Progress:
     def forget_above(self, newest: int) -> None:
         # An entry taken away from the end of a log may come back as a batch that was planned differently.
         if newest < self.highest:
+            self.doubtful |= {entry for entry in self.known if entry > newest}
             self.known = {entry for entry in self.known if entry <= newest}
             self.highest = newest
 
@@ -78,7 +79,7 @@ class LogCopier:
         self._checkpoint_folders = LogFolders(checkpoint)
         self._sink_folders = LogFolders(self._sink.store) if self._sink is not None else None
         self._progress: dict[str, _Progress] = {}
-        self._shown: int | None = None
+        self._newest_in_sink = -1
 
     @property
     def is_remote(self) -> bool:
@@ -96,7 +97,9 @@ class LogCopier:
             recorded = self._recorded(log, texts)
             for entry, text in texts.items():
                 old = recorded.get(entry)
-                if old == text or (old is not None and not self._may_replace(log, entry, old, text)):
+                if old == text:
+                    continue
+                if old is not None and not self._may_replace(log, entry, old, text, fresh.get(SINK, {})):
                     continue
                 changed.append(self._line(log, entry, text))
                 replaced += [] if old is None else [self._line(log, entry, old)]
@@ -110,7 +113,9 @@ class LogCopier:
     def _listed(self) -> Iterator[_Listed]:
         if self._sink is not None and self._sink_folders is not None:
             folder = self._sink.folder
-            yield _Listed(SINK, self._sink.store, folder, self._sink_folders.entries(folder))
+            names = self._sink_folders.entries(folder)
+            self._newest_in_sink = max(names, default=-1)
+            yield _Listed(SINK, self._sink.store, folder, names)
         sources = (SOURCES + source for source in self._checkpoint_folders.folders("sources"))
         for log in itertools.chain(("commits", "offsets"), sources):
             yield _Listed(log, self._checkpoint, log, self._checkpoint_folders.entries(log))
@@ -167,18 +172,20 @@ class LogCopier:
             return {entry: line.text for entry, line in lines.items() if entry in doubtful}
         return self._ledger.own_lines(self._stream, self._generation, log, doubtful)
 
-    def _may_replace(self, log: str, entry: int, recorded: str, found: str) -> bool:
+    def _may_replace(self, log: str, entry: int, recorded: str, found: str, in_sink: Mapping[int, str]) -> bool:
         if not parses(log, recorded):
             return True
-        return may_replace(log, entry, recorded, found, self._shown_before())
+        return may_replace(log, recorded, found, shown=log == "offsets" and self._is_shown(entry, in_sink))
 
-    def _shown_before(self) -> int:
-        """The newest batch that the sink was known to show before the first pass."""
-        if self._shown is None:
-            mark = self._ledger.last_sink_mark(self._stream)
-            recorded = self._ledger.entries(self._stream, SINK, generation=self._generation)
-            self._shown = max([*recorded, mark.written if mark is not None else -1])
-        return self._shown
+    def _is_shown(self, batch: int, in_sink: Mapping[int, str]) -> bool:
+        """Whether the sink still shows the batch that was recorded; ``in_sink`` are entries of its log as they are now."""
+        mark = self._ledger.last_sink_mark(self._stream)
+        was_shown = mark is not None and batch <= mark.written
+        if self._sink is None:
+            return was_shown
+        lines = self._ledger.lines(self._stream, SINK, batch, batch, generation=self._generation)
+        same = in_sink.get(batch, lines[batch].text) == lines[batch].text if batch in lines else was_shown
+        return same and batch <= self._newest_in_sink
 
     def _line(self, log: str, entry: int, text: str) -> LogLine:
         return LogLine(self._stream, self._generation, log, entry, text)

@@ -28,7 +28,7 @@ _PARSERS: dict[str, Callable[[bytes], object]] = {
 
 
 def parses(log: str, text: str) -> bool:
-    """Whether a file holds an entry of its log. Logs of sinks and of unknown sources are judged by their version line."""
+    """Whether a string is an entry of its log. Of logs of sinks and of unknown sources any string is taken."""
     data = text.encode("utf-8", "surrogateescape")
     parser = _PARSERS.get(log)
     if parser is None and log.startswith(SOURCES):
@@ -42,16 +42,14 @@ def parses(log: str, text: str) -> bool:
     return True
 
 
-def may_replace(log: str, entry: int, recorded: str, found: str, shown: int) -> bool:
+def may_replace(log: str, recorded: str, found: str, *, shown: bool) -> bool:
     """Whether ``found`` may take the place of the recorded entry; both parse, and they differ.
 
-    ``shown`` is the newest batch that the sink was known to show before this look, -1 for none.
+    ``shown``: the sink still shows the batch that the recorded entry describes.
     """
     if log != "offsets":
         return True
-    if entry <= shown:
-        return False
-    return _planned_ms(found) > _planned_ms(recorded)
+    return not shown and _planned_ms(found) > _planned_ms(recorded)
 
 
 def _source_parser(data: bytes) -> Callable[[bytes], object] | None:

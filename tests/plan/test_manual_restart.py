@@ -1,4 +1,4 @@
-"""What the popular recipe is said to do. Whether Spark then does it: tests/app/test_recipe_on_spark.py."""
+"""The reported effects of a manual restart. That Spark behaves so: tests/app/test_manual_restart_on_spark.py."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slackwater.plan.recipe import RecipeFacts, effects_of
 
-WINDOWS = RecipeFacts(
+from slackwater.plan.manual_restart import RestartFacts, effects_of
+
+WINDOWS = RestartFacts(
     written=8,
     after=8,
     contributing=6,
@@ -21,13 +22,13 @@ WINDOWS = RecipeFacts(
 COPY = replace(WINDOWS, contributing=9, stateful=False, watermark_ms=0)
 
 
-def _told(facts: RecipeFacts) -> dict[tuple[str, str], tuple[tuple[int, int] | None, int | None]]:
+def _reported(facts: RestartFacts) -> dict[tuple[str, str], tuple[tuple[int, int] | None, int | None]]:
     effects = effects_of(facts)
     return {(effect.output, effect.risk): (effect.batches, effect.rows) for effect in reversed(effects)}
 
 
 def test_a_stateful_query_at_last_written() -> None:
-    assert _told(WINDOWS) == {
+    assert _reported(WINDOWS) == {
         ("same", "skip"): ((0, 8), None),
         ("same", "stuck"): ((9, 9), None),
         ("any", "loss"): ((6, 8), 150),
@@ -37,21 +38,21 @@ def test_a_stateful_query_at_last_written() -> None:
 
 
 def test_a_stateful_query_at_contributing() -> None:
-    told = _told(replace(WINDOWS, after=5))
+    reported = _reported(replace(WINDOWS, after=5))
 
-    assert ("any", "loss") not in told
-    assert told["new", "duplicate"] == ((6, 8), 150)
+    assert ("any", "loss") not in reported
+    assert reported["new", "duplicate"] == ((6, 8), 150)
 
 
 def test_between_the_two_it_loses_and_doubles() -> None:
-    told = _told(replace(WINDOWS, after=6))
+    reported = _reported(replace(WINDOWS, after=6))
 
-    assert told["any", "loss"] == ((6, 6), 50)
-    assert told["new", "duplicate"] == ((7, 8), 100)
+    assert reported["any", "loss"] == ((6, 6), 50)
+    assert reported["new", "duplicate"] == ((7, 8), 100)
 
 
 def test_a_query_without_state_at_last_written() -> None:
-    assert _told(COPY) == {
+    assert _reported(COPY) == {
         ("same", "skip"): ((0, 8), None),
         ("any", "stuck"): (None, None),
         ("new", "none"): (None, None),
@@ -59,22 +60,22 @@ def test_a_query_without_state_at_last_written() -> None:
 
 
 def test_a_query_without_state_at_an_older_batch() -> None:
-    told = _told(replace(COPY, after=3))
+    reported = _reported(replace(COPY, after=3))
 
-    assert told["same", "duplicate"] == told["new", "duplicate"] == ((4, 8), 250)
+    assert reported["same", "duplicate"] == reported["new", "duplicate"] == ((4, 8), 250)
 
 
 def test_nothing_written_is_a_first_start() -> None:
     nothing = replace(WINDOWS, written=-1, after=-1, contributing=0, watermark_ms=0, source_kinds=())
 
-    assert _told(nothing) == {("new", "none"): (None, None)}
+    assert _reported(nothing) == {("new", "none"): (None, None)}
 
 
-def test_what_is_not_recorded_is_said() -> None:
-    assert _told(replace(WINDOWS, contributing=None))["any", "loss"] == (None, None)
+def test_rows_of_unknown_batches_are_reported_without_a_count() -> None:
+    assert _reported(replace(WINDOWS, contributing=None))["any", "loss"] == (None, None)
 
 
-def test_state_that_cannot_be_made_anew_is_said() -> None:
+def test_state_that_cannot_be_recomputed_is_reported() -> None:
     texts = [effect.text for effect in effects_of(replace(WINDOWS, not_reproducible="a function of the user's own"))]
 
     assert any("a function of the user's own" in text for text in texts)
@@ -92,9 +93,9 @@ def test_every_batch_is_lost_or_read_again_or_neither_matters(
     written: int, after: int, contributing: int | None, stateful: bool
 ) -> None:
     facts = replace(WINDOWS, written=written, after=min(after, written), contributing=contributing, stateful=stateful)
-    told = _told(facts)
+    reported = _reported(facts)
 
-    lost, again = told.get(("any", "loss"), (None, None))[0], told.get(("new", "duplicate"), (None, None))[0]
+    lost, again = reported.get(("any", "loss"), (None, None))[0], reported.get(("new", "duplicate"), (None, None))[0]
     assert again is None or again == (facts.after + 1, written)
     assert lost is None or again is None or lost[1] < again[0]
-    assert (("same", "skip") in told) == (written >= 0)
+    assert (("same", "skip") in reported) == (written >= 0)

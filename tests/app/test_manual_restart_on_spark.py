@@ -1,4 +1,4 @@
-"""What ``slackwater offsets`` says of the popular recipe is what Spark then does."""
+"""What ``slackwater offsets`` reports of a manual restart is what Spark then does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.outputs import Rows, manifest_ids, rows_of
 
-PROGRAM = Path(__file__).parent / "programs" / "recipe.py"
+PROGRAM = Path(__file__).parent / "programs" / "manual_restart.py"
 FILES, FILES_BEFORE = 20, 8
 
 PIPELINE = """
@@ -49,7 +49,7 @@ pytestmark = pytest.mark.spark
 
 @dataclass(frozen=True)
 class Restarted:
-    """An output after the recipe; ``error`` is Spark's message where the query failed."""
+    """An output after a manual restart; ``error`` is Spark's message where the query failed."""
 
     output: Path
     error: str | None
@@ -58,7 +58,7 @@ class Restarted:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder whose two streams have read the first files."""
-    folder = tmp_path_factory.mktemp("recipe")
+    folder = tmp_path_factory.mktemp("manual_restart")
     (folder / "pipeline.py").write_text(PIPELINE)
     _lay_input(folder)
     _slackwater(folder, "run", "pipeline.py", "--until-caught-up")
@@ -67,7 +67,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def restarted(project: Path) -> dict[str, Restarted]:
-    """``truth`` was never interrupted; the others went through the recipe."""
+    """``truth`` was never interrupted; the others were restarted by hand."""
     contributing = _files_before(project, "counted", "contributing")
     situations = [
         _situation(project, "truth", None, 0, stateful=True),
@@ -184,7 +184,7 @@ def _files_before(folder: Path, stream: str, at: str) -> int:
 
 
 def _effects(folder: Path, stream: str, at: str) -> dict[tuple[str, str], dict[str, Any]]:
-    effects = _offsets(folder, stream, at)["recipe"]["effects"]
+    effects = _offsets(folder, stream, at)["manual_restart"]["effects"]
     # The first of a kind: what is said about the source comes last.
     return {(effect["output"], effect["risk"]): effect for effect in reversed(effects)}
 

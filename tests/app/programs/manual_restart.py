@@ -1,6 +1,6 @@
-"""The popular recipe in plain PySpark: a new checkpoint, and only the input that is left.
+"""A manual restart in plain PySpark: a new checkpoint, and only the input that is left.
 
-    python recipe.py SITUATIONS
+    python manual_restart.py SITUATIONS
 
 SITUATIONS is a JSON list of {"input", "checkpoint", "output", "files": files for each batch, "stateful"}. Writes a JSON
 list with Spark's message for each that failed, else null.
@@ -22,17 +22,17 @@ SETTINGS = {
 
 
 def main() -> None:
-    builder = SparkSession.builder.master("local[2]").appName("recipe")
+    builder = SparkSession.builder.master("local[2]").appName("manual restart")
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     with builder.getOrCreate() as spark:
         spark.sparkContext.setLogLevel("OFF")
-        told = [restart(spark, situation) for situation in json.loads(sys.argv[1])]
-        sys.stdout.write(json.dumps(told) + "\n")
+        messages = [restart(spark, situation) for situation in json.loads(sys.argv[1])]
+        sys.stdout.write(json.dumps(messages) + "\n")
 
 
 def restart(spark: SparkSession, situation: dict[str, str]) -> str | None:
-    """Go on by hand to the end of the input."""
+    """Restart by hand and read to the end of the input."""
     reader = spark.readStream.schema("page STRING, clicked_at TIMESTAMP")
     clicks = reader.option("maxFilesPerTrigger", situation["files"]).json(situation["input"])
     if situation["stateful"]:
