@@ -335,7 +335,7 @@ def _owed(snapshot: Snapshot) -> Iterator[Finding]:
             "batch-owed",
             Severity.INFO,
             f"batch {snapshot.marks.owed}, without data, writes what the newest watermark has closed; the next start "
-            "plans it",
+            "plans it, unless the batch before it left data unread",
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream
+from slackwater.runtime.unread import left_unread
 from slackwater.sinks.registry import open_output
 from slackwater.storage.open import is_uri, open_read_store, open_write_store
 
@@ -108,16 +108,18 @@ def claim_output(home: Home, stream: StreamRecord) -> None:
     open_output(stream.sink).claim(Owner(stream.id or "", stream.full_name, str(home.path)))
 
 
-def plan_owed_batch(stream: StreamRecord, location: str, built: BuiltStream, now_ms: Callable[[], int]) -> int | None:
+def plan_owed_batch(stream: StreamRecord, location: str, built: BuiltStream, ledger: Ledger) -> int | None:
     """Write the entry of the batch that Spark owes into ``offsets/``; its id, ``None`` where none is owed.
 
-    The caller holds the lease, and no query runs.
+    None is owed where the newest batch left data unread: a running query would have read that next. The caller holds
+    the lease, and no query runs.
     """
     store = open_write_store(location)
     enabled = built.frame.sparkSession.conf.get(NO_DATA_BATCHES, "true") != "false"
     logs = read_logs(store)
-    entry = owed_entry(logs, profile_of(built.frame), stream.output_mode, enabled=enabled, now_ms=now_ms())
-    if entry is None:
+    entry = owed_entry(logs, profile_of(built.frame), stream.output_mode, enabled=enabled, now_ms=ledger.now_ms())
+    newest = logs.newest_offset
+    if entry is None or newest is None or left_unread(built.frame, ledger, stream.full_name, newest):
         return None
     batch = logs.planned + 1
     write_log(store, offset_path(batch), render_offset_entry(entry))

@@ -105,8 +105,7 @@ class StreamRun:
         return self._active is not None and self._active.stop_requested()
 
     def _plan_owed_batch(self) -> None:
-        ledger, location = self._services.ledger, self._generation.location
-        owed = plan_owed_batch(self.stream, location, self._built, ledger.now_ms)
+        owed = plan_owed_batch(self.stream, self._generation.location, self._built, self._services.ledger)
         if owed is not None:
             self._services.say(f"{self.stream.full_name}: batch {owed}, without data, is planned first: Spark owes it")
             # A query that runs one batch would run this one and leave the data that is there.
