@@ -36,7 +36,7 @@ def earliest_offsets(frame: DataFrame) -> Mapping[str, str]:
 
 
 def offsets_at(frame: DataFrame, relation: Any, time_ms: int) -> Mapping[tuple[str, int], int]:
-    """Of each partition of a Kafka source, the offset behind the last record before the first one of ``time_ms`` or later.
+    """Of each partition of a Kafka source, the offset of the first record of ``time_ms`` or later, else the end.
 
     Raises EnvironmentMissing (``kafka-unreachable``) where a broker does not answer.
     """
