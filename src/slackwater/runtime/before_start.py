@@ -10,7 +10,7 @@ from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.owed import NO_DATA_BATCHES, owed_entry
 from slackwater.checkpoint.writer import write_log
-from slackwater.diagnose.number_line import findings, stops
+from slackwater.diagnose.number_line import findings, several_watermarks, stops
 from slackwater.diagnose.refusal import refusal
 from slackwater.errors import NotFound, Refused, StreamFailed
 from slackwater.formats.offset_log import render_offset_entry
@@ -30,8 +30,8 @@ from slackwater.runtime.unread import left_unread
 from slackwater.sinks.registry import open_output
 from slackwater.storage.open import is_uri, open_read_store, open_write_store
 
-SHOWN_LATER = frozenset({"failed", "failed-permanently"})
-"""Warnings about the last run: this start is the answer to them."""
+NOT_SHOWN = frozenset({"failed", "failed-permanently", "several-watermarks"})
+"""Warnings about the last run, which this start is the answer to, and about the query, which is judged as it is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,14 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
     warnings = tuple(
         finding.text
         for finding in findings(snapshot)
-        if finding.severity is Severity.WARNING and finding.code not in SHOWN_LATER
+        if finding.severity is Severity.WARNING and finding.code not in NOT_SHOWN
     )
     return ReadyToStart(copier, marks.committed, warnings)
+
+
+def warnings_about(built: BuiltStream) -> tuple[str, ...]:
+    """What the user should read about the query itself before it starts."""
+    return tuple(finding.text for finding in several_watermarks(profile_of(built.frame)))
 
 
 def claim_output(home: Home, stream: StreamRecord) -> None:
