@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 POLL_S = 0.0002
@@ -33,10 +33,17 @@ def kill_when(process: subprocess.Popen[bytes], reached: Callable[[], bool], rea
     _wait(process, ready, 0.05)
     jvms = children_of(process.pid)
     _wait(process, reached, POLL_S)
-    for pid in [*jvms, process.pid]:
+    kill_with_children(process, jvms)
+
+
+def kill_with_children(process: subprocess.Popen[bytes], children: Iterable[int]) -> None:
+    """Kill a process and those of its children that are alive still, children first; return when all have exited."""
+    alive = [pid for pid in children if _is_alive(pid)]
+    for pid in alive:
         os.kill(pid, signal.SIGKILL)
+    process.kill()
     process.wait()
-    while any(_is_alive(pid) for pid in jvms):
+    while any(_is_alive(pid) for pid in alive):
         time.sleep(0.01)
 
 

@@ -11,12 +11,12 @@ from slackwater.app.acting import Consent, acting
 from slackwater.app.rebuilding import Asked, derive, reconcile
 from slackwater.app.run_pipeline import session_options
 from slackwater.app.workspace import Workspace
-from slackwater.apply.executor import execute
+from slackwater.apply.executor import execute, summary_of
 from slackwater.apply.journal import Journal
 from slackwater.apply.operation import PLAN_FILE, Operation
 from slackwater.apply.preconditions import compare
 from slackwater.apply.replayer import Replayer
-from slackwater.errors import EnvironmentMissing, Refused, UsageError
+from slackwater.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
 from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.history import History
 from slackwater.model.plan import Action, CutSink, Inverse, Plan, PreconditionName
@@ -78,13 +78,29 @@ def apply_plan(workspace: Workspace, plan: Plan, display: ApplyDisplay, options:
         _spark_replayer(workspace, plan, stream, display, options, leases.add_jvm) as open_replayer,
     ):
         operation = _operation(workspace, plan, stream, display, open_replayer)
-        if not operation.journal.in_progress:
-            _check_derived(workspace, operation, lambda: open_replayer().profile())
-            _record(operation)
-        else:
+        if operation.journal.end == "applied":
+            # Killed between the journal's last line and the ledger's.
+            ledger.end_operation(plan.id, "applied", summary_of(plan))
+            return Applied(plan, repeated=True)
+        if operation.journal.in_progress:
             _check_same(operation)
+        else:
+            _begin(workspace, operation, lambda: open_replayer().profile())
         execute(operation)
     return Applied(plan)
+
+
+def _begin(workspace: Workspace, operation: Operation, read_query: Callable[[], QueryProfile]) -> None:
+    """Compare the plan with one derived now, then record the operation."""
+    plan, ledger = operation.plan, workspace.ledger
+    try:
+        _check_derived(workspace, operation, read_query)
+    except SlackwaterError as error:
+        # Recorded by an attempt that was killed before its first action: it must not keep the stream from a new plan.
+        if any(one.id == plan.id and one.ended_ms is None for one in ledger.operations(plan.stream)):
+            ledger.end_operation(plan.id, "refused", str(error))
+        raise
+    _record(operation)
 
 
 def operation_for_undo(workspace: Workspace, plan: Plan, stream: StreamRecord, display: ApplyDisplay) -> Operation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -71,5 +71,8 @@ def undo_operation(
     with LeaseKeeper([stream], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say):
         taken_back = operation_for_undo(workspace, plan, stream, display)
         check_unused(taken_back)
+        # Open until it has ended: a run between two steps of an undo that was killed would find neither state.
+        file = str(taken_back.folder / PLAN_FILE)
+        workspace.ledger.begin_operation(replace(operation, status="applying", ended_ms=None, summary=file))
         undo(taken_back)
     return Undone(plan)

@@ -26,6 +26,7 @@ from slackwater.model.plan import (
     BuildGeneration,
     CutSink,
     Inverse,
+    Plan,
     PlanBatch,
     RemoveGeneration,
     ReplayBatches,
@@ -50,7 +51,12 @@ def execute(operation: Operation) -> None:
     except (SlackwaterError, OSError) as error:
         _fail(operation, error)
         raise
-    _end(operation, "applied", f"{operation.plan.goal} at {operation.plan.target}")
+    _end(operation, "applied", summary_of(operation.plan))
+
+
+def summary_of(plan: Plan) -> str:
+    """What the ledger records of an operation that was applied."""
+    return f"{plan.goal} at {plan.target}"
 
 
 def undo(operation: Operation) -> None:

@@ -14,6 +14,7 @@ from slackwater.diagnose.words import batch_range, rebuild_command, run_command
 from slackwater.model.damage import Damage
 from slackwater.model.finding import Finding, Severity
 from slackwater.model.marks import NONE_YET
+from slackwater.model.profile import QueryProfile
 from slackwater.model.snapshot import Snapshot
 
 DAMAGED = 3
@@ -38,7 +39,7 @@ def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
         *_sources(snapshot),
         *_last_failure(snapshot),
     )
-    notes = (*_skipped_batch(snapshot), *_several_watermarks(snapshot), *_owed(snapshot))
+    notes = (*_skipped_batch(snapshot), *several_watermarks(snapshot.profile), *_owed(snapshot))
     if any(finding.severity is Severity.STOP for finding in found):
         return (*found, *notes)
     failed = [finding for finding in found if finding.exit_code]
@@ -289,7 +290,8 @@ FAILURES = {
 
 def _last_failure(snapshot: Snapshot) -> Iterator[Finding]:
     run = snapshot.last_run
-    if run is None or run.end != "failed":
+    if run is None or run.end != "failed" or run.generation != snapshot.generation.number:
+        # A generation that was switched in since has not failed.
         return
     reason = f": {run.reason}" if run.reason else ""
     if run.failure != "permanent":
@@ -335,8 +337,9 @@ def _skipped_batch(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-def _several_watermarks(snapshot: Snapshot) -> Iterator[Finding]:
-    if snapshot.profile is not None and len(snapshot.profile.watermark_delays_ms) > 1 and snapshot.checkpoint_present:
+def several_watermarks(profile: QueryProfile | None) -> Iterator[Finding]:
+    """A warning where the query has more than one watermark; a start needs it before there is any batch."""
+    if profile is not None and len(profile.watermark_delays_ms) > 1:
         yield Finding(
             "several-watermarks",
             Severity.WARNING,
@@ -352,7 +355,7 @@ def _owed(snapshot: Snapshot) -> Iterator[Finding]:
             "batch-owed",
             Severity.INFO,
             f"batch {snapshot.marks.owed}, without data, writes what the newest watermark has closed; the next start "
-            "plans it",
+            "plans it, unless the batch before it left data unread",
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.owed import NO_DATA_BATCHES, owed_entry
 from slackwater.checkpoint.writer import write_log
-from slackwater.diagnose.number_line import findings, stops
+from slackwater.diagnose.number_line import findings, several_watermarks, stops
 from slackwater.diagnose.refusal import refusal
 from slackwater.errors import NotFound, Refused, StreamFailed
 from slackwater.formats.offset_log import render_offset_entry
@@ -27,11 +26,12 @@ from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream
+from slackwater.runtime.unread import left_unread
 from slackwater.sinks.registry import open_output
 from slackwater.storage.open import is_uri, open_read_store, open_write_store
 
-SHOWN_LATER = frozenset({"failed", "failed-permanently"})
-"""Warnings about the last run: this start is the answer to them."""
+NOT_SHOWN = frozenset({"failed", "failed-permanently", "several-watermarks"})
+"""Warnings about the last run, which this start is the answer to, and about the query, which is judged as it is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,14 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
     warnings = tuple(
         finding.text
         for finding in findings(snapshot)
-        if finding.severity is Severity.WARNING and finding.code not in SHOWN_LATER
+        if finding.severity is Severity.WARNING and finding.code not in NOT_SHOWN
     )
     return ReadyToStart(copier, marks.committed, warnings)
+
+
+def warnings_about(built: BuiltStream) -> tuple[str, ...]:
+    """What the user should read about the query itself before it starts."""
+    return tuple(finding.text for finding in several_watermarks(profile_of(built.frame)))
 
 
 def claim_output(home: Home, stream: StreamRecord) -> None:
@@ -108,16 +113,18 @@ def claim_output(home: Home, stream: StreamRecord) -> None:
     open_output(stream.sink).claim(Owner(stream.id or "", stream.full_name, str(home.path)))
 
 
-def plan_owed_batch(stream: StreamRecord, location: str, built: BuiltStream, now_ms: Callable[[], int]) -> int | None:
+def plan_owed_batch(stream: StreamRecord, location: str, built: BuiltStream, ledger: Ledger) -> int | None:
     """Write the entry of the batch that Spark owes into ``offsets/``; its id, ``None`` where none is owed.
 
-    The caller holds the lease, and no query runs.
+    None is owed where the newest batch left data unread: a running query would have read that next. The caller holds
+    the lease, and no query runs.
     """
     store = open_write_store(location)
     enabled = built.frame.sparkSession.conf.get(NO_DATA_BATCHES, "true") != "false"
     logs = read_logs(store)
-    entry = owed_entry(logs, profile_of(built.frame), stream.output_mode, enabled=enabled, now_ms=now_ms())
-    if entry is None:
+    entry = owed_entry(logs, profile_of(built.frame), stream.output_mode, enabled=enabled, now_ms=ledger.now_ms())
+    newest = logs.newest_offset
+    if entry is None or newest is None or left_unread(built.frame, ledger, stream.full_name, newest):
         return None
     batch = logs.planned + 1
     write_log(store, offset_path(batch), render_offset_entry(entry))

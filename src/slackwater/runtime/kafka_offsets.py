@@ -1,4 +1,4 @@
-"""Asks the brokers of a query's Kafka sources for the oldest offsets that they still have.
+"""Asks the brokers of a query's Kafka sources for offsets: the oldest that they still have, and those of a time.
 
 Through the Kafka client of the session's own JVM, with the options of the source: it reaches what the query reaches.
 """
@@ -35,17 +35,36 @@ def earliest_offsets(frame: DataFrame) -> Mapping[str, str]:
     }
 
 
+def offsets_at(frame: DataFrame, relation: Any, time_ms: int) -> Mapping[tuple[str, int], int]:
+    """Of each partition of a Kafka source, the offset of the first record of ``time_ms`` or later, else the end.
+
+    Raises EnvironmentMissing (``kafka-unreachable``) where a broker does not answer.
+    """
+    jvm: Any = frame.sparkSession.sparkContext._jvm
+    specs = jvm.org.apache.kafka.clients.admin.OffsetSpec
+    options = source_options(relation)
+    since = _listed(jvm, options, specs.forTimestamp(time_ms))
+    if min(since.values(), default=0) >= 0:
+        return since
+    # -1: the partition has no record of that time or later.
+    latest = _listed(jvm, options, specs.latest())
+    return {partition: offset if offset >= 0 else latest.get(partition, 0) for partition, offset in since.items()}
+
+
 def _earliest(jvm: Any, options: Mapping[str, str]) -> str:
+    return _as_json(_listed(jvm, options, jvm.org.apache.kafka.clients.admin.OffsetSpec.earliest()))
+
+
+def _listed(jvm: Any, options: Mapping[str, str], spec: Any) -> dict[tuple[str, int], int]:
     lower = {name.lower(): value for name, value in options.items()}
     servers = lower.get("kafka.bootstrap.servers", "")
     try:
         with _admin_client(jvm, options) as admin:
-            partitions = list(_partitions(jvm, admin, lower))
-            return _as_json(_offsets(jvm, admin, partitions))
+            return _offsets(jvm, admin, _partitions(jvm, admin, lower), spec)
     except spark_errors() as error:
         raise EnvironmentMissing(
             "kafka-unreachable",
-            f"Cannot read the oldest offsets from the Kafka brokers: {reason_of(error)}",
+            f"Cannot read offsets from the Kafka brokers: {reason_of(error)}",
             where=servers,
             hint="start the brokers, or check kafka.bootstrap.servers and the kafka.* options of the source",
         ) from error
@@ -84,11 +103,13 @@ def _partitions(jvm: Any, admin: Any, options: Mapping[str, str]) -> Iterator[tu
         yield from ((topic, int(partition.partition())) for partition in described[topic].partitions())
 
 
-def _offsets(jvm: Any, admin: Any, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+def _offsets(
+    jvm: Any, admin: Any, partitions: Iterable[tuple[str, int]], spec: Any
+) -> dict[tuple[str, int], int]:
     clients, wanted = jvm.org.apache.kafka, jvm.java.util.HashMap()
     keys = {partition: clients.common.TopicPartition(*partition) for partition in partitions}
     for key in keys.values():
-        wanted.put(key, clients.clients.admin.OffsetSpec.earliest())
+        wanted.put(key, spec)
     found = admin.listOffsets(wanted)
     return {partition: int(found.partitionResult(key).get().offset()) for partition, key in keys.items()}
 

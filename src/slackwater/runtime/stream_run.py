@@ -8,7 +8,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import SlackwaterError
 from slackwater.model.records import StreamRecord
 from slackwater.model.trigger import Trigger
-from slackwater.runtime.before_start import check, claim_output, plan_owed_batch
+from slackwater.runtime.before_start import check, claim_output, plan_owed_batch, warnings_about
 from slackwater.runtime.drain import Drain
 from slackwater.runtime.failures import Failure, classify, spark_errors
 from slackwater.runtime.query import BuiltStream
@@ -61,7 +61,7 @@ class StreamRun:
         try:
             ready = check(self._services.home, self._services.ledger, self.stream)
             self._committed_before = ready.committed
-            for warning in ready.warnings:
+            for warning in (*ready.warnings, *warnings_about(self._built)):
                 self._services.say(f"{self.stream.full_name}: {warning}")
             claim_output(self._services.home, self.stream)
             self._plan_owed_batch()
@@ -105,8 +105,7 @@ class StreamRun:
         return self._active is not None and self._active.stop_requested()
 
     def _plan_owed_batch(self) -> None:
-        ledger, location = self._services.ledger, self._generation.location
-        owed = plan_owed_batch(self.stream, location, self._built, ledger.now_ms)
+        owed = plan_owed_batch(self.stream, self._generation.location, self._built, self._services.ledger)
         if owed is not None:
             self._services.say(f"{self.stream.full_name}: batch {owed}, without data, is planned first: Spark owes it")
             # A query that runs one batch would run this one and leave the data that is there.

@@ -1,0 +1,160 @@
+"""Input that is gone, a torn log, a deleted ledger, copied homes: refused or exact, and nothing good is overwritten."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.restart.scenario import CONF, STREAM
+from tests.restart.small import PIPELINE, Saved, SmallWorkspace, error_code, tree
+from tests.support.outputs import Rows
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+FILES = {f"f{number}": range(number * 25, number * 25 + 25) for number in range(6)}
+LAST = [150, 100, 300]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[SmallWorkspace, Saved]:
+    """A workspace that has processed six files, a batch each."""
+    workspace = SmallWorkspace(tmp_path_factory.mktemp("production") / "prod")
+    for name, minutes in FILES.items():
+        workspace.add(name, minutes)
+    workspace.caught_up()
+    return workspace, Saved(workspace, tmp_path_factory.mktemp("saved") / "copy")
+
+
+@pytest.fixture(scope="module")
+def unbroken(finished: tuple[SmallWorkspace, Saved]) -> Rows:
+    """The rows after one more file."""
+    workspace, saved = finished
+    workspace.add("last", LAST)
+    workspace.caught_up()
+    rows = workspace.rows()
+    saved.restore()
+    return rows
+
+
+def test_a_cut_whose_input_is_gone_is_refused(finished: tuple[SmallWorkspace, Saved]) -> None:
+    workspace, saved = finished
+    saved.restore()
+    gone = workspace.folder / "landing" / "f4.json"
+    gone.unlink()
+    before = tree(workspace.folder)
+
+    refused = workspace.slackwater("plan", "rebuild", STREAM, "--at", "batch:2", "--out", "plan.json", code=5)
+
+    assert error_code(refused) == "source-files-gone"
+    assert "f4.json" in refused.stderr
+    assert tree(workspace.folder) == before
+
+
+def test_input_that_goes_between_plan_and_apply_is_refused(finished: tuple[SmallWorkspace, Saved]) -> None:
+    workspace, saved = finished
+    saved.restore()
+    workspace.slackwater("plan", "rebuild", STREAM, "--at", "batch:2", "--out", "plan.json")
+    (workspace.folder / "landing" / "f5.json").unlink()
+    before = tree(workspace.folder)
+
+    refused = workspace.slackwater("apply", "plan.json", "--yes", *CONF, code=5)
+
+    assert error_code(refused) == "source-files-gone"
+    assert "f5.json" in refused.stderr
+    assert tree(workspace.folder) == before
+
+
+def test_a_torn_entry_does_not_replace_the_recorded_one(finished: tuple[SmallWorkspace, Saved], unbroken: Rows) -> None:
+    workspace, saved = finished
+    saved.restore()
+    newest = workspace.checkpoint / "offsets" / str(workspace.ids("offsets")[-1])
+    whole = newest.read_bytes()
+    newest.write_bytes(whole[: len(whole) // 2])
+    (newest.parent / f".{newest.name}.crc").unlink()
+    assert workspace.status(code=3)["verdict"]["code"] == "checkpoint-damaged"
+
+    plan = workspace.rebuild()
+
+    assert plan["facts"]["target"] == int(newest.name)
+    assert (workspace.checkpoint / "offsets" / newest.name).read_bytes() == whole
+    workspace.add("last", LAST)
+    workspace.caught_up()
+    assert workspace.rows() == unbroken
+
+
+def test_a_deleted_ledger_never_costs_the_checkpoint_in_use(
+    finished: tuple[SmallWorkspace, Saved], unbroken: Rows
+) -> None:
+    workspace, saved = finished
+    saved.restore()
+    workspace.rebuild()
+    live = workspace.checkpoint
+    assert live.name == "0002"
+    before, rows = tree(live), workspace.rows()
+    for file in (workspace.folder / ".slackwater").glob("ledger.db*"):
+        file.unlink()
+
+    plan = workspace.rebuild()
+
+    assert next(action["number"] for action in plan["actions"] if action["kind"] == "build-generation") == 3
+    assert tree(live) == before
+    assert workspace.rows() == rows
+    workspace.add("last", LAST)
+    workspace.caught_up()
+    assert workspace.rows() == unbroken
+
+
+def test_a_copied_project_leaves_the_original_alone(finished: tuple[SmallWorkspace, Saved], tmp_path: Path) -> None:
+    workspace, saved = finished
+    saved.restore()
+    production = tree(workspace.folder)
+    staging = _twin(workspace, tmp_path / "staging")
+    for command in (("plan", "rebuild", STREAM), ("run", "clicks.py", *CONF)):
+        refused = staging.slackwater(*command, code=5)
+        assert error_code(refused) == "home-copied"
+        assert "--copied" in refused.stderr
+    assert staging.status(code=5)["verdict"]["code"] == "home-copied"
+
+    # The copy of the output belongs to the original still, as far as the copied pipeline says where it is.
+    plan = staging.slackwater("plan", "rebuild", STREAM, "--copied", "--out", "plan.json", code=5)
+    assert error_code(plan) == "sink-owned"
+    run = staging.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=5)
+    assert error_code(run) == "sink-changed"
+
+    assert tree(workspace.folder) == production
+    staging.write(PIPELINE.replace('Pipeline("web")', 'Pipeline("staging")').replace('"out"', '"out-of-staging"'))
+    staging.caught_up()
+    staging.output = staging.folder / "out-of-staging"
+    assert staging.rows() == workspace.rows()
+    assert tree(workspace.folder) == production
+
+
+def test_a_moved_project_goes_on_where_it_was(
+    finished: tuple[SmallWorkspace, Saved], unbroken: Rows, tmp_path: Path
+) -> None:
+    workspace, saved = finished
+    saved.restore()
+    home = workspace.folder / ".slackwater"
+    elsewhere = tmp_path / "home"
+    shutil.move(home, elsewhere)
+    workspace.add("last", LAST)
+
+    refused = workspace.slackwater("run", "clicks.py", "--home", str(elsewhere), *CONF, code=5)
+    assert error_code(refused) == "home-moved"
+    assert "--moved" in refused.stderr
+    workspace.caught_up("--home", str(elsewhere), "--moved")
+
+    assert workspace.rows() == unbroken
+    assert not home.exists()
+    status = json.loads(workspace.slackwater("status", "--home", str(elsewhere), "--format", "json").stdout)
+    assert status["streams"][0]["verdict"]["code"] == "clean"
+
+
+def _twin(workspace: SmallWorkspace, folder: Path) -> SmallWorkspace:
+    """A copy as ``cp -a`` makes it, in which commands can be typed."""
+    twin = SmallWorkspace(folder)
+    shutil.rmtree(folder)
+    shutil.copytree(workspace.folder, folder, symlinks=True)
+    return twin
