@@ -19,6 +19,7 @@ INTERRUPTED = 130
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 VERBS = {
+    "init": "Lay out an example project with input data in a new folder.",
     "run": "Run the streams of a pipeline file or module.",
     "stop": "Let a running stream finish its batch and end.",
     "status": "Show where the streams stand, who runs them, and what comes next.",
