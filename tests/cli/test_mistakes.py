@@ -152,6 +152,33 @@ def test_command_lines(slackwater: Slackwater, arguments: tuple[str, ...], hint:
     assert done.err.splitlines()[-1].endswith(hint)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (("staus",), "did you mean status?"),
+        (("initt", "x"), "did you mean init?"),
+        (("plan", "rebuid", "x"), "did you mean rebuild?"),
+        (("connectors", "lst"), "did you mean list?"),
+        (("run", "x.py", "--until-caugt-up"), "did you mean --until-caught-up?"),
+        (("run", "x.py", "--home-folder=x"), "did you mean --home?"),
+        (("plan", "rebuild", "x", "--ot", "plan.json"), "did you mean --out"),
+    ],
+)
+def test_a_misspelt_word_gets_a_suggestion(slackwater: Slackwater, arguments: tuple[str, ...], suggestion: str) -> None:
+    done = slackwater(*arguments)
+
+    assert done.code == 2
+    assert suggestion in done.err.splitlines()[0]
+
+
+@pytest.mark.parametrize("arguments", [("qqq",), ("status", "--qqq")])
+def test_a_word_like_no_other_gets_none(slackwater: Slackwater, arguments: tuple[str, ...]) -> None:
+    done = slackwater(*arguments)
+
+    assert done.code == 2
+    assert "did you mean" not in done.err
+
+
 def test_help_is_no_error(slackwater: Slackwater) -> None:
     for arguments in ((), ("--help",), ("status", "--help")):
         assert slackwater(*arguments).code == 0

@@ -92,7 +92,7 @@ def test_a_folder_below_a_file_is_a_wrong_argument(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["make_clicks.py", "make_weather.py"])
 def test_more_input_continues_after_the_files_that_are_there(tmp_path: Path, name: str) -> None:
     folder = tmp_path / {"make_clicks.py": "clicks", "make_weather.py": "landing"}[name]
-    script = [sys.executable, ROOT / "examples" / name]
+    script = [sys.executable, str(ROOT / "examples" / name)]
     subprocess.run([*script, "2"], cwd=tmp_path, check=True)
     two = files_of(folder)
     subprocess.run([*script, "1"], cwd=tmp_path, check=True)
@@ -112,4 +112,4 @@ def test_a_wheel_brings_the_examples(tmp_path: Path) -> None:
     done = init("try", folder=tmp_path, package=tmp_path / "installed")
 
     assert done.returncode == 0, done.stderr
-    assert PROJECT <= {path.name for path in (tmp_path / "try").iterdir()}
+    assert {path.name for path in (tmp_path / "try").iterdir()} >= PROJECT

@@ -30,6 +30,7 @@ VERBS = {
     "offsets": "Print where a new query would begin reading, as Kafka's startingOffsets.",
     "ledger": "Show what the ledger remembers of streams, runs, operations and batches.",
     "connectors": "Show and fetch connector jars, by a locked list.",
+    "completion": "Print a script that completes verbs and options in a shell.",
     "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. "
     "About two minutes.",
 }
