@@ -50,6 +50,33 @@ def test_pipeline_files(slackwater: Slackwater, tmp_path: Path, text: str, code:
     assert "Traceback" not in done.err
 
 
+FAILING = "import slackwater as sw\n\ndef helper():\n    raise ValueError('one')\n\nhelper()\n"
+
+
+def test_debug_shows_the_users_own_frames_and_no_others(slackwater: Slackwater, tmp_path: Path) -> None:
+    (tmp_path / "pipeline.py").write_text(FAILING)
+
+    done = slackwater("run", "pipeline.py", "--debug")
+
+    assert done.code == 2
+    *traceback, error, _hint = done.err.splitlines()
+    assert traceback[0] == "Traceback (most recent call last):"
+    assert [line for line in traceback if line.startswith("  File ")] == [
+        '  File "<folder>/pipeline.py", line 6, in <module>',
+        '  File "<folder>/pipeline.py", line 4, in helper',
+    ]
+    assert traceback[-1] == "ValueError: one"
+    assert error.startswith("error pipeline-fails: ")
+
+
+@pytest.mark.parametrize("verb", [("apply", "absent.json", "--yes"), ("plan", "rebuild", "absent")])
+def test_debug_is_taken_by_the_other_verbs_that_read_a_pipeline(slackwater: Slackwater, verb: tuple[str, ...]) -> None:
+    done = slackwater(*verb, "--debug")
+
+    assert "Traceback" not in done.err
+    assert done.err.startswith("error ")
+
+
 @pytest.mark.parametrize("reference", ["absent.py", "absent_module", "absent.module", "folder"])
 def test_a_pipeline_that_is_not_there(slackwater: Slackwater, tmp_path: Path, reference: str) -> None:
     (tmp_path / "folder").mkdir()

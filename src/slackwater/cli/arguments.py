@@ -171,3 +171,10 @@ def add_spark(parser: Parser) -> None:
     """What a verb that starts Spark passes on to it."""
     parser.add_argument("--master", metavar="URL", help="Spark's master (default: local[*])")
     parser.add_argument("--conf", metavar="KEY=VALUE", action="append", help="a setting of Spark; may be given again")
+
+
+def add_debug(parser: Parser) -> None:
+    """Declare whether errors in the user's code are shown with its traceback."""
+    parser.add_argument(
+        "--debug", action="store_true", help="show the traceback of your own code where it raises an error"
+    )

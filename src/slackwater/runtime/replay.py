@@ -115,6 +115,7 @@ class SparkReplayer:
 
     def _open(self) -> SparkSession:
         if self._spark is None:
+            self._say("starting Spark")
             self._spark = start_session(self._session, self._say)
             self._on_jvm(driver_jvm_pid(self._spark))
             self._present_settings = effective_settings(self._spark)
