@@ -20,7 +20,13 @@ NOT_THE_USERS = (
 
 
 def user_traceback(error: BaseException) -> str:
-    """As Python prints it, for the innermost exception of the chain that passed through the user's code; else empty."""
+    """As Python prints it, for the innermost exception of the chain that passed through the user's code; else empty.
+
+    A function that ran in a worker of Spark has its traceback in a note of the error.
+    """
+    notes: list[str] = getattr(error, "__notes__", [])
+    if notes:
+        return "".join(f"{note}\n" for note in notes)
     passed = [cause for cause in _chain(error) if _frames(cause) or isinstance(cause, SyntaxError)]
     if not passed:
         return ""

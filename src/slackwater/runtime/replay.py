@@ -103,9 +103,15 @@ class SparkReplayer:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            raise StreamFailed(
-                "replay-failed", f"A replayed batch fails: {failures.reason_of(error)}", where=f"stream {self._stream}"
-            ) from error
+            failure = failures.classify(error)
+            failed = StreamFailed(
+                "replay-failed",
+                f"A replayed batch of stream {self._stream} fails: {failure.reason}",
+                where=failure.place,
+            )
+            if failure.traceback:
+                failed.add_note(failure.traceback)
+            raise failed from error
         finally:
             _restore(spark, before)
         progress = query.lastProgress
