@@ -97,10 +97,10 @@ def _write(target: Path) -> tuple[Laid, ...]:
     return (
         Laid("clicks.py", f"a pipeline: clicks per page and minute, from the {CLICKS_FILES} files in clicks/"),
         Laid("weather.py", f"three stages: lines, readings, days, from the {WEATHER_FILES} files in landing/"),
-        Laid("upgrades/", "both pipelines with a change of their state, for slackwater plan rebuild"),
+        Laid("upgrades/", "both pipelines with changed state, for slackwater plan rebuild"),
         Laid("make_clicks.py", "writes more files to clicks/"),
         Laid("make_weather.py", "writes more files to landing/"),
-        Laid("slackwater.toml", "settings: where the ledger and the checkpoints are, Spark's settings"),
+        Laid("slackwater.toml", "settings: the home for ledger and checkpoints, Spark's own settings"),
     )
 
 
