@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from slackwater.runtime.runner import RunDisplay
     from slackwater.runtime.stream_run import StreamOutcome
 
-__all__ = ["RunOptions", "StreamOutcome", "run_pipeline", "session_options"]
-
 WORKER_PATH = "spark.executorEnv.PYTHONPATH"
 """PySpark hands it to every Python worker, with a local master too; the JVM's own PYTHONPATH comes after it."""
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from slackwater.cli.arguments import Parser, add_consent, add_debug, add_home, add_spark, consent_of
 from slackwater.cli.console import err, parse_conf, parse_seconds, prepare
-
-if TYPE_CHECKING:
-    from slackwater.app.run_pipeline import StreamOutcome
 
 FAILED = 7
 INTERRUPTED = 130
@@ -67,15 +63,10 @@ def run(
     for outcome in outcomes:
         if debug and outcome.failure is not None and outcome.failure.traceback:
             console.print(outcome.failure.traceback, markup=False, soft_wrap=True)
-        console.print(f"{outcome.stream}: {_ending(outcome)}", markup=False, soft_wrap=True)
+        place = f" at {outcome.failure.place}" if outcome.failure is not None and outcome.failure.place else ""
+        reason = f": {outcome.reason}" if outcome.reason else ""
+        console.print(f"{outcome.stream}: {outcome.end}{reason}{place}", markup=False, soft_wrap=True)
     ends = {outcome.end for outcome in outcomes}
     if "failed" in ends:
         return FAILED
     return INTERRUPTED if "interrupted" in ends else 0
-
-
-def _ending(outcome: StreamOutcome) -> str:
-    """How a stream ended, why, and where in the user's code."""
-    reason = f": {outcome.reason}" if outcome.reason else ""
-    place = outcome.failure.place if outcome.failure is not None else None
-    return f"{outcome.end}{reason}" + (f" at {place}" if place else "")
