@@ -128,7 +128,8 @@ class Reader:
     def _wait_for(self, pattern: str, output: Path) -> None:
         deadline = time.monotonic() + WAIT_S
         while not re.search(pattern, output.read_text(), re.MULTILINE):
-            assert time.monotonic() < deadline, f"no line {pattern!r} in:\n{output.read_text()}"
+            ended = re.search(r"^(error |Traceback )", output.read_text(), re.MULTILINE)
+            assert not ended and time.monotonic() < deadline, f"no line {pattern!r} in:\n{output.read_text()}"
             time.sleep(0.05)
 
 

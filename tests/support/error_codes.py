@@ -26,7 +26,7 @@ Every error has a stable code, one sentence, and where it helps the place, what 
 On stderr it is shown as `error <code>: <sentence>`, then `hint: <next step>`; with `--format json` as one line of JSON,
 `{"error": {"code": ..., "message": ..., "where": ..., "expected": ..., "found": ..., "hint": ...}}`. The exit code is
 that of its kind: see [exit-codes.md](exit-codes.md). This table is made from the source; a test compares the two.
-To make it anew: `python -m tests.support.error_codes > docs/errors.md`.
+To regenerate it: `python -m tests.support.error_codes > docs/errors.md`.
 
 | code | exit | kind | sentence |
 |---|---|---|---|
