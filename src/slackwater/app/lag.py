@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from slackwater.errors import FormatError
-from slackwater.formats.compactible import parse_entry_name
-from slackwater.formats.file_sink_log import parse_file_sink_log
 from slackwater.ledger.ledger import Ledger
+from slackwater.model.checkpoint_logs import SinkFile
 from slackwater.model.records import BatchRecord, BatchSource
+from slackwater.sinks.files.manifest import Manifest
 from slackwater.sources.contract import SourceRange
 from slackwater.sources.registry import kind_of
 from slackwater.storage.local import LocalStore
@@ -19,7 +19,6 @@ from slackwater.storage.open import local_path_of
 FILES_MAX = 10_000
 """Names in a source directory, and entries in its log, up to which they are compared: ``status`` must be quick."""
 
-MANIFEST = "_spark_metadata"
 _FILE_SOURCE = re.compile(r"FileStreamSource\[(?P<path>.*)\]", re.DOTALL)
 _GLOB = re.compile(r"[*?\[\]{}\\]")
 
@@ -94,9 +93,9 @@ def _unread(name: str, source: BatchSource, log: Mapping[int, str]) -> list[int]
     if kind.unrecorded(span):
         raise _Uncounted("has read files that the ledger does not list")
     read = {local_path_of(file.path) for file in kind.files(span)}
-    if store.exists(MANIFEST):
-        found = _files_of_manifest(store)
-        return [size for path, size in found.items() if path not in read]
+    manifest = Manifest(store)
+    if manifest.all_names():
+        return [size for path, size in _files_of_manifest(manifest).items() if path not in read]
     return [store.size(name) for name in _names(store) if f"{store.location}/{name}" not in read]
 
 
@@ -116,19 +115,12 @@ def _directory(source: BatchSource) -> LocalStore:
     return store
 
 
-def _files_of_manifest(store: LocalStore) -> dict[str | None, int]:
+def _files_of_manifest(manifest: Manifest) -> dict[str | None, int]:
     """Files of a directory that Spark's file sink wrote: a file source reads those in its manifest only."""
-    entries = {entry.name: parse_entry_name(entry.name) for entry in store.list(MANIFEST) if not entry.is_dir}
-    numbers = {name: parsed for name, parsed in entries.items() if parsed is not None}
-    compacted = max((number for number, is_compact in numbers.values() if is_compact), default=-1)
-    _require_countable(numbers)
-    files = [
-        file
-        for name, (number, is_compact) in numbers.items()
-        if number > compacted or (is_compact and number == compacted)
-        for file in parse_file_sink_log(store.read(f"{MANIFEST}/{name}"))
-    ]
-    _require_countable(files)
+    files: list[SinkFile] = []
+    for name in manifest.valid_names():
+        files += manifest.parse(name)[1]
+        _require_countable(files)
     return {local_path_of(file.path): file.size for file in files}
 
 

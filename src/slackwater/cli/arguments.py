@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NoReturn, TypeVar
@@ -63,8 +63,8 @@ class Parser(argparse.ArgumentParser):
 
     def verbs(self) -> dict[str, Parser]:
         """The parsers of its verbs by name; empty where it has none."""
-        groups = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001 - argparse names the type of what add_subparsers returns only so
-        return {name: parser for group in groups for name, parser in group.choices.items()}
+        groups = (action.choices for action in self._actions if isinstance(action.choices, Mapping))
+        return {str(name): parser for group in groups for name, parser in group.items() if isinstance(parser, Parser)}
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for what does not parse."""

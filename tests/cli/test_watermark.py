@@ -9,7 +9,6 @@ import pytest
 from slackwater.app.watermark import next_watermark_ms
 from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry, OffsetMetadata
 from tests.cli.conftest import Slackwater
-from tests.cli.conftest import slackwater as slackwater  # noqa: PLC0414 - a fixture
 from tests.support.homes import HomeSpec, make_home
 
 
