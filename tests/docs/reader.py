@@ -128,8 +128,9 @@ class Reader:
     def _wait_for(self, pattern: str, output: Path) -> None:
         deadline = time.monotonic() + WAIT_S
         while not re.search(pattern, output.read_text(), re.MULTILINE):
-            ended = re.search(r"^(error |Traceback )", output.read_text(), re.MULTILINE)
-            assert not ended and time.monotonic() < deadline, f"no line {pattern!r} in:\n{output.read_text()}"
+            failed = re.search(r"^(error |Traceback )", output.read_text(), re.MULTILINE)
+            assert failed is None, output.read_text()
+            assert time.monotonic() < deadline, f"no line {pattern!r} in:\n{output.read_text()}"
             time.sleep(0.05)
 
 
