@@ -4,8 +4,8 @@ Reads lines of JSON below ``landing/`` and writes below ``out/``, both in the wo
 
     slackwater run weather.py --until-caught-up
 
-Every function returns a plain streaming DataFrame. Nothing about where to begin stands in this file, so nothing in it
-has to change for a restart elsewhere.
+Every function returns a plain streaming DataFrame. Nothing in this file says where to start reading, so nothing in it
+changes for a restart elsewhere.
 """
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +16,7 @@ import slackwater as sw
 pipeline = sw.Pipeline("weather")
 
 RAW = "line STRING, came_from STRING"
-# Decimals, because sums of doubles depend on the order of the rows, and a replay must give the same days again.
+# Decimals, because sums of doubles depend on the order of the rows, and a replay must compute the same days.
 READING = """
     station STRING, measured_at TIMESTAMP, temperature_f DECIMAL(5, 2), humidity_percent DECIMAL(5, 2),
     wind_speed_mph DECIMAL(6, 2), rain_inches DECIMAL(5, 2), pressure_hpa DECIMAL(6, 1)
@@ -25,7 +25,7 @@ READING = """
 
 @pipeline.stream(name="sensor-raw-ingest", sink=sw.sinks.files("parquet", "out/raw"))
 def raw(spark: SparkSession) -> DataFrame:
-    """Every line as it came, and where it came from."""
+    """Every line as it arrived, and the file it arrived in."""
     lines = spark.readStream.option("maxFilesPerTrigger", 1).text("landing")
     came_from = F.col("_metadata.file_name")
     # One file for each batch: the next stage takes one file at a time.
@@ -33,7 +33,7 @@ def raw(spark: SparkSession) -> DataFrame:
 
 
 def parsed(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
-    """Raw lines beside what they say, and the reason why a line says nothing usable (null: it is usable)."""
+    """Raw lines with their parsed readings, and the reason why a line is unusable (null: it is usable)."""
     stored = spark.readStream.schema(RAW).option("maxFilesPerTrigger", 1)
     lines = stored.parquet(context.output("sensor-raw-ingest"))
     reading = F.from_json("line", f"{READING}, damaged STRING", {"columnNameOfCorruptRecord": "damaged"})
@@ -54,7 +54,7 @@ def readings(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
 
 @pipeline.stream(name="sensor-deserialize-rejects", sink=sw.sinks.files("parquet", "out/rejects"))
 def rejects(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
-    """The other lines, each with its reason: nothing is dropped without a trace."""
+    """The other lines, each with its reason: no line is dropped silently."""
     return parsed(spark, context).where("reason IS NOT NULL").select("line", "came_from", "reason")
 
 
@@ -65,7 +65,7 @@ def stored_readings(spark: SparkSession, context: sw.StreamContext) -> DataFrame
 
 
 def daily(measured: DataFrame) -> DataFrame:
-    """From hourly readings to one row for each station and day, once no reading can change it any more."""
+    """One row for each station and day, once no later reading can change it."""
     days = measured.withWatermark("measured_at", "2 days").groupBy(F.window("measured_at", "1 day"), "station")
     aggregated = days.agg(
         F.count("*").alias("readings"),

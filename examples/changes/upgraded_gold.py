@@ -1,11 +1,11 @@
-"""The upgrade in the demo: ``daily`` of weather.py with more columns, so with state of another shape."""
+"""The upgrade in the demo: ``daily`` of weather.py with more columns, so with state of another schema."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 
 def daily(measured: DataFrame) -> DataFrame:
-    """From hourly readings to one row for each station and day, with the extremes of the day."""
+    """One row for each station and day, with the extremes of the day."""
     days = measured.withWatermark("measured_at", "2 days").groupBy(F.window("measured_at", "1 day"), "station")
     aggregated = days.agg(
         F.count("*").alias("readings"),

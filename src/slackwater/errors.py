@@ -3,6 +3,7 @@
     SlackwaterError                exit 1   a defect in Slackwater, never raised by itself
     |-- UsageError                 exit 2   a flag, file, setting or name that cannot be used as given
     |   |-- PipelineError                   the pipeline file, or a stream in it, is not usable
+    |   |   `-- SinkUnknown                   there is no sink of this name
     |   `-- SettingsError                   slackwater.toml or SLACKWATER_* is not usable
     |-- NotFound                   exit 4   no such stream, checkpoint, plan or output
     |-- Refused                    exit 5   nothing was changed, because it would not be safe
@@ -80,6 +81,10 @@ class UsageError(SlackwaterError):
 
 class PipelineError(UsageError):
     """The pipeline file, or a stream in it, cannot be used."""
+
+
+class SinkUnknown(PipelineError, AttributeError):
+    """There is no sink of this name. An AttributeError too, so that ``hasattr(slackwater.sinks, name)`` is false."""
 
 
 class SettingsError(UsageError):

@@ -32,6 +32,9 @@ STREAM = "@p.stream(sink=sw.sinks.files('parquet', 'out'))\ndef a(spark): ...\n"
         (HEAD + STREAM + STREAM.replace("'out'", "'x/../out/'").replace("def a", "def b"), "sink-shared", "out"),
         (HEAD + STREAM.replace("sw.sinks.files('parquet', 'out')", "'out'"), "sink-kind", "x/a"),
         (HEAD + STREAM.replace("parquet", "parquett"), "sink-format", "pipeline.py:3"),
+        (HEAD + STREAM.replace("files('parquet', ", "foreach_batch("), "sink-unknown", "pipeline.py:3"),
+        (HEAD + STREAM.replace("files('parquet', ", "kafka("), "sink-unknown", "one of slackwater.sinks.files"),
+        ("\nfrom slackwater.sinks import delta\n", "sink-unknown", "pipeline.py:2"),
         (HEAD + STREAM.replace("'out')", "'out'), output_mode='update'"), "output-mode", "x/a"),
         (HEAD + STREAM.replace("'out')", "'out'), trigger=5"), "trigger-interval", "pipeline.py:3"),
         (HEAD + "@p.stream\ndef a(spark): ...\n", "pipeline-fails", "pipeline.py:3"),
@@ -46,6 +49,33 @@ def test_pipeline_files(slackwater: Slackwater, tmp_path: Path, text: str, code:
     assert done.err.startswith(f"error {code}: ")
     assert f"{place}" in done.err.splitlines()[0]
     assert "Traceback" not in done.err
+
+
+FAILING = "import slackwater as sw\n\ndef helper():\n    raise ValueError('one')\n\nhelper()\n"
+
+
+def test_debug_shows_the_users_own_frames_and_no_others(slackwater: Slackwater, tmp_path: Path) -> None:
+    (tmp_path / "pipeline.py").write_text(FAILING)
+
+    done = slackwater("run", "pipeline.py", "--debug")
+
+    assert done.code == 2
+    *traceback, error, _hint = done.err.splitlines()
+    assert traceback[0] == "Traceback (most recent call last):"
+    assert [line for line in traceback if line.startswith("  File ")] == [
+        '  File "<folder>/pipeline.py", line 6, in <module>',
+        '  File "<folder>/pipeline.py", line 4, in helper',
+    ]
+    assert traceback[-1] == "ValueError: one"
+    assert error.startswith("error pipeline-fails: ")
+
+
+@pytest.mark.parametrize("verb", [("apply", "absent.json", "--yes"), ("plan", "rebuild", "absent")])
+def test_debug_is_taken_by_the_other_verbs_that_read_a_pipeline(slackwater: Slackwater, verb: tuple[str, ...]) -> None:
+    done = slackwater(*verb, "--debug")
+
+    assert "Traceback" not in done.err
+    assert done.err.startswith("error ")
 
 
 @pytest.mark.parametrize("reference", ["absent.py", "absent_module", "absent.module", "folder"])
@@ -150,6 +180,33 @@ def test_command_lines(slackwater: Slackwater, arguments: tuple[str, ...], hint:
     assert done.code == 2
     assert done.err.startswith("error usage: ")
     assert done.err.splitlines()[-1].endswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (("staus",), "did you mean status?"),
+        (("initt", "x"), "did you mean init?"),
+        (("plan", "rebuid", "x"), "did you mean rebuild?"),
+        (("connectors", "lst"), "did you mean list?"),
+        (("run", "x.py", "--until-caugt-up"), "did you mean --until-caught-up?"),
+        (("run", "x.py", "--home-folder=x"), "did you mean --home?"),
+        (("plan", "rebuild", "x", "--ot", "plan.json"), "did you mean --out"),
+    ],
+)
+def test_a_misspelt_word_gets_a_suggestion(slackwater: Slackwater, arguments: tuple[str, ...], suggestion: str) -> None:
+    done = slackwater(*arguments)
+
+    assert done.code == 2
+    assert suggestion in done.err.splitlines()[0]
+
+
+@pytest.mark.parametrize("arguments", [("qqq",), ("status", "--qqq")])
+def test_a_word_like_no_other_gets_none(slackwater: Slackwater, arguments: tuple[str, ...]) -> None:
+    done = slackwater(*arguments)
+
+    assert done.code == 2
+    assert "did you mean" not in done.err
 
 
 def test_help_is_no_error(slackwater: Slackwater) -> None:

@@ -14,7 +14,9 @@ HEAVY = {"pydantic", "pyspark", "py4j", "pandas", "alembic", "numpy", "pyarrow",
 
 
 @pytest.mark.parametrize(
-    "command", [["--help"], ["status"], ["ledger", "per_page"], ["offsets", "per_page"]], ids=" ".join
+    "command",
+    [["--help"], ["completion", "bash"], ["status"], ["ledger", "per_page"], ["offsets", "per_page"]],
+    ids=" ".join,
 )
 def test_no_heavy_module_is_imported(command: list[str], tmp_path: Path) -> None:
     make_home(tmp_path)

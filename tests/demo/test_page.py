@@ -19,7 +19,7 @@ from slackwater.model.plan import BuildGeneration, Cost, Facts, Plan, Request
 
 
 @pytest.fixture
-def told() -> DemoResult:
+def equal() -> DemoResult:
     facts = Facts(
         planned=12,
         committed=11,
@@ -57,7 +57,7 @@ def told() -> DemoResult:
         killed_batch=12,
         before=tuple(StreamMarks(name, Marks(12, 11, 11, 11)) for name in STREAMS),
         plan=plan,
-        plan_text="plan: go on from 11",
+        plan_text="plan: continue after 11",
         restarted=StreamMarks(GOLD, Marks(11, 11, 11, 11)),
         after=end,
         rows_read_again=2172,
@@ -70,8 +70,8 @@ def told() -> DemoResult:
 
 
 @pytest.fixture
-def unequal(told: DemoResult) -> DemoResult:
-    return replace(told, comparisons=(*told.comparisons[:-1], Comparison(GOLD, 1083, 1082, 1, 0)))
+def unequal(equal: DemoResult) -> DemoResult:
+    return replace(equal, comparisons=(*equal.comparisons[:-1], Comparison(GOLD, 1083, 1082, 1, 0)))
 
 
 def page(result: DemoResult) -> str:
@@ -89,24 +89,24 @@ def test_the_number_line_shows_each_mark_below_its_batch() -> None:
     assert demo_page.number_line(Marks(1, 0, None, 1), 1) == ("   -----0-----1", "        c    ow")
 
 
-def test_the_page_of_an_equal_outcome(told: DemoResult) -> None:
-    text = page(told)
+def test_the_page_of_an_equal_outcome(equal: DemoResult) -> None:
+    text = page(equal)
     assert text.lstrip().startswith("EQUAL ")
     assert "NOT EQUAL" not in text
     assert "Rows read again: 2,172 of 26,075 (8%)" in text
     assert "591 of 1,083 rows lost" in text
-    assert exit_code(told) == 0
+    assert exit_code(equal) == 0
 
 
-def test_a_missing_row_is_said_first_and_told_to_the_shell(unequal: DemoResult) -> None:
+def test_a_missing_row_is_reported_first_and_in_the_exit_code(unequal: DemoResult) -> None:
     text = page(unequal)
     assert text.lstrip().startswith("NOT EQUAL ")
     assert re.search(rf"{GOLD} +1,083 +1,082 +1 +0 +NOT EQUAL", text)
     assert exit_code(unequal) == 8
 
 
-def test_the_document_says_what_the_page_says(told: DemoResult, unequal: DemoResult) -> None:
-    document = json.loads(json.dumps(told.as_json()))
+def test_the_document_says_what_the_page_says(equal: DemoResult, unequal: DemoResult) -> None:
+    document = json.loads(json.dumps(equal.as_json()))
     assert document["schema"] == "slackwater.demo/1"
     assert document["equal"] is True
     marks = {"planned": 12, "committed": 11, "state": 11, "written": 11, "owed": None}
@@ -116,7 +116,7 @@ def test_the_document_says_what_the_page_says(told: DemoResult, unequal: DemoRes
     assert [line["equal"] for line in unequal.as_json()["comparisons"]] == [True, True, True, False]
 
 
-def test_the_picture_asks_no_server_for_anything(told: DemoResult) -> None:
-    picture = demo_page.as_svg(told)
+def test_the_picture_asks_no_server_for_anything(equal: DemoResult) -> None:
+    picture = demo_page.as_svg(equal)
     assert picture.startswith("<svg ")
     assert not re.search(r"@font-face|@import|url\(.?http|href=.?http", picture)

@@ -1,4 +1,4 @@
-"""What the README tells a reader to type works as it stands there, on the example it shows."""
+"""Every command of the README works as it is written, in an empty folder, on the example that the README shows."""
 
 import json
 import re
@@ -16,7 +16,9 @@ from slackwater.demo.commands import Commands
 from slackwater.demo.compare import moment, rows_of
 from slackwater.demo.examples import examples_folder, read_example
 from slackwater.demo.kill import Moment, kill_in_the_middle
+from tests.docs.reader import Reader, steps_of
 
+FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -50,20 +52,53 @@ def written_clicks(output: Path) -> Counter[tuple[datetime, object, object]]:
 
 
 @pytest.mark.spark
-def test_a_deleted_checkpoint_is_made_anew_as_the_readme_says(tmp_path: Path) -> None:
+def test_a_stream_whose_checkpoint_is_deleted_after_a_kill_is_rebuilt_as_the_readme_says(tmp_path: Path) -> None:
     shutil.copy2(examples_folder() / "clicks.py", tmp_path)
     subprocess.run([sys.executable, examples_folder() / "make_clicks.py"], cwd=tmp_path, check=True)
     lines = block_with("slackwater plan rebuild per_page", "sh").splitlines()
-    steps = [shlex.split(line, comments=True) for line in lines if line.strip()]
+    remove, *steps = [shlex.split(line, comments=True) for line in lines if line.strip()]
     checkpoint = tmp_path / ".slackwater/streams/clicks/per_page/checkpoints/0001"
     with Commands(tmp_path / "logs", {}) as commands:
-        assert steps[0] == ["slackwater", "run", "clicks.py", "--until-caught-up"]
-        running = commands.start("run-killed", ["-m", *steps[0]], tmp_path)
+        assert steps[-1] == ["slackwater", "run", "clicks.py", "--until-caught-up"]
+        running = commands.start("run-killed", ["-m", *steps[-1]], tmp_path)
         kill_in_the_middle(running, Moment(checkpoint, tmp_path / "out/per_page", least_position=8))
-        assert steps[1] == ["rm", "-r", str(checkpoint.relative_to(tmp_path))]
+        assert remove == ["rm", "-r", str(checkpoint.relative_to(tmp_path))]
         shutil.rmtree(checkpoint)
-        for step in steps[2:]:
+        for step in steps:
             commands.run(step[1], ["-m", *step], tmp_path)
-    assert [step[1] for step in steps[2:]] == ["plan", "apply", "run"]
+    assert [step[1] for step in steps] == ["plan", "apply", "run"]
     assert written_clicks(tmp_path / "out/per_page") == expected_clicks(tmp_path / "clicks")
     assert datetime(2026, 1, 5, 8, tzinfo=UTC) in {start for start, _, _ in written_clicks(tmp_path / "out/per_page")}
+
+
+NOT_TYPED = {
+    "scripts/demo": "tests/demo runs the demo",
+    "scripts/test": "runs this test",
+    "slackwater connectors fetch kafka": "tests/connectors fetches jars; it needs a network",
+    "slackwater demo --source kafka": "tests/demo runs it with a broker",
+    "scripts/kafka up": "tests/demo starts the broker",
+}
+"""Commands of the README that the test below leaves out, and why."""
+
+
+@pytest.mark.spark
+def test_the_readme_word_for_word(tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    steps = steps_of(README)
+    left_out = [step for step in steps if step.command.partition("  ")[0].strip() in NOT_TYPED]
+    assert len(left_out) == len(NOT_TYPED)
+    with Reader(folder) as reader:
+        for step in steps:
+            if step not in left_out:
+                typed = reader.type(step)
+                assert typed.code == 0, f"$ {step.command}\n{typed.output}"
+    project = folder / "try"
+    assert written_clicks(project / "out" / "per_page") == expected_clicks(project / "clicks")
+    days = rows_of(project / "out" / "gold")
+    measured = {(moment(row, "day"), dict(row)["station"]) for row in days}
+    # Seven files of ten days; the watermark is two days behind, so the last three days are not written yet.
+    assert len(measured) == days.total() == 67 * 3
+    assert {day for day, _ in measured} == {FIRST_DAY + timedelta(days=number) for number in range(67)}
+    upgraded = [row for row in days if dict(row)["rain_inches"] is not None]
+    assert 0 < len(upgraded) < len(days)

@@ -203,3 +203,67 @@ def test_a_transient_cause_of_our_own_error_is_found() -> None:
     refused.__cause__.__context__ = ConnectionRefusedError(111, "nobody listens")
     failure = failures.classify(refused)
     assert (failure.kind, failure.code) == ("transient", "store-unreachable")
+
+
+WORKER_TEXT = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/opt/venv/lib/python3.11/site-packages/pyspark/python/lib/pyspark.zip/pyspark/worker.py", line 1, in main
+    process()
+  File "/srv/clicks.py", line 8, in page_of
+    return parse(url)
+           ^^^^^^^^^^
+  File "/srv/clicks.py", line 4, in parse
+    raise ValueError("no")
+ValueError: no
+"""
+
+
+def test_the_users_part_of_a_workers_traceback() -> None:
+    failure = failures.classify(RuntimeError(WORKER_TEXT))
+    assert failure.place == "/srv/clicks.py:4"
+    assert failure.traceback == (
+        'Traceback (most recent call last):\n  File "/srv/clicks.py", line 8, in page_of\n    return parse(url)\n'
+        '           ^^^^^^^^^^\n  File "/srv/clicks.py", line 4, in parse\n    raise ValueError("no")\nValueError: no'
+    )
+    assert failures.classify(RuntimeError("no traceback here")).traceback is None
+
+
+DEBUGGED = """import slackwater as sw
+from pyspark.sql import functions as F
+
+pipeline = sw.Pipeline("work")
+
+def refuse(number):
+    raise ValueError("no row is good")
+
+@pipeline.stream(sink=sw.sinks.files("json", "out"))
+def bad(spark):
+    rows = spark.readStream.schema("id LONG").json("in")
+    return rows.withColumn("same", F.udf(refuse, "long")("id"))
+"""
+
+
+@pytest.mark.spark
+def test_debug_shows_the_users_line_of_a_failing_function(project: Project) -> None:
+    project.write(DEBUGGED)
+    project.add_files(1)
+    file = project.folder / "pipeline.py"
+
+    with_debug = project.run("--until-caught-up", "--debug", expected=7).log
+    without = project.run("--until-caught-up", expected=7).log
+
+    assert f"work/bad: failed: ValueError: no row is good at {file}:7" in without
+    assert "Traceback" not in without
+    assert f'File "{file}", line 7, in refuse\n    raise ValueError("no row is good")' in with_debug
+    frames = [line for line in with_debug.splitlines() if line.startswith("  File ")]
+    assert frames == [f'  File "{file}", line 7, in refuse']
+
+
+@pytest.mark.spark
+def test_debug_shows_the_users_line_of_a_failing_stream_function(project: Project) -> None:
+    project.write(DEBUGGED.replace("    rows = ", "    refuse(1)\n    rows = "))
+
+    log = project.run("--until-caught-up", "--debug", expected=2).log
+
+    frames = [line.rpartition(", line ")[2] for line in log.splitlines() if line.startswith("  File ")]
+    assert frames == ["11, in bad", "7, in refuse"]
+    assert f"error stream-fails: Stream work/bad cannot be built: ValueError: no row is good at {project.folder}" in log

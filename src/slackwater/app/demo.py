@@ -1,4 +1,4 @@
-"""The use case of ``slackwater demo``: a folder, for Kafka a broker, and the story told in it."""
+"""The use case of ``slackwater demo``: a folder, for Kafka a broker, and the demo's steps in it."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class DemoOptions:
 
 
 class DemoProgress(Progress, Protocol):
-    """Who is told how far the demo has come, and where it works."""
+    """Receives the progress of the demo and its folder."""
 
     def works_in(self, folder: Path) -> None:
         """The folder, as soon as there is one."""
 
 
 def demo(options: DemoOptions, progress: DemoProgress) -> DemoResult:
-    """Tell the story. Whatever happens, nothing that it started runs on.
+    """Run the demo. Whatever happens, no process that it started keeps running.
 
-    Where it fails or is interrupted the folder stays, because the reasons lie in it. Raises UsageError for a folder
-    that holds something, EnvironmentMissing, and StreamFailed where a step does not do what it should.
+    Where it fails or is interrupted the folder is kept for diagnosis. Raises UsageError for a folder
+    that is not empty, EnvironmentMissing, and StreamFailed where a step does not do what it should.
     """
     folder = _folder(options.folder)
     progress.works_in(folder)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.app.rebuilding import reconcile, refuse_unreadable
+from slackwater.app.watermark import next_watermark_ms
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused
 from slackwater.lease.lease import JVM_WAIT_S, wait_until_free
@@ -81,8 +82,8 @@ class _Known:
         newest = self.newest_written
         if newest < 0:
             return 0
-        commit = self.batches.commit(newest)
-        return max(self.batches.offset(newest).watermark_ms, commit.next_batch_watermark_ms if commit else 0)
+        planned = self.batches.offset(newest + 1) if newest + 1 in self.batches.batches else None
+        return next_watermark_ms(planned, self.batches.offset(newest), self.batches.commit(newest))
 
     @property
     def not_reproducible(self) -> str | None:

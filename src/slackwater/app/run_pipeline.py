@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from slackwater.app.acting import Consent, acting
-from slackwater.app.workspace import open_workspace
 from slackwater.runtime.loader import LoadedPipeline, load
-from slackwater.runtime.runner import RunDisplay, RunRequest, run
 from slackwater.runtime.session import SessionOptions, require_spark
-from slackwater.runtime.stream_run import StreamOutcome
 from slackwater.settings import Settings
+
+if TYPE_CHECKING:
+    from slackwater.app.acting import Consent
+    from slackwater.runtime.runner import RunDisplay
+    from slackwater.runtime.stream_run import StreamOutcome
 
 WORKER_PATH = "spark.executorEnv.PYTHONPATH"
 """PySpark hands it to every Python worker, with a local master too; the JVM's own PYTHONPATH comes after it."""
@@ -36,6 +38,12 @@ def run_pipeline(
     """Load the pipeline, run it, and return how each stream ended. Raises what ``runtime.runner.run`` raises."""
     require_spark()
     loaded = load(reference)
+    display.say("starting Spark")
+    # Imported after that line: they and Spark take seconds, in which nothing else is shown.
+    from slackwater.app.acting import acting  # noqa: PLC0415
+    from slackwater.app.workspace import open_workspace  # noqa: PLC0415
+    from slackwater.runtime.runner import RunRequest, run  # noqa: PLC0415
+
     session = session_options(loaded, settings, options.master, options.spark)
     request = RunRequest(loaded, session, options.streams, options.until_caught_up, options.seconds, settings.restarts)
     with open_workspace(settings, create=True) as workspace:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slackwater.app.lag import lag_of
+from slackwater.app.lag import Lag, stream_lag
+from slackwater.app.watermark import watermark_of
 from slackwater.app.workspace import Workspace, open_workspace
 from slackwater.diagnose.number_line import findings
 from slackwater.errors import EnvironmentMissing, NotFound
@@ -28,14 +29,16 @@ URGENCY = (3, 5, 7)
 class StreamStatus:
     """One stream. ``run_end`` is the last run's end as it is seen now; ``batch`` the newest with recorded progress.
 
-    ``lag`` counts rows the sources hold beyond that batch, ``None`` where no source reports it. ``findings`` are what the
+    ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
+    that of the next batch. ``findings`` are what the
     number line says, the most urgent first; never empty.
     """
 
     snapshot: Snapshot
     findings: tuple[Finding, ...]
     batch: BatchRecord | None
-    lag: int | None
+    lag: Lag
+    watermark_ms: int
     lease: LeaseView
     run_end: str | None
 
@@ -113,7 +116,8 @@ def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = 
         snapshot=snapshot,
         findings=findings(snapshot),
         batch=batch,
-        lag=lag_of(batch) if batch else None,
+        lag=stream_lag(ledger, batch),
+        watermark_ms=watermark_of(snapshot),
         lease=lease,
         run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from slackwater.cli.arguments import Format, Parser, add_consent, add_format, add_home, add_spark, consent_of
+from slackwater.cli.arguments import Format, Parser, add_consent, add_debug, add_format, add_home, add_spark, consent_of
 from slackwater.cli.console import err, out, parse_conf, prepare, print_json
 from slackwater.errors import Refused, UsageError
 
@@ -17,6 +17,7 @@ def declare(parser: Parser) -> None:
     add_spark(parser)
     add_home(parser)
     add_consent(parser)
+    add_debug(parser)
     add_format(parser)
     parser.epilog = "Each step is journaled: an interrupted apply is continued by running it again."
     parser.set_defaults(verb=apply)
@@ -31,6 +32,7 @@ def apply(
     home: str | None,
     moved: bool,
     copied: bool,
+    debug: bool,
     shown_as: Format,
 ) -> int:
     """Show the plan, have it confirmed, carry it out."""
@@ -40,7 +42,7 @@ def apply(
     from slackwater.cli.render_plan import plan_page  # noqa: PLC0415
     from slackwater.plan.document import parse  # noqa: PLC0415
 
-    settings = prepare(home, shown_as, logging=True)
+    settings = prepare(home, shown_as, logging=True, debug=debug)
     plan = parse(_read(plan_file), plan_file)
     if not yes:
         err().print(plan_page(plan))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NoReturn, TypeVar
 
@@ -20,6 +21,16 @@ class Format(StrEnum):
     JSON = "json"
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option for shell completion. ``values``: those it takes, where they are listed."""
+
+    names: tuple[str, ...]
+    summary: str
+    takes_value: bool
+    values: tuple[str, ...] = ()
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError, and takes no shortened options: they would break when another one is added."""
 
@@ -29,15 +40,53 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that nobody here gives
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Called by argparse for each verb: what it does not know is told by the verb that it was given to."""
+        """Called by argparse for each verb, which reports unknown arguments itself, with its own name and options."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized: {' '.join(unknown)}")
+            option = unknown[0].partition("=")[0]
+            self.error(f"unrecognized: {' '.join(unknown)}{did_you_mean(option, self._option_string_actions)}")
         return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Called by argparse for a verb."""
+        if action.choices is not None and value not in action.choices:
+            names = [str(name) for name in action.choices]
+            self.error(f"unknown verb {str(value)!r}{did_you_mean(str(value), names)} (choose from {', '.join(names)})")
+
+    def options(self) -> list[Option]:
+        """The options that this parser takes itself."""
+        return [_option(action) for action in self._actions if action.option_strings]
+
+    def values(self) -> tuple[str, ...]:
+        """The values of its argument, where they are listed."""
+        return tuple(value for action in self._actions if not action.option_strings for value in _values(action))
+
+    def verbs(self) -> dict[str, Parser]:
+        """The parsers of its verbs by name; empty where it has none."""
+        groups = (action.choices for action in self._actions if isinstance(action.choices, Mapping))
+        return {str(name): parser for group in groups for name, parser in group.items() if isinstance(parser, Parser)}
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for what does not parse."""
         raise UsageError("usage", message[:1].upper() + message[1:], hint=f"{self.prog} --help")
+
+
+def _option(action: argparse.Action) -> Option:
+    return Option(tuple(action.option_strings), action.help or "", action.nargs != 0, _values(action))
+
+
+def _values(action: argparse.Action) -> tuple[str, ...]:
+    """The values that an action lists as ``text|json``; upper case, as in ``FILE|MODULE``, says what they are."""
+    shown = action.metavar if isinstance(action.metavar, str) else ""
+    return tuple(shown.split("|")) if "|" in shown and shown.islower() else ()
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; did you mean ...?`` with the known word that resembles this one most; nothing where none does."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -122,3 +171,10 @@ def add_spark(parser: Parser) -> None:
     """What a verb that starts Spark passes on to it."""
     parser.add_argument("--master", metavar="URL", help="Spark's master (default: local[*])")
     parser.add_argument("--conf", metavar="KEY=VALUE", action="append", help="a setting of Spark; may be given again")
+
+
+def add_debug(parser: Parser) -> None:
+    """Declare whether errors in the user's code are shown with its traceback."""
+    parser.add_argument(
+        "--debug", action="store_true", help="show the traceback of your own code where it raises an error"
+    )

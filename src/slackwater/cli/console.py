@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _shown_as = Format.TEXT
+_debug = False
 
 
 WIDTH_OF_FILES = 200
@@ -42,10 +43,15 @@ def _console(file: TextIO, width_of_files: int) -> Console:
     return PlainConsole(file=file, highlight=False, width=None if file.isatty() else width_of_files)
 
 
-def prepare(home: str | None, shown_as: Format = Format.TEXT, *, logging: bool = False) -> Settings:
-    """Settings for a verb, with errors shown in its format; ``logging`` for verbs that run something which logs."""
-    global _shown_as  # noqa: PLW0603 - one command a process; the error handler must know how to speak
-    _shown_as = shown_as
+def prepare(
+    home: str | None, shown_as: Format = Format.TEXT, *, logging: bool = False, debug: bool = False
+) -> Settings:
+    """Settings for a verb, with errors shown in its format.
+
+    ``logging`` is for verbs that run something which logs, ``debug`` adds the user's traceback to errors.
+    """
+    global _shown_as, _debug
+    _shown_as, _debug = shown_as, debug
     settings = load(home=home)
     if logging:
         from slackwater import logs  # noqa: PLC0415 - light start
@@ -84,10 +90,16 @@ def print_json(value: object) -> None:
 
 
 def report_error(error: SlackwaterError) -> None:
-    """Show an error on stderr: code and sentence, then the hint; in JSON where the verb was asked for JSON."""
+    """Show an error on stderr: code and sentence, then the hint; in JSON where the verb was asked for JSON.
+
+    With ``--debug`` the traceback of the user's own code comes first, or is a field of the JSON.
+    """
+    trace = _user_traceback(error) if _debug else ""
     if _shown_as is Format.JSON:
-        sys.stderr.write(json.dumps({"error": error.as_dict()}) + "\n")
+        fields = error.as_dict() | ({"traceback": trace} if trace else {})
+        sys.stderr.write(json.dumps({"error": fields}) + "\n")
         return
+    sys.stderr.write(trace)
     console = err()
     console.print(f"[bold red]error[/] [bold]{error.code}[/]: ", end="")
     # Not folded: one line for each, to be found again by grep.
@@ -95,6 +107,12 @@ def report_error(error: SlackwaterError) -> None:
     if error.hint:
         console.print("[bold]hint[/]: ", end="")
         console.print(error.hint, markup=False, soft_wrap=True)
+
+
+def _user_traceback(error: SlackwaterError) -> str:
+    from slackwater.cli.user_traceback import user_traceback  # noqa: PLC0415 - only --debug needs it
+
+    return user_traceback(error)
 
 
 def report_interrupt() -> None:

@@ -64,7 +64,7 @@ def demo(*, source: Source, folder: Path | None, keep: bool, svg: Path | None, s
 
 
 def exit_code(result: DemoResult) -> int:
-    """What the shell is told: whether equality held."""
+    """0 where the output equals that of an uninterrupted run, else 8."""
     return 0 if result.equal else NOT_EQUAL
 
 
@@ -100,10 +100,10 @@ class Steps:
         """Say what is left."""
         self.close()
         self._console.print(f"Interrupted while: {self._what}.")
-        self._console.print(f"Nothing that was started runs any more. What there is lies in {self._folder}")
+        self._console.print(f"No process is left running. All files are in {self._folder}")
 
     def close(self) -> None:
-        """Take the sign of life away."""
+        """Stop the progress display."""
         if self._status is not None:
             self._status.stop()
             self._status = None

@@ -1,4 +1,4 @@
-"""The demo's final page: the verdict first, then the number line, the plan, the rows and the usual recipe."""
+"""The demo's final page: the verdict first, then the number line, the plan, the rows and the manual restart."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def as_svg(result: DemoResult) -> str:
 
 
 def number_line(marks: Marks, last: int) -> tuple[str, str]:
-    """Two lines of text: the batches up to ``last``, and below each the marks that stand on it."""
+    """Two lines of text: the batches up to ``last``, and below each its marks."""
     ids = range(max(0, last - SHOWN_BATCHES + 1), last + 1)
     standing = {"o": marks.planned, "c": marks.committed, "v": marks.state, "w": marks.written}
     letters = ("".join(letter for letter, batch in standing.items() if batch == number) for number in ids)
@@ -113,13 +113,15 @@ def _rows(result: DemoResult, console: Console) -> None:
 def _recipe(result: DemoResult, console: Console) -> None:
     recipe = result.recipe
     console.print()
-    console.print(Text("The usual recipe, on a copy", style="bold"))
+    console.print(Text("The popular manual restart, on a copy", style="bold"))
     console.print(f"  Upgraded code, old checkpoint: {recipe.refused}")
     console.print("  New checkpoint at the saved offsets, old output: ", end="")
     console.print(f"{recipe.lost:,} of {recipe.expected_rows:,} rows lost", style="bold red", end="")
     console.print(f", {recipe.wrong:,} wrong." if recipe.wrong else ".")
-    console.print(f"  Its batches began at 0 again. The sink had seen {recipe.skipped} of their {recipe.batches} ids")
-    console.print("  and dropped those batches without a word.")
+    console.print(
+        f"  Its batch ids started at 0 again. The sink already had {recipe.skipped} of these {recipe.batches} ids"
+    )
+    console.print("  and skipped those batches silently.")
 
 
 def _end(result: DemoResult, console: Console) -> None:
@@ -131,7 +133,7 @@ def _end(result: DemoResult, console: Console) -> None:
         f"{counted.malformed} malformed. {result.seconds:.0f} s."
     )
     if result.folder:
-        console.print(f"Everything lies in {result.folder}", soft_wrap=True)
+        console.print(f"All files are in {result.folder}", soft_wrap=True)
 
 
 def _table(title: str, headings: list[str]) -> Table:

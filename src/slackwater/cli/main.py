@@ -19,6 +19,7 @@ INTERRUPTED = 130
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 VERBS = {
+    "init": "Lay out an example project with input data in a new folder.",
     "run": "Run the streams of a pipeline file or module.",
     "stop": "Let a running stream finish its batch and end.",
     "status": "Show where the streams stand, who runs them, and what comes next.",
@@ -29,6 +30,7 @@ VERBS = {
     "offsets": "Print where a new query would begin reading, as Kafka's startingOffsets.",
     "ledger": "Show what the ledger remembers of streams, runs, operations and batches.",
     "connectors": "Show and fetch connector jars, by a locked list.",
+    "completion": "Print a script that completes verbs and options in a shell.",
     "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. "
     "About two minutes.",
 }

@@ -32,7 +32,7 @@ def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
     """Look, and show."""
     from slackwater.app.offsets import offsets as look  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
-    from slackwater.cli.render_offsets import offset_lines, offsets_document, messages  # noqa: PLC0415
+    from slackwater.cli.render_offsets import messages, offset_lines, offsets_document  # noqa: PLC0415
 
     settings = prepare(home, shown_as)
     wanted = parse_at(at)

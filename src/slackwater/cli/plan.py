@@ -10,6 +10,7 @@ from slackwater.cli.arguments import (
     Format,
     Parser,
     add_consent,
+    add_debug,
     add_format,
     add_home,
     add_spark,
@@ -45,6 +46,7 @@ def _declare_rebuild(parser: Parser) -> None:
     add_spark(parser)
     add_home(parser)
     add_consent(parser)
+    add_debug(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. The plan is for slackwater apply."
     parser.set_defaults(verb=rebuild)
@@ -62,6 +64,7 @@ def rebuild(
     home: str | None,
     moved: bool,
     copied: bool,
+    debug: bool,
     shown_as: Format,
 ) -> int:
     """Make the plan, show it, and write it down where asked."""
@@ -72,7 +75,7 @@ def rebuild(
     from slackwater.model.plan import Request  # noqa: PLC0415
     from slackwater.plan.document import render  # noqa: PLC0415
 
-    settings = prepare(home, shown_as)
+    settings = prepare(home, shown_as, debug=debug)
     check_target(at)
     asked = Asked(Request(at, _retention_ms(retention)), _absolute(pipeline))
     options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))

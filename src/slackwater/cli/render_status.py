@@ -8,10 +8,12 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
+from slackwater.app.lag import Lag
 from slackwater.app.status import HomeStatus, StreamStatus
-from slackwater.cli.render_words import iso, mark, moment, number, span
+from slackwater.cli.render_words import counted, iso, mark, moment, number, span
 from slackwater.lease.view import LeaseView, expires_ms
 from slackwater.model.finding import Finding, Severity
+from slackwater.model.units import size_text
 
 SCHEMA = "slackwater.status/1"
 LABEL_WIDTH = 11
@@ -47,8 +49,8 @@ def _block(status: StreamStatus) -> list[Text]:
             f"written {mark(marks.written)}",
         ),
         _line("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
-        _line("lag", f"{number(status.lag)} rows" if status.lag is not None else "-"),
-        _line("watermark", moment(status.batch.watermark_ms if status.batch else None)),
+        _line("lag", lag_text(status.lag)),
+        _line("watermark", moment(status.watermark_ms)),
         _line("lease", lease_text(status.lease)),
         _line("last run", _run_text(status)),
     ]
@@ -59,6 +61,16 @@ def _block(status: StreamStatus) -> list[Text]:
         lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, begun {began}, not ended"))
     lines += [_line("next", step) for step in (first.next, first.advice) if step is not None]
     return lines
+
+
+def lag_text(lag: Lag) -> str:
+    """What the sources hold beyond the newest batch, in one line; ``-`` where no source reports it."""
+    parts = [f"{number(lag.rows)} rows"] if lag.rows is not None else []
+    if lag.files is not None and lag.bytes is not None:
+        parts.append(f"{counted(lag.files, 'unread file')}" + (f", {size_text(lag.bytes)}" if lag.files else ""))
+    if lag.unknown is not None:
+        parts.append(f"files unknown: {lag.unknown}")
+    return "; ".join(parts) or "-"
 
 
 def _details(finding: Finding) -> list[str]:
@@ -124,8 +136,11 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "sink_error": _unreadable(status),
         "next_batch": marks.next_batch,
         "next_batch_planned": status.rerun,
-        "lag_rows": status.lag,
-        "watermark": iso(status.batch.watermark_ms if status.batch else None),
+        "lag_rows": status.lag.rows,
+        "lag_files": status.lag.files,
+        "lag_bytes": status.lag.bytes,
+        "lag_unknown": status.lag.unknown,
+        "watermark": iso(status.watermark_ms),
         "newest_batch": status.batch.batch_id if status.batch else None,
         "lease": _lease_fields(status.lease),
         "last_run": _run_fields(status),

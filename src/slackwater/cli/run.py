@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from slackwater.cli.arguments import Parser, add_consent, add_home, add_spark, consent_of
+from slackwater.cli.arguments import Parser, add_consent, add_debug, add_home, add_spark, consent_of
 from slackwater.cli.console import err, parse_conf, parse_seconds, prepare
 
 FAILED = 7
@@ -24,6 +24,7 @@ def declare(parser: Parser) -> None:
     add_spark(parser)
     add_home(parser)
     add_consent(parser)
+    add_debug(parser)
     parser.epilog = (
         "Ctrl-C or SIGTERM drains: the running batch is finished, none is begun after it. A second one stops at once."
     )
@@ -41,12 +42,13 @@ def run(
     home: str | None,
     moved: bool,
     copied: bool,
+    debug: bool,
 ) -> int:
     """Run, and say on stderr how each stream ended."""
     from slackwater.app.run_pipeline import RunOptions, run_pipeline  # noqa: PLC0415 - light start
     from slackwater.cli.run_display import make_display  # noqa: PLC0415
 
-    settings = prepare(home, logging=True)
+    settings = prepare(home, logging=True, debug=debug)
     options = RunOptions(
         streams=tuple(streams or ()),
         until_caught_up=until_caught_up,
@@ -59,9 +61,11 @@ def run(
         outcomes = run_pipeline(pipeline, options, settings, display)
     console = err()
     for outcome in outcomes:
-        console.print(
-            f"{outcome.stream}: {outcome.end}" + (f": {outcome.reason}" if outcome.reason else ""), markup=False
-        )
+        if debug and outcome.failure is not None and outcome.failure.traceback:
+            console.print(outcome.failure.traceback, markup=False, soft_wrap=True)
+        place = f" at {outcome.failure.place}" if outcome.failure is not None and outcome.failure.place else ""
+        reason = f": {outcome.reason}" if outcome.reason else ""
+        console.print(f"{outcome.stream}: {outcome.end}{reason}{place}", markup=False, soft_wrap=True)
     ends = {outcome.end for outcome in outcomes}
     if "failed" in ends:
         return FAILED

@@ -1,7 +1,7 @@
 """A real Kafka broker on this machine, for tests and the demo: one node, KRaft, 127.0.0.1, in a folder of its own.
 
-It outlives the process that started it unless stopped, and is ended by its own process id only, never by a name: the
-id stands in the folder together with the time its process started, so that an id given out again is never hit.
+It outlives the process that started it unless it is stopped. It is ended by its process id, never by a name. The id is
+recorded in the folder with the start time of its process, so that a process that got the same id later is never hit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs command lines as a user would, each in a session of its own: Ctrl-C reaches the demo alone, which ends them."""
+"""Runs commands as a user would, each in a session of its own: Ctrl-C reaches only the demo, which ends them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Self
 from slackwater.demo.processes import Process, send_all, tree, wait_until_gone
 from slackwater.errors import StreamFailed
 
-_TOLD_LINES = 12
+_SHOWN_LINES = 12
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Each JVM lives for less than a minute: without the second compiler it needs a third less of two cores' time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command line that was started; what it says goes to ``stdout`` and ``stderr``, two files."""
+    """A command that was started; its output goes to the files ``stdout`` and ``stderr``."""
 
     name: str
     running: subprocess.Popen[bytes]
@@ -34,7 +34,7 @@ class Command:
 
 
 class Commands:
-    """All command lines of one demo. Leaving the ``with`` block ends those that still run."""
+    """All commands of one demo. Leaving the ``with`` block ends those that still run."""
 
     def __init__(self, logs: Path, extra_environment: Mapping[str, str], stop_wait_s_max: float = 10.0) -> None:
         self._logs = logs
@@ -83,7 +83,7 @@ class Commands:
         return self.run(name, ["-m", "slackwater", *arguments], folder)
 
     def stop_all(self) -> None:
-        """End what still runs: Python is asked to, then it and its JVM are killed, each by its own id."""
+        """End what still runs: terminate Python, then kill it and its JVM, each by its own id."""
         running = tuple(member for command in self._started for member in command.processes())
         for command in self._started:
             if command.running.poll() is None:
@@ -96,18 +96,18 @@ class Commands:
 
 def step_failed(command: Command, what: str) -> StreamFailed:
     """The error for a step that did not do what it should."""
-    said = command.stderr.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    lines = command.stderr.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return StreamFailed(
         "demo-step",
-        f"The demo's step {command.name} {what}",
+        f"Step {command.name} of the demo {what}",
         where=str(command.stderr),
-        found="\n" + "\n".join(said[-_TOLD_LINES:]) if said else None,
+        found="\n" + "\n".join(lines[-_SHOWN_LINES:]) if lines else None,
         hint="run slackwater demo --folder DIR to keep everything, then read the file named here",
     )
 
 
 def _own_environment() -> dict[str, str]:
-    """This process's environment without settings that would lead a step to somebody's real home or cluster."""
+    """This process's environment without settings that would point a step to a real home or cluster."""
     names = (name for name in os.environ if not name.startswith(("SLACKWATER_", "WEATHER_")))
     jvm_options = f"{_JVM_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
     return {name: os.environ[name] for name in names} | {"PYTHONUNBUFFERED": "1", "SPARK_SUBMIT_OPTS": jvm_options}

@@ -59,7 +59,7 @@ def committed_files(output: Path) -> tuple[str, ...]:
     manifest = output / FOLDER
     entries = {path: found for path in manifest.iterdir() if (found := parse_entry_name(path.name))}
     compacted = max((number for number, is_compact in entries.values() if is_compact), default=-1)
-    # A compacted entry holds all before it, and stands in the place of its own.
+    # A compacted entry contains all entries before it and replaces its own.
     counting = sorted((number, path) for path, (number, _) in entries.items() if number >= compacted)
     files = (file for _, path in counting for file in parse_file_sink_log(path.read_bytes()))
     return tuple(unquote(Path(urlsplit(file.path).path).name) for file in files)

@@ -19,7 +19,7 @@ def examples_folder() -> Path:
         "examples-missing",
         "The example files are not beside the package",
         where=str(_PACKAGE),
-        hint="install slackwater anew",
+        hint="reinstall slackwater",
     )
 
 

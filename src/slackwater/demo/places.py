@@ -1,4 +1,4 @@
-"""Where the demo's things lie: one folder with a working directory for each life of the pipeline."""
+"""The demo's paths: one folder with a working directory for each run of the pipeline."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Workplace:
         return self.folder / ".slackwater" / "streams" / "weather" / stream / "checkpoints" / f"{generation:04d}"
 
     def furnish(self, pipeline: str, landing: Path) -> None:
-        """Put a pipeline file, settings of its own and the input in place."""
+        """Write a pipeline file, its settings and a link to the input."""
         self.folder.mkdir(parents=True)
         self.pipeline_file.write_text(pipeline, encoding="utf-8")
-        # Settings are looked for upward: without a file here those of a project around the folder would count.
+        # Settings are searched for upward: without a file here those of a surrounding project would apply.
         (self.folder / "slackwater.toml").write_text(SETTINGS, encoding="utf-8")
         (self.folder / "landing").symlink_to(landing, target_is_directory=True)

@@ -31,7 +31,7 @@ class Process:
         return is_alive(self.pid, self.started)
 
     def send(self, signal_number: signal.Signals) -> None:
-        """Send a signal, unless it is gone."""
+        """Send a signal, unless the process has exited."""
         if self.alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal_number)

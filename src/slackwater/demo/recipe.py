@@ -1,4 +1,4 @@
-"""The usual recipe after an upgrade, on a copy: delete the checkpoint, go on at the saved offsets, same output."""
+"""The popular manual restart after an upgrade, on a copy: new checkpoint at the saved offsets, same output."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from slackwater.formats.file_sink_log import FOLDER
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The gold stage as it was when the pipeline had been killed, in copies."""
+    """Copies of the gold stage as the kill left it."""
 
     folder: Path
 
     @property
     def old_checkpoint(self) -> Path:
-        """The checkpoint, to be read."""
+        """The checkpoint; it is only read."""
         return self.folder / "checkpoint"
 
     @property
     def output(self) -> Path:
-        """The output, to be written on."""
+        """The output; the restart writes to it."""
         return self.folder / "gold"
 
 
 def keep(workplace: Workplace, folder: Path) -> Situation:
-    """Copy the gold stage as it stands."""
+    """Copy the gold stage."""
     situation = Situation(folder)
     shutil.copytree(workplace.checkpoint(GOLD, 1), situation.old_checkpoint)
     shutil.copytree(workplace.output(GOLD), situation.output)
@@ -44,7 +44,7 @@ def keep(workplace: Workplace, folder: Path) -> Situation:
 def try_recipe(
     commands: Commands, situation: Situation, workplace: Workplace, expected: Counter[Row], *, committed: int
 ) -> Recipe:
-    """Run the upgraded code on the old checkpoint, then by the recipe; count what the recipe lost.
+    """Run the upgraded code on the old checkpoint, then by a manual restart; count the rows that this lost.
 
     ``workplace`` is the one that was killed and has been finished since: its readings are all there, and those that
     batch ``committed`` had not read are what is left to read at the saved offsets.

@@ -15,7 +15,7 @@ DEMO_SCHEMA = "slackwater.demo/1"
 
 @dataclass(frozen=True, slots=True)
 class StreamMarks:
-    """Where one stream stands."""
+    """The marks of one stream."""
 
     stream: str
     marks: Marks

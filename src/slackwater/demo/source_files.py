@@ -24,7 +24,7 @@ def position(checkpoint: Path, batch: int) -> int:
 
 
 def files_taken(checkpoint: Path, after: int, up_to: int) -> list[Path]:
-    """The files that the batches behind ``after`` up to and with ``up_to`` took from the first source."""
+    """The files that the batches after ``after``, up to and including ``up_to``, took from the first source."""
     first, last = position(checkpoint, after), position(checkpoint, up_to)
     logs = [path for path in (checkpoint / "sources" / "0").iterdir() if not path.name.startswith(".")]
     entries = (entry for path in logs for entry in parse_file_source_log(path.read_bytes()))
@@ -33,7 +33,7 @@ def files_taken(checkpoint: Path, after: int, up_to: int) -> list[Path]:
 
 
 def rows_in(files: list[Path]) -> int:
-    """The rows of Parquet files, told by their footers."""
+    """The number of rows in Parquet files, from their footers."""
     from pyarrow import parquet  # noqa: PLC0415 - costs more than the whole start of a command
 
     return sum(int(parquet.read_metadata(file).num_rows) for file in files)

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Who is told how far the demo has come."""
+    """Receives the progress of the demo."""
 
     def begin(self, what: str) -> None:
         """A step begins."""
@@ -55,7 +55,7 @@ class Killed:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """The plan, and how ``slackwater plan`` tells it."""
+    """The plan, and the page that ``slackwater plan`` printed."""
 
     plan: Plan
     text: str
@@ -65,7 +65,7 @@ FillTopic = Callable[[tuple[data.Line, ...]], data.Input]
 
 
 class Story:
-    """One telling. ``fill_topic`` sends the lines to a Kafka topic; without it they lie in files."""
+    """One run of the demo. ``fill_topic`` sends the lines to a Kafka topic; without it they are written to files."""
 
     def __init__(
         self, folder: Path, commands: Commands, progress: Progress, fill_topic: FillTopic | None = None
@@ -82,15 +82,17 @@ class Story:
 
     def tell(self) -> DemoResult:
         """All steps. Raises SlackwaterError where one fails."""
-        laid_down = self._step("Laying down a year of weather", self._lay_down, _told_input)
-        killed = self._step("Running the pipeline, kill -9 in the middle of a batch", self._run_and_kill, _told_kill)
-        restart = self._step("Upgrading the gold stage, planning its restart", self._upgrade, _told_plan)
-        restarted = self._step("Making its state anew from the contributing batches", self._apply, _told_marks)
+        laid_down = self._step("Writing a year of weather", self._lay_down, _after_input)
+        killed = self._step("Running the pipeline, kill -9 in the middle of a batch", self._run_and_kill, _after_kill)
+        restart = self._step("Upgrading the gold stage, planning its restart", self._upgrade, _after_plan)
+        restarted = self._step("Recomputing its state from the contributing batches", self._apply, _after_marks)
         after = self._step("Running the upgraded pipeline to the end", self._finish, lambda _: "caught up")
         self._step("Running old and new code uninterrupted", self._run_uninterrupted, lambda _: "caught up")
         expected = self._expected_gold(killed.situation, restart.plan.facts.target)
-        usual = self._step("Trying the usual recipe on a copy", lambda: self._recipe(killed, expected), _told_recipe)
-        comparisons = self._step("Comparing every row", lambda: self._compare(expected), _told_comparison)
+        usual = self._step(
+            "Trying the popular manual restart on a copy", lambda: self._recipe(killed, expected), _after_recipe
+        )
+        comparisons = self._step("Comparing every row", lambda: self._compare(expected), _after_comparison)
         return DemoResult(
             source="files" if self._fill_topic is None else "kafka",
             input=laid_down,
@@ -108,10 +110,10 @@ class Story:
             folder=None,
         )
 
-    def _step(self, what: str, action: Callable[[], T], told: Callable[[T], str]) -> T:
+    def _step(self, what: str, action: Callable[[], T], summary: Callable[[T], str]) -> T:
         self._progress.begin(what)
         outcome = action()
-        self._progress.end(told(outcome))
+        self._progress.end(summary(outcome))
         return outcome
 
     def _pipeline(self) -> str:
@@ -138,8 +140,8 @@ class Story:
         place.pipeline_file.write_text(with_change(self._pipeline(), read_example(UPGRADE)), encoding="utf-8")
         text = self._commands.slackwater("plan", ["plan", "rebuild", GOLD, "--out", "plan.json"], place.folder)
         plan_file = place.folder / "plan.json"
-        told = text.replace(f"{self._folder}/", "").rstrip()
-        return Restart(document.parse(plan_file.read_text(encoding="utf-8"), plan_file), told)
+        page = text.replace(f"{self._folder}/", "").rstrip()
+        return Restart(document.parse(plan_file.read_text(encoding="utf-8"), plan_file), page)
 
     def _apply(self) -> StreamMarks:
         self._commands.slackwater("apply", ["apply", "plan.json", "--yes"], self._interrupted.folder)
@@ -190,26 +192,26 @@ def _rows_read_again(situation: recipe.Situation, plan: Plan) -> int:
     return rows_in(files_taken(situation.old_checkpoint, plan.facts.contributing - 1, plan.facts.target))
 
 
-def _told_input(laid_down: data.Input) -> str:
+def _after_input(laid_down: data.Input) -> str:
     return f"{laid_down.rows:,} readings, {laid_down.late} late, {laid_down.malformed} malformed"
 
 
-def _told_kill(killed: Killed) -> str:
+def _after_kill(killed: Killed) -> str:
     return f"killed in batch {killed.batch} of {GOLD}"
 
 
-def _told_plan(restart: Restart) -> str:
+def _after_plan(restart: Restart) -> str:
     facts = restart.plan.facts
-    return f"go on from batch {facts.target}, batches {facts.contributing} to {facts.target} contribute"
+    return f"continue after batch {facts.target}, batches {facts.contributing} to {facts.target} contribute"
 
 
-def _told_marks(line: StreamMarks) -> str:
+def _after_marks(line: StreamMarks) -> str:
     return f"next batch {line.marks.next_batch}"
 
 
-def _told_recipe(outcome: Recipe) -> str:
+def _after_recipe(outcome: Recipe) -> str:
     return f"{outcome.lost} of {outcome.expected_rows} rows lost"
 
 
-def _told_comparison(comparisons: tuple[Comparison, ...]) -> str:
+def _after_comparison(comparisons: tuple[Comparison, ...]) -> str:
     return "equal" if all(comparison.equal for comparison in comparisons) else "NOT equal"

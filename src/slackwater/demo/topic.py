@@ -50,7 +50,7 @@ def _create(kafka: Any, brokers: str) -> None:
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an extra
     from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415
 
-    # Held by a name: the client ends what it has begun when it is let go.
+    # Kept in a variable: the client cancels what it started when it is garbage-collected.
     admin = AdminClient({"bootstrap.servers": brokers})
     created = admin.create_topics([NewTopic(TOPIC, num_partitions=len(STATIONS), replication_factor=1)])
     try:

@@ -12,6 +12,7 @@ import re
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from slackwater.errors import SlackwaterError
@@ -99,18 +100,23 @@ CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
 """The first that matches decides. ``state-missing`` is also what Spark before 4.3 reports of an added operator."""
 
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
+TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S.*)")
 CALLED_FROM = re.compile(r"was called from\n(?P<file>/[^\n:]+):(?P<line>\d+)")
 NOT_THE_USERS = (sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages")
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a query failed. ``place`` is ``file:line`` in the user's code, ``None`` where the error does not show it."""
+    """Why a query failed. ``place`` is ``file:line`` in the user's code, ``None`` where the error does not show it.
+
+    ``traceback`` is that of the user's function as Python prints it, with the frames of the user's code only.
+    """
 
     kind: FailureKind
     code: FailureCode
     reason: str
     place: str | None = None
+    traceback: str | None = None
 
 
 def classify(error: BaseException) -> Failure:
@@ -122,6 +128,7 @@ def classify(error: BaseException) -> Failure:
         _code(error, messages, transient=transient),
         reason_of(error),
         _place(messages),
+        _traceback(messages),
     )
 
 
@@ -182,6 +189,17 @@ def _place(messages: str) -> str | None:
     found = [*FRAME.finditer(messages), *CALLED_FROM.finditer(messages)]
     own = [match for match in found if not any(part in match["file"] for part in NOT_THE_USERS)]
     return f"{own[-1]['file']}:{own[-1]['line']}" if own else None
+
+
+def _traceback(messages: str) -> str | None:
+    """The last Python traceback that passed through the user's code, without the frames of libraries."""
+    for trace in reversed(list(TRACEBACK.finditer(messages))):
+        starts = [match.start() for match in FRAME.finditer(trace["frames"])]
+        frames = [trace["frames"][start:end] for start, end in pairwise([*starts, len(trace["frames"])])]
+        own = [frame for frame in frames if not any(part in frame.partition(",")[0] for part in NOT_THE_USERS)]
+        if own:
+            return "\n".join(["Traceback (most recent call last):", "".join(own) + trace["error"]])
+    return None
 
 
 def _innermost(error: str, message: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import re
 import sys
 import traceback
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from importlib.abc import Loader
 from pathlib import Path
 from types import ModuleType
 
+from slackwater import sinks
 from slackwater.connectors.machine import pyspark_missing
-from slackwater.errors import PipelineError, SlackwaterError
+from slackwater.errors import PipelineError, SinkUnknown, SlackwaterError
 from slackwater.runtime.environment import variables_read
 from slackwater.runtime.pipeline import Pipeline
 
@@ -95,13 +97,10 @@ def _import(file: Path, name: str | None) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         raise _missing_module(error, file) from error
+    except ImportError as error:
+        raise _sink_of_import(error, file) or _failed(error, file) from error
     except (Exception, SystemExit) as error:  # the user's own code may raise anything; it becomes a message
-        raise PipelineError(
-            "pipeline-fails",
-            f"The pipeline file fails while it is imported: {type(error).__name__}: {' '.join(str(error).split())}",
-            where=place_in(file, error),
-            hint=f"the whole traceback: {sys.executable} {file}",
-        ) from error
+        raise _failed(error, file) from error
     return module
 
 
@@ -113,6 +112,28 @@ def _new_module(file: Path) -> tuple[Loader, ModuleType]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     return spec.loader, module
+
+
+def _failed(error: BaseException, file: Path) -> PipelineError:
+    return PipelineError(
+        "pipeline-fails",
+        f"The pipeline file fails while it is imported: {type(error).__name__}: {' '.join(str(error).split())}",
+        where=place_in(file, error),
+        hint=f"the whole traceback: {sys.executable} {file}",
+    )
+
+
+def _sink_of_import(error: ImportError, file: Path) -> SinkUnknown | None:
+    """The error for ``from slackwater.sinks import NAME``: Python replaces that of the module by its own."""
+    name = re.search(r"cannot import name '(\w+)'", str(error))
+    if error.name != sinks.__name__ or name is None:
+        return None
+    try:
+        getattr(sinks, name[1])
+    except SinkUnknown as unknown:
+        unknown.where = place_in(file, error)
+        return unknown
+    return None
 
 
 def _missing_module(error: ModuleNotFoundError, file: Path) -> SlackwaterError:

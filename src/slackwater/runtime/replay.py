@@ -103,9 +103,15 @@ class SparkReplayer:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            raise StreamFailed(
-                "replay-failed", f"A replayed batch fails: {failures.reason_of(error)}", where=f"stream {self._stream}"
-            ) from error
+            failure = failures.classify(error)
+            failed = StreamFailed(
+                "replay-failed",
+                f"A replayed batch of stream {self._stream} fails: {failure.reason}",
+                where=failure.place,
+            )
+            if failure.traceback:
+                failed.add_note(failure.traceback)
+            raise failed from error
         finally:
             _restore(spark, before)
         progress = query.lastProgress
@@ -115,6 +121,7 @@ class SparkReplayer:
 
     def _open(self) -> SparkSession:
         if self._spark is None:
+            self._say("starting Spark")
             self._spark = start_session(self._session, self._say)
             self._on_jvm(driver_jvm_pid(self._spark))
             self._present_settings = effective_settings(self._spark)

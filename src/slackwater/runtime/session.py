@@ -23,6 +23,7 @@ from slackwater import connectors
 from slackwater.connectors.machine import java_program, pyspark_missing
 from slackwater.errors import StreamFailed
 from slackwater.masking import mask
+from slackwater.runtime.jvm_stderr import relayed_stderr
 from slackwater.runtime.launch import launch
 from slackwater.runtime.spark_settings import check_launch_settings, check_master, check_sql_settings
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
@@ -193,8 +194,9 @@ def _launched(conf: SparkConf) -> Any:
 
     _hush_py4j()
     start: Callable[..., Any] = launch_gateway
-    with StopSignals() as signals:
-        gateway = launch(lambda: start(popen_kwargs={"start_new_session": True}), dict(conf.getAll()))
+    with StopSignals() as signals, relayed_stderr() as stderr:
+        options = {"start_new_session": True, "stderr": stderr}
+        gateway = launch(lambda: start(popen_kwargs=options), dict(conf.getAll()))
     if signals.count:
         _end_gateway(gateway)
         raise KeyboardInterrupt

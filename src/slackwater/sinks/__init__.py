@@ -5,6 +5,28 @@ What was written last is read from the output itself, never from the checkpoint.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from slackwater.sinks.files.sink import FilesSink, files
 
 __all__ = ["FilesSink", "files"]
+
+SINKS = ("files",)
+"""The functions of this module that make a sink."""
+
+# Type checkers would take any name for a sink with this function in sight.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from slackwater.errors import SinkUnknown  # noqa: PLC0415 - only a mistake needs it
+
+        raise SinkUnknown(
+            "sink-unknown",
+            f"Slackwater has no sink {name}",
+            expected="one of " + ", ".join(f"slackwater.sinks.{sink}" for sink in SINKS),
+            found=f"slackwater.sinks.{name}",
+            hint='use slackwater.sinks.files("parquet", PATH); a query with another sink can be run without Slackwater '
+            "and recorded by slackwater.watch(spark, ...)",
+        )

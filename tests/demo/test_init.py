@@ -1,0 +1,115 @@
+"""``slackwater init``: an example project that runs as it is, from a checkout and from a wheel."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from slackwater.demo.examples import read_example, with_change
+
+ROOT = Path(__file__).parents[2]
+PROJECT = {"clicks", "clicks.py", "landing", "make_clicks.py", "make_weather.py", "slackwater.toml", "upgrades"}
+
+
+def init(*arguments: str, folder: Path, package: Path = ROOT / "src") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "slackwater", "init", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(package)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_it_lays_out_pipelines_with_something_to_read(tmp_path: Path) -> None:
+    done = init("try", folder=tmp_path)
+
+    assert (done.returncode, done.stderr.splitlines()) == (
+        0,
+        ["next: cd try", "next: slackwater run clicks.py --until-caught-up"],
+    )
+    laid = tmp_path / "try"
+    assert {path.name for path in laid.iterdir()} == PROJECT | {"weather.py"}
+    assert (laid / "clicks.py").read_text() == read_example("clicks.py")
+    upgrade = with_change(read_example("weather.py"), read_example("changes/upgraded_gold.py"))
+    assert (laid / "upgrades" / "weather.py").read_text() == upgrade
+    clicks = [json.loads(line) for file in (laid / "clicks").iterdir() for line in file.read_text().splitlines()]
+    assert len(clicks) == 3000
+    lines = (laid / "landing" / "readings-0000.json").read_text().splitlines()
+    stations = {json.loads(line)["station"] for line in lines if line.endswith("}")}
+    assert stations == {"EWR", "JFK", "LGA"}
+
+
+def test_it_names_what_it_laid_out_as_json(tmp_path: Path) -> None:
+    done = init("try", "--format", "json", folder=tmp_path)
+
+    document = json.loads(done.stdout)
+    assert document["schema"] == "slackwater.init/1"
+    assert all((tmp_path / "try" / laid["path"]).exists() for laid in document["contents"])
+    assert document["next"][0] == "cd try"
+
+
+def test_the_working_directory_may_be_the_project(tmp_path: Path) -> None:
+    done = init(".", folder=tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "next: slackwater run clicks.py --until-caught-up\n")
+    assert (tmp_path / "clicks.py").is_file()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".hidden"])
+def test_a_folder_that_holds_something_is_refused_and_left_as_it_is(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_text("mine")
+
+    done = init("mine", folder=tmp_path)
+
+    assert (done.returncode, done.stderr.split(":")[0]) == (5, "error init-not-empty")
+    assert files_of(tmp_path) == {f"mine/{name}": b"mine"}
+
+
+def test_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+
+    assert init("mine", folder=tmp_path).returncode == 5
+    assert files_of(tmp_path) == {"mine": b"mine"}
+
+
+def test_a_folder_below_a_file_is_a_wrong_argument(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+
+    done = init("mine/try", folder=tmp_path)
+
+    assert (done.returncode, done.stderr.split(":")[0]) == (2, "error init-unwritable")
+    assert files_of(tmp_path) == {"mine": b"mine"}
+
+
+@pytest.mark.parametrize("name", ["make_clicks.py", "make_weather.py"])
+def test_more_input_continues_after_the_files_that_are_there(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / {"make_clicks.py": "clicks", "make_weather.py": "landing"}[name]
+    script = [sys.executable, str(ROOT / "examples" / name)]
+    subprocess.run([*script, "2"], cwd=tmp_path, check=True)
+    two = files_of(folder)
+    subprocess.run([*script, "1"], cwd=tmp_path, check=True)
+    three = files_of(folder)
+    assert (len(two), len(three)) == (2, 3)
+    assert two.items() < three.items()
+    modified = [path.stat().st_mtime for path in sorted(folder.iterdir())]
+    assert modified == sorted(set(modified))
+
+
+def test_a_wheel_brings_the_examples(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        wheel.extractall(tmp_path / "installed")
+
+    done = init("try", folder=tmp_path, package=tmp_path / "installed")
+
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "try").iterdir()} >= PROJECT

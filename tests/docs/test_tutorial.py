@@ -1,0 +1,34 @@
+"""The tutorial, typed as it is written: every command works, and prints what the page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slackwater.demo.compare import rows_of
+from tests.docs.comparing import differences
+from tests.docs.reader import ROOT, Reader, steps_of
+
+PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+EXIT_CODES = {"diff": 1, "slackwater status": None}
+"""``None``: any. The exit code of ``status`` says what state the stream is in."""
+
+
+@pytest.mark.spark
+def test_the_tutorial_word_for_word(tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    steps = steps_of(PAGE)
+    with Reader(folder) as reader:
+        for number, step in enumerate(steps):
+            typed = reader.type(step)
+            assert differences(typed) == [], f"$ {step.command}\n{typed.output}"
+            asked = number + 1 < len(steps) and steps[number + 1].command == "echo $?"
+            expected = 7 if asked else next((EXIT_CODES[name] for name in EXIT_CODES if name in step.command), 0)
+            assert expected in (None, typed.code), f"$ {step.command}\n{typed.output}"
+    rows = rows_of(folder / "try" / "out" / "per_page")
+    # Every minute and page is counted once, by the old code or by the new one.
+    counted = [(dict(row)["start"], dict(row)["page"]) for row in rows]
+    assert len(counted) == len(set(counted)) == rows.total()
+    assert {"last" in dict(row) and dict(row)["last"] is not None for row in rows} == {True, False}

@@ -1,0 +1,72 @@
+"""What Java writes to stderr reaches the user, but for one warning that says nothing about the user's pipeline."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from slackwater.runtime.jvm_stderr import INCUBATOR_WARNING, relayed_stderr, without_warning
+from tests.runtime.project import Project
+
+PIPELINE = """
+import slackwater as sw
+
+pipeline = sw.Pipeline("work")
+
+@pipeline.stream(sink=sw.sinks.files("json", "out"))
+def copied(spark):
+    spark.sparkContext._jvm.System.err.println("WARNING: from Java")
+    return spark.readStream.schema("id LONG").json("in")
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "shown", "kept"),
+    [
+        (INCUBATOR_WARNING, b"", b""),
+        (b"before\n" + INCUBATOR_WARNING + b"after\n", b"before\nafter\n", b""),
+        (b"a prompt: ", b"a prompt: ", b""),
+        (b"line\nWARNING: Us", b"line\n", b"WARNING: Us"),
+        (b"line\nWARNING: Other", b"line\nWARNING: Other", b""),
+        (b"x WARNING: Us", b"x WARNING: Us", b""),
+    ],
+)
+def test_only_the_warning_is_left_out(output: bytes, shown: bytes, kept: bytes) -> None:
+    assert without_warning(output) == (shown, kept)
+
+
+def test_a_process_that_writes_in_pieces_loses_only_the_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    pieces = ["first\n", "WARNING: Using incubator ", "modules: jdk.incubator.vector\n", "WARN", "ING: real\n", "tail"]
+    program = f"import os, time\nfor piece in {pieces}:\n    os.write(2, piece.encode()); time.sleep(0.05)"
+
+    with relayed_stderr() as stderr:
+        process = subprocess.Popen([sys.executable, "-c", program], stderr=stderr)
+    process.wait(30)
+
+    deadline, seen = time.monotonic() + 10, ""
+    while not seen.endswith("tail") and time.monotonic() < deadline:
+        seen += capfd.readouterr().err
+        time.sleep(0.01)
+    assert seen == "first\nWARNING: real\ntail"
+
+
+@pytest.mark.spark
+def test_a_run_says_that_it_starts_spark_and_shows_java_s_own_lines(project: Project) -> None:
+    project.write(PIPELINE)
+    project.add_files(1)
+    begun = time.monotonic()
+    command = project.start("run", "pipeline.py", "--until-caught-up")
+    while "starting Spark" not in command.log and time.monotonic() < begun + 30:
+        time.sleep(0.01)
+    waited_s = time.monotonic() - begun
+
+    assert command.end() == 0, command.log
+    assert "starting Spark" in command.log
+    # A second on an idle machine; the tests share theirs.
+    assert waited_s < 1.0 + (os.getloadavg()[0] / (os.cpu_count() or 1)) * 2
+    assert "incubator" not in command.log
+    assert "WARNING: from Java" in command.log
