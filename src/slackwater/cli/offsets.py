@@ -1,11 +1,19 @@
-"""``slackwater offsets``: a stream's position for those who restart by hand, and what that would do."""
+"""``slackwater offsets``: a stream's position for a manual restart, and the effect of one."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_stream
+from slackwater.cli.arguments import (
+    Format,
+    Parser,
+    add_format,
+    add_home,
+    add_stream,
+    natural_or_none,
+    shortened,
+)
 from slackwater.cli.console import err, prepare, print_json
 from slackwater.errors import UsageError
 
@@ -14,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
+    """Declare the arguments."""
     add_stream(parser)
     parser.add_argument(
         "--at",
@@ -24,12 +32,12 @@ def declare(parser: Parser) -> None:
     )
     add_home(parser)
     add_format(parser)
-    parser.epilog = "stdout has one JSON document for each source; stderr says what would be lost or doubled."
+    parser.epilog = "stdout has one JSON document for each source; stderr says what would be lost or duplicated."
     parser.set_defaults(verb=offsets)
 
 
 def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
-    """Look, and show."""
+    """Work out the position and show it."""
     from slackwater.app.offsets import offsets as look  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.render_offsets import offset_lines, offsets_document, talk  # noqa: PLC0415
@@ -56,9 +64,12 @@ def parse_at(text: str) -> At:
         return At("last-written")
     if text == "contributing":
         return At("contributing")
-    number = text.removeprefix("batch:")
-    if number != text and number.isascii() and number.isdigit():
-        return At("batch", int(number))
+    number = natural_or_none(text.removeprefix("batch:")) if text.startswith("batch:") else None
+    if number is not None:
+        return At("batch", number)
     raise UsageError(
-        "target", "This is no position of a stream", expected="last-written, contributing or batch:N", found=repr(text)
+        "target",
+        "A position cannot be parsed",
+        expected="last-written, contributing or batch:N",
+        found=shortened(text),
     )

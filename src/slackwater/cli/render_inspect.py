@@ -100,7 +100,7 @@ def _mark(mark: int | None) -> str:
 
 
 def number_line(report: CheckpointReport) -> str:
-    """The batch ids around the marks on one line, and under each id what stands on it."""
+    """The batch ids around the marks on one line, and under each id the marks that are on it."""
     marks, coming = report.marks, report.next_batch
     standing: dict[int, list[str]] = {}
     for name, mark in (("planned", marks.planned), ("committed", marks.committed), ("state", marks.state)):
@@ -109,7 +109,8 @@ def number_line(report: CheckpointReport) -> str:
     following = marks.next_batch if coming is None else coming.id
     standing.setdefault(following, []).append("next")
     first = max(0, min(standing) - 1)
-    ids = [number for number in range(first, following + 1) if number in standing or following - number < 3]  # noqa: PLR2004
+    # Never a range of all ids: a file name can claim batch 10**17. A state mark can be beyond the next batch.
+    ids = sorted({first, *standing, *range(max(first, following - 2), following + 1)})
     line, columns = "... " if first > 0 else "", {}
     for index, number in enumerate(ids):
         if index:
@@ -124,7 +125,7 @@ def number_line(report: CheckpointReport) -> str:
 
 def _next(batch: NextBatch | None) -> str:
     if batch is None:
-        return "Next batch\n  cannot be told, because the newest plan does not read"
+        return "Next batch\n  unknown, because the newest entry of offsets/ cannot be parsed"
     meaning = {
         "rerun": "it was planned but not committed: Spark runs it again with exactly this range",
         "replan": "its range is not fixed yet: Spark plans it from these positions on",

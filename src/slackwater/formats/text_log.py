@@ -9,6 +9,8 @@ from slackwater.errors import FormatError
 
 _VERSION_LINE = re.compile(r"v(\d{1,9})")
 _SHOWN = 60
+_LONG = range(-(2**63), 2**63)
+"""Spark keeps numbers of its logs in a Long; nothing that stores them here takes more."""
 
 
 def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
@@ -19,7 +21,7 @@ def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
     match = _VERSION_LINE.fullmatch(lines[0].strip())
     if match is None:
         code = "torn" if lines[0] == "v" and len(lines) == 1 else "foreign"
-        raise FormatError(code, "the file does not begin with a version", expected="v1 ...", found=shown(lines[0]))
+        raise FormatError(code, "the file does not start with a version", expected="v1 ...", found=shown(lines[0]))
     version = int(match[1])
     if not 1 <= version <= newest:
         raise FormatError(
@@ -29,12 +31,15 @@ def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
 
 
 def decode_text(data: bytes) -> str:
-    """UTF-8 text. Raises ``FormatError`` (``foreign``)."""
+    """The bytes as a string. Raises ``FormatError`` (``foreign``)."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         raise FormatError(
-            "foreign", "the file is not text", expected="UTF-8", found=f"byte {data[error.start]:#04x} at {error.start}"
+            "foreign",
+            "the file is not a text file",
+            expected="UTF-8",
+            found=f"byte {data[error.start]:#04x} at {error.start}",
         ) from error
 
 
@@ -46,7 +51,7 @@ def parse_query_metadata(data: bytes) -> str:
 
 
 def parse_object(text: str, what: str) -> dict[str, object]:
-    """One JSON object. Raises ``FormatError``: ``torn`` where it begins like one, else ``foreign``."""
+    """One JSON object. Raises ``FormatError``: ``torn`` where it starts like one, else ``foreign``."""
     value = parse_json(text, what)
     if not isinstance(value, dict):
         raise FormatError("foreign", f"{what} is not a JSON object", expected="{...}", found=shown(text))
@@ -54,7 +59,7 @@ def parse_object(text: str, what: str) -> dict[str, object]:
 
 
 def parse_json(text: str, what: str) -> object:
-    """Any JSON value. Raises ``FormatError``: ``torn`` where it begins like an object or list, else ``foreign``."""
+    """Any JSON value. Raises ``FormatError``: ``torn`` where it starts like an object or list, else ``foreign``."""
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -64,10 +69,14 @@ def parse_json(text: str, what: str) -> object:
 
 
 def integer_field(record: dict[str, object], name: str, what: str, default: int | None = None) -> int:
-    """A whole number of a JSON object; ``default`` where the field is absent. Raises ``FormatError`` (``foreign``)."""
+    """A 64-bit integer of a JSON object; ``default`` if the field is absent. Raises ``FormatError`` (``foreign``)."""
     value = record.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise FormatError("foreign", f"{what}: {name} is no whole number", expected=name, found=shown(repr(value)))
+        raise FormatError("foreign", f"{what}: {name} is not an integer", expected=name, found=shown(repr(value)))
+    if value not in _LONG:
+        raise FormatError(
+            "foreign", f"{what}: {name} has more than 64 bits", expected="a 64-bit integer", found=shown(str(value))
+        )
     return value
 
 
@@ -75,7 +84,7 @@ def text_field(record: dict[str, object], name: str, what: str, default: str | N
     """A string of a JSON object; ``default`` where the field is absent. Raises ``FormatError`` (``foreign``)."""
     value = record.get(name, default)
     if not isinstance(value, str):
-        raise FormatError("foreign", f"{what}: {name} is no string", expected=name, found=shown(repr(value)))
+        raise FormatError("foreign", f"{what}: {name} is not a string", expected=name, found=shown(repr(value)))
     return value
 
 
