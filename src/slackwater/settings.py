@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
-from slackwater.errors import SettingsError
+from slackwater.errors import EnvironmentMissing, SettingsError, SlackwaterError
+from slackwater.model.unicode import is_unicode
 
 FILE_NAME = "slackwater.toml"
+MOST_RESTARTS = 1_000_000
+_SHOWN = 80
+_HOME_HINT = "choose another with --home, SLACKWATER_HOME, or home in slackwater.toml"
 KNOWN_KEYS = {"home", "ledger", "master", "log_level", "log_format", "connectors", "spark", "restarts"}
 
 
@@ -34,20 +40,21 @@ def load(
     """Settings for a command started in ``start`` (default: the working directory).
 
     The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` beside
-    it. Raises SettingsError where the file does not read or holds a key or value that cannot be used.
+    it. Raises SettingsError where the file cannot be parsed or has a key or value that cannot be used, and
+    EnvironmentMissing where the working directory or the home is inaccessible.
     """
-    folder = (start or Path.cwd()).absolute()
+    folder = (start or _working_directory()).absolute()
     file = _find_file(folder)
     values = _read(file) if file else {}
     base = file.parent if file else folder
     return Settings(
         home=_home(home, environment, values, base, folder),
-        ledger=environment.get("SLACKWATER_LEDGER") or _text(values, "ledger", file),
-        master=environment.get("SLACKWATER_MASTER") or _text(values, "master", file),
+        ledger=_ledger(environment, values, file),
+        master=_string(environment, values, "master", file),
         log_level=_choice(environment, values, "log_level", ("debug", "info", "warning", "error"), file),
         log_format=_choice(environment, values, "log_format", ("console", "json"), file),
-        connectors=_texts(values, "connectors", file),
-        spark={key: _spark_text(value) for key, value in _table(values, "spark", file).items()},
+        connectors=_strings(values, "connectors", file),
+        spark=_spark(values, file),
         restarts=_count(values, "restarts", 5, file),
     )
 
@@ -55,99 +62,217 @@ def load(
 def _find_file(folder: Path) -> Path | None:
     for parent in (folder, *folder.parents):
         candidate = parent / FILE_NAME
-        if candidate.is_file():
+        if os.path.lexists(candidate):
             return candidate
     return None
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise EnvironmentMissing(
+            "working-directory",
+            "The working directory no longer exists",
+            expected="a folder that exists",
+            found="a folder that was removed",
+            hint="change to another folder, for example: cd ~",
+        ) from error
 
 
 def _read(file: Path) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most homes have no such file
 
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(
-            "settings-unreadable", f"The settings file does not read: {error}", where=str(file), hint=f"edit {file}"
-        ) from error
+        text = file.read_text(encoding="utf-8") if file.is_file() else None
+        values = tomllib.loads(text) if text is not None else {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unparsable(file, str(error)) from error
+    if text is None:
+        raise _unparsable(file, "it is not a regular file")
     unknown = sorted(set(values) - KNOWN_KEYS)
     if unknown:
         raise SettingsError(
             "settings-key",
-            "The settings file holds a key that means nothing",
+            "The settings file has an unknown key",
             where=str(file),
             expected="one of " + ", ".join(sorted(KNOWN_KEYS)),
-            found=", ".join(unknown),
-            hint=f"edit {file}; settings of Spark stand in quotes below [spark]",
+            found=", ".join(map(repr, unknown)),
+            hint=f"edit {file}; Spark settings are quoted keys below [spark]",
         )
     return values
+
+
+def _unparsable(file: Path, reason: str) -> SettingsError:
+    return SettingsError(
+        "settings-unreadable",
+        f"The settings file cannot be parsed: {reason}",
+        where=str(file),
+        hint=f"edit or remove {file}",
+    )
 
 
 def _home(
     flag: str | None, environment: Mapping[str, str], values: Mapping[str, Any], base: Path, folder: Path
 ) -> Path:
-    chosen = flag or environment.get("SLACKWATER_HOME")
-    place = chosen or _text(values, "home", base / FILE_NAME) or ".slackwater"
-    home = ((folder if chosen else base) / Path(place).expanduser()).absolute()
-    if home.is_file():
-        raise SettingsError(
-            "home-is-file",
-            "The home cannot be a file",
-            where=str(home),
-            expected="a folder, or nothing yet",
-            found="a file",
-        )
+    chosen = flag or _of_environment(environment, "home")
+    place = chosen or _of_file(values, "home", base / FILE_NAME) or ".slackwater"
+    try:
+        home = ((folder if chosen else base) / Path(place).expanduser()).absolute()
+        kind = _kind(home)
+    except (OSError, RuntimeError) as error:  # RuntimeError: ~name of an unknown user
+        raise _unusable_home(place, error) from error
+    if kind is not None and not stat.S_ISDIR(kind):
+        raise _home_is_file(home)
+    if kind is not None and not os.access(home, os.R_OK | os.X_OK):
+        raise _inaccessible_home(home)
     return home
+
+
+def _kind(path: Path) -> int | None:
+    """The kind of file at a path, ``None`` where there is none yet."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _unusable_home(place: str, error: Exception) -> SlackwaterError:
+    if isinstance(error, NotADirectoryError):
+        return _home_is_file(place)
+    if isinstance(error, PermissionError):
+        return _inaccessible_home(error.filename or place)
+    return SettingsError(
+        "home-unusable",
+        "The home is not a usable path",
+        where=place[:_SHOWN],
+        found=getattr(error, "strerror", None) or str(error),
+        hint=_HOME_HINT,
+    )
+
+
+def _home_is_file(place: object) -> SettingsError:
+    return SettingsError(
+        "home-is-file",
+        "The home cannot be a file",
+        where=str(place),
+        expected="a folder, or a path where nothing is yet",
+        found="a file",
+        hint=_HOME_HINT,
+    )
+
+
+def _inaccessible_home(place: object) -> EnvironmentMissing:
+    return EnvironmentMissing(
+        "home-inaccessible",
+        "This user may not read the home",
+        where=str(place),
+        found="permission denied",
+        hint=f"run as the user whose home it is, or {_HOME_HINT}",
+    )
+
+
+def _ledger(environment: Mapping[str, str], values: Mapping[str, Any], file: Path | None) -> str | None:
+    """The ledger's address, checked as far as that is possible without opening it. The password is never shown."""
+    address = _string(environment, values, "ledger", file)
+    if address is None:
+        return None
+    try:
+        if "://" in address:
+            # Reading the port is what parses it.
+            _ = urlsplit(address).port
+        else:
+            os.path.lexists(Path(address).expanduser())
+            Path(address).expanduser().exists()
+    except (ValueError, RuntimeError, OSError) as error:
+        scheme, separator, _ = address.partition("://")
+        raise SettingsError(
+            "ledger-url",
+            "The ledger's address cannot be used",
+            expected="a file path or postgresql://user@host:port/database",
+            found=f"{scheme}://... with a host or port that cannot be parsed" if separator else address[:_SHOWN],
+            hint="set ledger in slackwater.toml, or SLACKWATER_LEDGER, to a path or a postgresql:// address",
+        ) from error
+    return address
+
+
+def _string(environment: Mapping[str, str], values: Mapping[str, Any], key: str, file: Path | None) -> str | None:
+    return _of_environment(environment, key) or _of_file(values, key, file)
+
+
+def _of_environment(environment: Mapping[str, str], key: str) -> str | None:
+    """The variable's value; one that is set to nothing counts as not set."""
+    name = f"SLACKWATER_{key.upper()}"
+    value = environment.get(name) or None
+    if value is not None and not _is_usable(value):
+        _refuse(key, "a string in UTF-8 that is not blank", value, None)
+    return value
+
+
+def _of_file(values: Mapping[str, Any], key: str, file: Path | None) -> str | None:
+    value = values.get(key)
+    if value is not None and not _is_usable(value):
+        _refuse(key, "a string that is not empty", value, file)
+    return value
+
+
+def _is_usable(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and is_unicode(value)
 
 
 def _choice(
     environment: Mapping[str, str], values: Mapping[str, Any], key: str, allowed: tuple[str, ...], file: Path | None
 ) -> str:
     default = "warning" if key == "log_level" else "console"
-    value = environment.get(f"SLACKWATER_{key.upper()}") or values.get(key, default)
+    of_environment = _of_environment(environment, key)
+    value = of_environment or values.get(key, default)
     if value not in allowed:
-        _refuse(key, "one of " + ", ".join(allowed), value, file)
+        _refuse(key, "one of " + ", ".join(allowed), value, None if of_environment else file)
     return str(value)
 
 
-def _text(values: Mapping[str, Any], key: str, file: Path | None) -> str | None:
-    value = values.get(key)
-    if value is not None and not isinstance(value, str):
-        _refuse(key, "a text", value, file)
-    return value
-
-
-def _texts(values: Mapping[str, Any], key: str, file: Path | None) -> tuple[str, ...]:
+def _strings(values: Mapping[str, Any], key: str, file: Path | None) -> tuple[str, ...]:
     value = values.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        _refuse(key, "a list of texts", value, file)
+    if not isinstance(value, list) or not all(_is_usable(item) for item in value):
+        _refuse(key, "a list of strings", value, file)
     return tuple(value)
 
 
-def _table(values: Mapping[str, Any], key: str, file: Path | None) -> Mapping[str, Any]:
-    value = values.get(key, {})
-    if not isinstance(value, dict) or any(isinstance(item, dict) for item in value.values()):
-        _refuse(key, 'a table of quoted keys, such as "spark.sql.shuffle.partitions" = 4', value, file)
-    return dict(value)
+def _spark(values: Mapping[str, Any], file: Path | None) -> dict[str, str]:
+    value = values.get("spark", {})
+    if not isinstance(value, dict) or not all(_is_spark_setting(key, item) for key, item in value.items()):
+        _refuse("spark", 'a table of quoted keys, such as "spark.sql.shuffle.partitions" = 4', value, file)
+    return {key: _spark_string(item) for key, item in value.items()}
+
+
+def _is_spark_setting(key: str, value: object) -> bool:
+    return (
+        _is_usable(key)
+        and not any(map(str.isspace, key))
+        and not isinstance(value, dict | list)
+        and (is_unicode(str(value)))
+    )
 
 
 def _count(values: Mapping[str, Any], key: str, default: int, file: Path | None) -> int:
     value = values.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        _refuse(key, "a whole number, 0 or more", value, file)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RESTARTS:
+        _refuse(key, f"an integer from 0 to {MOST_RESTARTS}", value, file)
     return int(value)
 
 
-def _spark_text(value: object) -> str:
+def _spark_string(value: object) -> str:
     """As Spark writes it: ``true``, not Python's ``True``."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _refuse(key: str, expected: str, found: object, file: Path | None) -> None:
+def _refuse(key: str, expected: str, found: object, file: Path | None) -> NoReturn:
+    shown, variable = ascii(found), f"SLACKWATER_{key.upper()}"
     raise SettingsError(
         "settings-value",
         f"The setting {key} cannot be used",
-        where=str(file) if file else f"SLACKWATER_{key.upper()}",
+        where=str(file) if file else variable,
         expected=expected,
-        found=repr(found),
-        hint=f"edit {file}" if file else None,
+        found=shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}...",
+        hint=f"edit {file}" if file else f"set {variable} to another value, or unset it",
     )

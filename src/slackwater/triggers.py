@@ -5,10 +5,29 @@ Source: Structured Streaming programming guide, section "Triggers".
 
 from __future__ import annotations
 
+import re
+
 from slackwater.errors import PipelineError
 from slackwater.model.trigger import Trigger
 
 __all__ = ["available_now", "continuous", "once", "processing_time"]
+
+_UNITS_US = {
+    "week": 604_800_000_000,
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1_000,
+    "microsecond": 1,
+}
+_SPACE = r"[ \t\n\r\f\v]"
+_ONE_PART = rf"([+-]?){_SPACE}*([0-9]{{0,19}})(\.[0-9]{{0,9}})?{_SPACE}+({'|'.join(_UNITS_US)})s?"
+_PART = re.compile(_ONE_PART)
+_PLAIN_PART = _ONE_PART.replace("(", "(?:")
+_INTERVAL = re.compile(rf"(?:interval{_SPACE}+)?(?P<parts>{_PLAIN_PART}(?:{_SPACE}+{_PLAIN_PART})*)")
+_TOO_LONG = 2**63
+_SHOWN = 80
 
 
 def processing_time(interval: str) -> Trigger:
@@ -40,12 +59,30 @@ def as_trigger(value: Trigger | str | None) -> Trigger:
     return processing_time(value)
 
 
-def _interval(interval: object) -> str:
-    if not isinstance(interval, str) or not interval.strip():
+def _interval(text: object) -> str:
+    """An interval that Spark can parse, as it was written. Raises PipelineError (``trigger-interval``)."""
+    microseconds = _microseconds(text.strip().lower()) if isinstance(text, str) else None
+    if not isinstance(text, str) or microseconds is None or not 0 <= microseconds < _TOO_LONG:
+        shown = repr(text)
         raise PipelineError(
             "trigger-interval",
-            "Invalid interval of a trigger",
-            expected='a string such as "10 seconds"',
-            found=repr(interval),
+            "A trigger's interval cannot be parsed by Spark",
+            expected='a number and a unit, such as "10 seconds", "1.5 seconds" or "1 hour 30 minutes"',
+            found=shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}...",
+            hint="units are week, day, hour, minute, second, millisecond and microsecond; fractions only of seconds",
         )
-    return interval.strip()
+    return text.strip()
+
+
+def _microseconds(text: str) -> int | None:
+    """The length of an interval, ``None`` where Spark would refuse it (``IntervalUtils.stringToInterval``)."""
+    parts = _INTERVAL.fullmatch(text)
+    if parts is None:
+        return None
+    total = 0
+    for sign, integer, fraction, unit in _PART.findall(parts["parts"]):
+        if (fraction and unit != "second") or not (integer or fraction.strip(".")):
+            return None
+        length = int(integer or 0) * _UNITS_US[unit] + int(fraction[1:7].ljust(6, "0") if fraction else 0)
+        total += -length if sign == "-" else length
+    return total

@@ -59,7 +59,8 @@ def test_a_full_disk_is_told(arguments: list[str], tmp_path: Path) -> None:
             timeout=60,
         )
 
-    assert (done.returncode, done.stderr) == (9, b"error disk-full: There is no space left to write to\n")
+    told = b"error disk-full: There is no space left to write to\nhint: free some space and try again\n"
+    assert (done.returncode, done.stderr) == (9, told)
 
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "<&- 1>&- 2>&-"])

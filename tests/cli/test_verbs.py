@@ -45,8 +45,8 @@ def test_every_verb_explains_itself(slackwater: Slackwater, verb: list[str]) -> 
     ("arguments", "told"),
     [
         (("status", "--form=json"), "unrecognized: --form=json"),
-        (("inspect", "x", "--batch", "-1"), "whole number, 0 or more; found '-1'"),
-        (("inspect", "x", "--batch", "two"), "whole number, 0 or more; found 'two'"),
+        (("inspect", "x", "--batch", "-1"), "give an integer from 0 to 9223372036854775807; found '-1'"),
+        (("inspect", "x", "--batch", "two"), "give an integer from 0 to 9223372036854775807; found 'two'"),
         (("plan", "rebuild", "a", "b"), "unrecognized: b"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -124,9 +124,7 @@ def test_with_records_missing_it_is_never_later_or_refused(case: Case, data: st.
 
 @settings(max_examples=500, deadline=None)
 @given(cases(), st.frozensets(st.integers(0, 6), max_size=3), st.data())
-def test_rows_that_advanced_no_watermark_are_replayed(
-    case: Case, skipped: frozenset[int], data: st.DataObject
-) -> None:
+def test_rows_that_advanced_no_watermark_are_replayed(case: Case, skipped: frozenset[int], data: st.DataObject) -> None:
     case = replace(case, skipped=skipped)
     missing = data.draw(st.lists(st.integers(0, case.target), max_size=2).filter(lambda some: case.target not in some))
 
@@ -155,7 +153,10 @@ def test_what_is_not_known_of_the_query_counts_all(case: Case, retention_known: 
 
 @given(cases())
 def test_a_query_without_state_needs_nothing(case: Case) -> None:
-    assert first_contributing(BatchHistory(case.history()), case.target, StateBounds(False, 0, None), CODE) == case.target + 1
+    assert (
+        first_contributing(BatchHistory(case.history()), case.target, StateBounds(False, 0, None), CODE)
+        == case.target + 1
+    )
 
 
 def test_the_watermark_that_counts_is_the_one_of_the_target() -> None:

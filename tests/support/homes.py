@@ -22,7 +22,7 @@ WINDOW_MS = 60_000
 ROWS = 100
 FILE_SIZE = 1000
 EMPTY_DELTA = bytes.fromhex(
-    "4c5a34426c6f636b160400000004000000db804d08ffffffff" "4c5a34426c6f636b16000000000000000000000000"
+    "4c5a34426c6f636b160400000004000000db804d08ffffffff4c5a34426c6f636b16000000000000000000000000"
 )
 """A delta without records: an LZ4 block with the end mark -1, and the empty block that ends the stream."""
 
@@ -50,8 +50,7 @@ STATELESS: dict[str, object] = LAYOUT | {
 
 
 SCHEMA = b"".join(
-    len(part).to_bytes(2) + part
-    for part in (b"v1", b'{"type":"struct","fields":[]}', b'{"type":"struct","fields":[]}')
+    len(part).to_bytes(2) + part for part in (b"v1", b'{"type":"struct","fields":[]}', b'{"type":"struct","fields":[]}')
 )
 
 

@@ -80,9 +80,17 @@ def _folder(wanted: Path | None) -> Path:
     if wanted is None:
         return Path(tempfile.mkdtemp(prefix="slackwater-demo-"))
     folder = wanted.absolute()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        empty, reason = not any(folder.iterdir()), "a folder that is not empty"
+    except OSError as error:
+        empty, reason = False, error.strerror or str(error)
+    if not empty:
         raise UsageError(
-            "demo-folder", "The demo's folder must be a new or an empty one", where=str(folder), hint="name another"
+            "demo-folder",
+            "The demo's folder must be a new or an empty one",
+            where=str(folder),
+            found=reason,
+            hint="choose another with --folder",
         )
-    folder.mkdir(parents=True, exist_ok=True)
     return folder

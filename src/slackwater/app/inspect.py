@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.checkpoint.identify import require_checkpoint
@@ -20,6 +19,7 @@ from slackwater.model.checkpoint import CheckpointReport
 from slackwater.model.operator import JOIN, Operator, OperatorStore
 from slackwater.model.read_options import ReadLimits, ReadOptions
 from slackwater.model.units import size_text
+from slackwater.storage.local import exists
 from slackwater.storage.open import is_uri, open_read_store
 from slackwater.storage.protocols import FileTooLarge, ReadStore
 
@@ -57,7 +57,7 @@ def resolve(target: str, home: str | None = None) -> str:
 
     Raises ``NotFound`` where it is neither.
     """
-    if is_uri(target) or Path(target).exists():
+    if is_uri(target) or exists(target):
         return target
     looks_like_path = target.startswith(("/", "./", "../", "~"))
     location = None if looks_like_path else _location_of_stream(target, home)
@@ -65,7 +65,7 @@ def resolve(target: str, home: str | None = None) -> str:
         return location
     raise NotFound(
         "no-checkpoint",
-        "There is neither a path nor a stream of this name",
+        "There is no path and no stream of this name",
         where=target,
         hint="slackwater status shows the streams of this home",
     )
@@ -171,7 +171,7 @@ def choose(operator: Operator, request: StateRequest) -> StateChoice:
     chosen = next((stores[name] for name in wanted if name in stores), None)
     if chosen is None:
         raise UsageError(
-            "which-store", f"Operator {operator.id} ({operator.name}) keeps several stores: name one",
+            "which-store", f"Operator {operator.id} ({operator.name}) has no single store to show: name one",
             expected=f"--store with one of {', '.join(stores)}" + (" or --side" if operator.name == JOIN else ""),
             found=request.store,
         )  # fmt: skip
@@ -217,8 +217,16 @@ def inspect_file(target: str, path: str, *, home: str | None = None, limits: Rea
             found="more" if error.size is None else size_text(error.size),
             hint="raise the limit with --max-bytes",
         ) from error  # fmt: skip
+    except PermissionError:
+        raise
     except OSError as error:
-        raise NotFound("no-such-file", "There is no such file in the checkpoint", where=path) from error
+        raise NotFound(
+            "no-such-file",
+            "There is no such file in the checkpoint",
+            where=store.location,
+            expected="the path of a regular file below the checkpoint, such as offsets/0",
+            found=path,
+        ) from error
     try:
         return file_text(path, data, store.limits)
     except FormatError as error:

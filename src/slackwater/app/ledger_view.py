@@ -1,4 +1,4 @@
-"""Use case: what the ledger remembers, of a home or of one stream. Nothing is read but the ledger, nothing written."""
+"""Use case: what the ledger records of a home or of one stream. Only the ledger is read; nothing is written."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from slackwater.model.checkpoint_logs import OffsetEntry
 from slackwater.model.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 
 NEWEST_BATCHES = 20
-"""How many batches are shown where no range was asked for."""
+"""How many batches are shown without a range."""
 
+NEWEST_POSSIBLE = 2**63 - 1
+_SHOWN = 80
 _RANGE = re.compile(r"(?P<first>\d*)(?P<dots>\.\.)?(?P<last>\d*)")
 
 
@@ -70,16 +72,34 @@ def parse_range(text: str) -> BatchRange:
     """``3..7``, ``3..``, ``..7``, ``..`` or ``5``. Raises UsageError for anything else."""
     match = _RANGE.fullmatch(text.strip())
     if match is None or not text.strip().isascii() or not text.strip():
-        raise UsageError(
-            "batch-range", "This is no range of batches", expected="such as 3..7, 3.., ..7 or 5", found=repr(text)
-        )
-    first = int(match["first"]) if match["first"] else None
-    last = int(match["last"]) if match["last"] else None
+        raise _no_range(text)
+    first, last = _batch_id(match["first"], text), _batch_id(match["last"], text)
     if not match["dots"]:
         last = first
     if first is not None and last is not None and first > last:
-        raise UsageError("batch-range", "A range of batches begins with the older one", found=repr(text))
+        raise UsageError(
+            "batch-range", "A range of batches starts with the older one", found=repr(text), hint=f"{last}..{first}"
+        )
     return BatchRange(first, last)
+
+
+def _batch_id(digits: str, text: str) -> int | None:
+    if not digits:
+        return None
+    number = int(digits) if len(digits) <= len(str(NEWEST_POSSIBLE)) else NEWEST_POSSIBLE + 1
+    if number > NEWEST_POSSIBLE:
+        raise _no_range(text)
+    return number
+
+
+def _no_range(text: str) -> UsageError:
+    shown = repr(text)
+    return UsageError(
+        "batch-range",
+        "A range of batches cannot be parsed",
+        expected="such as 3..7, 3.., ..7 or 5",
+        found=shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}...",
+    )
 
 
 def ledger_view(

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from slackwater.app.user_files import NewFile
 from slackwater.errors import UsageError
 
 if TYPE_CHECKING:
     from slackwater.app.inspect import StateResult
 
 
-def write_parquet(result: StateResult, target: str) -> dict[str, Any]:
-    """All rows in one file; those that could not be decoded in a second one beside it. Raises ``UsageError``."""
-    path = Path(target)
-    written: dict[str, Any] = {"file": target, "rows": result.rows.table.num_rows}
-    try:
-        pq.write_table(_storable(result.rows.table), path)
-        if result.rows.undecoded is not None:
-            beside = path.with_name(f"{path.stem}.undecoded{path.suffix}")
-            pq.write_table(result.rows.undecoded, beside)
-            written["undecoded_file"] = str(beside)
-    except (OSError, pa.ArrowException) as error:
-        raise UsageError("cannot-write", "The rows cannot be written there", where=target, found=str(error)) from error
+def write_parquet(result: StateResult, target: NewFile) -> dict[str, Any]:
+    """All rows in one file; those that could not be decoded in a second one beside it. Raises what ``NewFile`` raises.
+
+    Raises UsageError (``cannot-write``), too, for rows that Parquet has no type for.
+    """
+    path = target.path
+    written: dict[str, Any] = {"file": str(path), "rows": result.rows.table.num_rows}
+    _write(_storable(result.rows.table), target)
+    if result.rows.undecoded is not None:
+        beside = path.with_name(f"{path.stem}.undecoded{path.suffix}")
+        _write(result.rows.undecoded, replace(target, path=beside))
+        written["undecoded_file"] = str(beside)
     return written
+
+
+def _write(table: pa.Table, target: NewFile) -> None:
+    try:
+        with target.open() as file:
+            pq.write_table(table, file)
+    except pa.ArrowException as error:
+        raise UsageError(
+            "cannot-write", "The rows cannot be written as Parquet", where=str(target.path), found=str(error)
+        ) from error
 
 
 def _storable(table: pa.Table) -> pa.Table:

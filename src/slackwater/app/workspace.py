@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from slackwater.errors import DataError
 from slackwater.home.home import Home
 from slackwater.home.stream_file import streams_of
 from slackwater.ledger.ledger import Ledger
@@ -45,7 +46,13 @@ def open_workspace(
     home = Home(settings.home)
     lost = restore and next(streams_of(home), None) is not None
     with Ledger.open(settings.ledger or home.ledger_url, create=create or lost, say=say) as ledger:
-        yield Workspace(settings, home, ledger, say)
+        try:
+            yield Workspace(settings, home, ledger, say)
+        except DataError as error:
+            if error.code == "ledger-unreadable":
+                # A value that cannot be decoded is found far from where the ledger's address is known.
+                error.where = error.where or ledger.place
+            raise
 
 
 def _to_stderr(message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
 from slackwater.checkpoint.completeness import (
@@ -55,6 +56,8 @@ SMALL = 2000
 _NEWEST_OF_MANY = 3
 """Log entries read of a large checkpoint on a remote store, where each is a request."""
 _READ_AT_ONCE = 16
+MOST_GAPS = 1000
+"""How many missing versions are listed."""
 
 
 @dataclass(slots=True)
@@ -280,7 +283,9 @@ def version_range(versions: frozenset[int]) -> VersionRange:
     if not versions:
         return VersionRange(None, None)
     first, last = min(versions), max(versions)
-    return VersionRange(first, last, tuple(number for number in range(first, last) if number not in versions))
+    gaps = (number for number in range(first, last) if number not in versions)
+    # A file name can claim version 10**17.
+    return VersionRange(first, last, tuple(islice(gaps, MOST_GAPS)))
 
 
 def next_batch(

@@ -1,18 +1,28 @@
-"""``slackwater apply``: carries out a plan."""
+"""``slackwater apply``: applies a plan."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from slackwater.cli.arguments import Format, Parser, add_consent, add_debug, add_format, add_home, add_spark, consent_of
+from slackwater.cli.arguments import (
+    Format,
+    Parser,
+    add_consent,
+    add_debug,
+    add_format,
+    add_home,
+    add_spark,
+    consent_of,
+    path,
+)
 from slackwater.cli.console import err, out, parse_conf, prepare, print_json
 from slackwater.errors import Refused, UsageError
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
-    parser.add_argument("plan_file", metavar="PLAN", type=Path, help="what slackwater plan ... --out wrote")
+    """Declare the arguments."""
+    parser.add_argument("plan_file", metavar="PLAN", type=path, help="a file written by slackwater plan ... --out")
     parser.add_argument("--yes", action="store_true", help="do not ask for the stream's name")
     add_spark(parser)
     add_home(parser)
@@ -62,8 +72,10 @@ def apply(
 
 
 def _read(file: Path) -> str:
+    from slackwater.app.user_files import read_text  # noqa: PLC0415 - light start
+
     try:
-        return file.read_text(encoding="utf-8")
+        return read_text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             "plan-absent",

@@ -1,17 +1,26 @@
-"""How every verb declares its arguments: argparse, with mistakes as our errors and the options that verbs share."""
+"""How every verb declares its arguments: argparse, with mistakes as UsageError and the options that verbs share."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Literal, NoReturn, TypeVar
 
 from slackwater.errors import UsageError
+from slackwater.model.unicode import is_unicode
 from slackwater.model.units import parse_size
 
 Choice = TypeVar("Choice", bound=StrEnum)
+
+LARGEST_ID = 2**63 - 1
+"""Spark numbers batches, and the ledger stores them, as 64-bit integers."""
+
+_SHOWN = 80
+_NATURAL = re.compile(r"[0-9]{1,19}")
 
 
 class Format(StrEnum):
@@ -32,15 +41,15 @@ class Option:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError, and takes no shortened options: they would break when another one is added."""
+    """A parser that raises UsageError and accepts no shortened options: they would break when another one is added."""
 
     def __init__(self, prog: str, *, description: str | None = None, epilog: str | None = None) -> None:
         super().__init__(prog, description=description, epilog=epilog, allow_abbrev=False, formatter_class=_formatter)
 
-    def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that nobody here gives
+    def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Called by argparse for each verb, which reports unknown arguments itself, with its own name and options."""
+        """Called by argparse for each verb: an unknown argument is reported by the verb that it was given to."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             option = unknown[0].partition("=")[0]
@@ -67,7 +76,7 @@ class Parser(argparse.ArgumentParser):
         return {str(name): parser for group in groups for name, parser in group.items() if isinstance(parser, Parser)}
 
     def error(self, message: str) -> NoReturn:
-        """Called by argparse for what does not parse."""
+        """Called by argparse for what cannot be parsed."""
         raise UsageError("usage", message[:1].upper() + message[1:], hint=f"{self.prog} --help")
 
 
@@ -93,6 +102,19 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, max_help_position=32)
 
 
+def check_bytes(arguments: Sequence[str]) -> None:
+    """Raises UsageError for an argument that no file system, database or JVM could be given."""
+    for argument in arguments:
+        if not is_unicode(argument):
+            raise UsageError(
+                "argument-bytes",
+                "An argument cannot be used because of its bytes",
+                expected="UTF-8 without NUL",
+                found=ascii(argument),
+                hint="rename the file or folder, or type the argument again in a UTF-8 terminal",
+            )
+
+
 def add_verbs(parser: Parser) -> Callable[[str, str], Parser]:
     """Give a parser verbs of its own; the function returned adds one by its name and its line in the list."""
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, prog=parser.prog)
@@ -115,11 +137,36 @@ def one_of(choices: type[Choice]) -> Callable[[str], Choice]:
     return parse
 
 
+def string(text: str) -> str:
+    """A string that is not blank: an empty one is a shell variable that was not set, and no default may replace it."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"the value is empty; found {text!r}")
+    return text
+
+
+def path(text: str) -> Path:
+    """A path that is not blank."""
+    return Path(string(text))
+
+
 def natural(text: str) -> int:
-    """A whole number, 0 or more."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"give a whole number, 0 or more; found {text!r}")
-    return int(text)
+    """An integer from 0 to the largest that Spark can count."""
+    number = natural_or_none(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"give an integer from 0 to {LARGEST_ID}; found {shortened(text)}")
+    return number
+
+
+def natural_or_none(text: str) -> int | None:
+    """The integer from 0 to the largest that Spark can count, ``None`` for any other string."""
+    number = int(text) if _NATURAL.fullmatch(text) else -1
+    return number if 0 <= number <= LARGEST_ID else None
+
+
+def shortened(text: str) -> str:
+    """A value as an error shows it: quoted, and never longer than a line."""
+    shown = repr(text)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 
 
 def byte_size(text: str) -> int:
@@ -135,12 +182,14 @@ def byte_size(text: str) -> int:
 
 def add_stream(parser: Parser) -> None:
     """The stream that a verb is about."""
-    parser.add_argument("stream", metavar="STREAM", help="stream, or pipeline/stream")
+    parser.add_argument("stream", metavar="STREAM", type=string, help="stream, or pipeline/stream")
 
 
 def add_home(parser: Parser) -> None:
-    """Where ledger and checkpoints lie."""
-    parser.add_argument("--home", metavar="FOLDER", help="where ledger and checkpoints lie (default: .slackwater)")
+    """Where ledger and checkpoints are."""
+    parser.add_argument(
+        "--home", metavar="FOLDER", type=string, help="folder of ledger and checkpoints (default: .slackwater)"
+    )
 
 
 def add_consent(parser: Parser) -> None:
@@ -167,10 +216,15 @@ def add_format(parser: Parser) -> None:
     )
 
 
+def add_force(parser: Parser) -> None:
+    """Whether a file that exists may be replaced."""
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+
 def add_spark(parser: Parser) -> None:
     """What a verb that starts Spark passes on to it."""
-    parser.add_argument("--master", metavar="URL", help="Spark's master (default: local[*])")
-    parser.add_argument("--conf", metavar="KEY=VALUE", action="append", help="a setting of Spark; may be given again")
+    parser.add_argument("--master", metavar="URL", type=string, help="Spark's master (default: local[*])")
+    parser.add_argument("--conf", metavar="KEY=VALUE", action="append", help="a Spark setting; may be repeated")
 
 
 def add_debug(parser: Parser) -> None:

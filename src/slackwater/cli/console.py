@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from slackwater.cli.arguments import Format
+from slackwater.cli.arguments import Format, shortened
 from slackwater.errors import SlackwaterError, UsageError
 from slackwater.settings import Settings, load
 
@@ -21,6 +22,12 @@ _debug = False
 WIDTH_OF_FILES = 200
 """Lines that go to a file or a pipe are not folded at a terminal's 80 columns."""
 
+_CONF_KEY = re.compile(r"[^\s=]+")
+_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)([smhd]?)")
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_LONGEST_S = 366_000 * 86_400
+"""A thousand years: any sum with a timestamp stays within 64 bits."""
+
 
 def out(*, width_of_files: int = WIDTH_OF_FILES) -> Console:
     """stdout: data."""
@@ -28,7 +35,7 @@ def out(*, width_of_files: int = WIDTH_OF_FILES) -> Console:
 
 
 def err() -> Console:
-    """stderr: talk."""
+    """stderr: messages."""
     return _console(sys.stderr, WIDTH_OF_FILES)
 
 
@@ -37,7 +44,7 @@ def _console(file: TextIO, width_of_files: int) -> Console:
 
     class PlainConsole(Console):
         def on_broken_pipe(self) -> None:
-            """Rich would end the process with 1; a reader that has enough is no error, and ``main`` knows it."""
+            """Rich would exit with 1; a reader that has closed the pipe is no error, and ``main`` handles it."""
             raise BrokenPipeError
 
     return PlainConsole(file=file, highlight=False, width=None if file.isatty() else width_of_files)
@@ -61,26 +68,32 @@ def prepare(
 
 
 def parse_conf(pairs: list[str] | None) -> dict[str, str]:
-    """``--conf key=value`` as a mapping. Raises UsageError for one without ``=``."""
+    """``--conf key=value`` as a mapping. Raises UsageError for one without ``=`` or without a usable key."""
     settings: dict[str, str] = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise UsageError("conf-format", "A --conf must be KEY=VALUE", found=pair)
+        if not equals or not _CONF_KEY.fullmatch(key.strip()) or not value.isprintable():
+            raise UsageError(
+                "conf-format",
+                "A --conf must be KEY=VALUE",
+                expected="such as spark.sql.shuffle.partitions=8",
+                found=shortened(pair),
+            )
         settings[key.strip()] = value.strip()
     return settings
 
 
 def parse_seconds(text: str) -> float:
     """``90``, ``90s``, ``5m``, ``2h`` or ``3d`` in seconds. Raises UsageError for anything else."""
-    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-    number, unit = (text[:-1], text[-1]) if text and text[-1] in units else (text, "s")
-    try:
-        seconds = float(number) * units[unit]
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise UsageError("duration", "This is no duration", expected="such as 60s, 5m, 2h or 1d", found=repr(text))
+    match = _DURATION.fullmatch(text)
+    seconds = float(match[1]) * _UNITS_S[match[2]] if match else -1.0
+    if not 0 <= seconds <= _LONGEST_S:
+        raise UsageError(
+            "duration",
+            "A duration cannot be parsed",
+            expected="a number and a unit of s, m, h or d, such as 90s, 5m, 2h or 1d",
+            found=shortened(text),
+        )
     return seconds
 
 
@@ -102,7 +115,7 @@ def report_error(error: SlackwaterError) -> None:
     sys.stderr.write(trace)
     console = err()
     console.print(f"[bold red]error[/] [bold]{error.code}[/]: ", end="")
-    # Not folded: one line for each, to be found again by grep.
+    # Not folded: one line each, so that grep finds all of it.
     console.print(str(error), markup=False, soft_wrap=True)
     if error.hint:
         console.print("[bold]hint[/]: ", end="")
@@ -116,5 +129,5 @@ def _user_traceback(error: SlackwaterError) -> str:
 
 
 def report_interrupt() -> None:
-    """Say that the user ended the command."""
+    """Report that the user interrupted the command."""
     err().print("interrupted")

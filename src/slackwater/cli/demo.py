@@ -1,4 +1,4 @@
-"""``slackwater demo``: parse, tell the story, render. stdout has the page or the document, stderr the steps."""
+"""``slackwater demo``: parse, run the demo, render. stdout has the page or the document, stderr the steps."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.cli.arguments import Format, Parser, add_format, one_of
+from slackwater.cli.arguments import Format, Parser, add_force, add_format, one_of, path
 from slackwater.cli.console import err, out, prepare, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
+    from slackwater.app.user_files import NewFile
     from slackwater.demo.result import DemoResult
 
 NOT_EQUAL = 8
@@ -29,7 +30,7 @@ class Source(StrEnum):
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
+    """Declare the arguments."""
     parser.add_argument(
         "--source",
         type=one_of(Source),
@@ -37,19 +38,24 @@ def declare(parser: Parser) -> None:
         metavar="files|kafka",
         help="what the first stage reads (default: files); kafka starts a broker",
     )
-    parser.add_argument("--folder", type=Path, help="work in this new or empty folder, and keep it")
+    parser.add_argument("--folder", type=path, help="work in this new or empty folder, and keep it")
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="write the page as a picture, too")
+    parser.add_argument("--svg", type=path, metavar="FILE", help="also write the page to this file, as a picture")
+    add_force(parser)
     add_format(parser)
     parser.epilog = "Exit code 0: the output equals that of an uninterrupted run. 8: it does not."
     parser.set_defaults(verb=demo)
 
 
-def demo(*, source: Source, folder: Path | None, keep: bool, svg: Path | None, shown_as: Format) -> int:
-    """Tell the story, and show the page."""
+def demo(*, source: Source, folder: Path | None, keep: bool, svg: Path | None, force: bool, shown_as: Format) -> int:
+    """Run the demo and show the page."""
     from slackwater.app import demo as use_case  # noqa: PLC0415 - light start
+    from slackwater.app.user_files import NewFile  # noqa: PLC0415
 
     prepare(None, shown_as, logging=True)
+    picture = NewFile(svg, force=force) if svg is not None else None
+    if picture is not None:
+        picture.check()
     steps = Steps(err())
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -59,7 +65,7 @@ def demo(*, source: Source, folder: Path | None, keep: bool, svg: Path | None, s
         return INTERRUPTED
     finally:
         steps.close()
-    _show(result, shown_as, svg)
+    _show(result, shown_as, picture)
     return exit_code(result)
 
 
@@ -69,7 +75,7 @@ def exit_code(result: DemoResult) -> int:
 
 
 class Steps:
-    """One line for each step with its time, and while a step runs on a terminal, a sign of life."""
+    """One line for each step with its time, and a spinner on a terminal while it runs."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -79,12 +85,12 @@ class Steps:
         self._status: Status | None = None
 
     def works_in(self, folder: Path) -> None:
-        """Say where."""
+        """Show where the demo works."""
         self._folder = folder
         self._console.print(f"Working in {folder}", style="dim")
 
     def begin(self, what: str) -> None:
-        """Show what begins."""
+        """Show the step that starts."""
         self._what, self._step_began = what, time.monotonic()
         if self._console.is_terminal:
             self._status = self._console.status(f"{what} ...")
@@ -97,10 +103,10 @@ class Steps:
         self._console.print(f"{now - self._began:6.1f} s  {self._what}: {outcome} ({now - self._step_began:.1f} s)")
 
     def interrupted(self) -> None:
-        """Say what is left."""
+        """Report what is left."""
         self.close()
         self._console.print(f"Interrupted while: {self._what}.")
-        self._console.print(f"No process is left running. All files are in {self._folder}")
+        self._console.print(f"All processes have exited. The files are in {self._folder}")
 
     def close(self) -> None:
         """Stop the progress display."""
@@ -109,11 +115,12 @@ class Steps:
             self._status = None
 
 
-def _show(result: DemoResult, shown_as: Format, svg: Path | None) -> None:
+def _show(result: DemoResult, shown_as: Format, picture: NewFile | None) -> None:
     from slackwater.cli import demo_page  # noqa: PLC0415
 
-    if svg is not None:
-        svg.write_text(demo_page.as_svg(result), encoding="utf-8")
+    if picture is not None:
+        with picture.open() as file:
+            file.write(demo_page.as_svg(result).encode())
     if shown_as is Format.JSON:
         print_json(result.as_json())
     else:

@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.cli.arguments import Format, Parser, add_format, add_home, byte_size, natural
+from slackwater.cli.arguments import Format, Parser, add_force, add_format, add_home, byte_size, natural, path, string
 from slackwater.cli.console import prepare, print_json
 from slackwater.errors import UsageError
 from slackwater.model.read_options import ReadLimits, ReadOptions
 
 if TYPE_CHECKING:
     from slackwater.app.inspect import StateRequest
+    from slackwater.app.user_files import NewFile
 
 READ_WITH_DAMAGE = 3
 _DEFAULT_LIMIT = 20
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
-    add("target", metavar="LOCATION|STREAM", help="a checkpoint's path or URI, or a stream's name")
-    add("--batch", type=natural, metavar="N", help="show this batch, or the state it made")
+    add("target", metavar="LOCATION|STREAM", type=string, help="a checkpoint's path or URI, or a stream's name")
+    add("--batch", type=natural, metavar="N", help="show this batch, or the state after it")
     add("--operators", action="store_true", help="read and check all state and count its rows")
     add("--sources", action="store_true", help="list what each source's own log holds")
     add("--conf", action="store_true", help="show all pinned settings")
-    add("--raw", metavar="FILE", help="show one file of the checkpoint as text")
+    add("--raw", metavar="FILE", type=string, help="show one file of the checkpoint as text")
     add("--state", type=natural, metavar="OP", help="show state rows of an operator")
-    add("--store", metavar="S", help="with --state: the store or state variable")
-    add("--side", metavar="left|right", help="with --state: a side of a join")
+    add("--store", metavar="S", type=string, help="with --state: the store or state variable")
+    add("--side", metavar="left|right", type=string, help="with --state: a side of a join")
     add("--partition", type=natural, metavar="P", help="with --state: only this partition")
     add("--limit", type=natural, metavar="K", help=f"with --state: at most so many rows ({_DEFAULT_LIMIT})")
     add("--max-bytes", type=byte_size, metavar="SIZE", help="take at most so much of a file (default: by kind of file)")
-    add("--to", metavar="FILE.parquet", help="with --state: write all rows here")
+    add("--to", metavar="FILE.parquet", type=path, help="with --state: write all rows to this file")
+    add_force(parser)
     add_home(parser)
     add_format(parser)
     parser.epilog = "Exit codes: 0 read, 3 read with damage, 4 not a checkpoint."
@@ -53,7 +56,8 @@ def inspect(
     partition: int | None,
     limit: int | None,
     max_bytes: int | None,
-    to: str | None,
+    to: Path | None,
+    force: bool,
     home: str | None,
     shown_as: Format,
 ) -> int:
@@ -67,13 +71,26 @@ def inspect(
         return 0
     if state is not None:
         request = StateRequest(state, store=store, side=side, partition=partition, batch=batch, limits=limits)
-        return _show_state(target, request, home=home, limit=limit, to=to, shown_as=shown_as)
-    if any(value is not None for value in (store, side, partition, limit, to)):
+        return _show_state(target, request, home=home, limit=limit, export=_export(to, force=force), shown_as=shown_as)
+    if force or any(value is not None for value in (store, side, partition, limit, to)):
         raise UsageError(
-            "without-state", "--store, --side, --partition, --limit and --to go with --state", hint="add --state OP"
+            "without-state",
+            "--store, --side, --partition, --limit, --to and --force need --state",
+            hint="add --state OP",
         )
     options = ReadOptions(batch=batch, state=operators, source_files=sources, limits=limits)
     return _show_report(target, options, home=home, conf=conf, shown_as=shown_as)
+
+
+def _export(to: Path | None, *, force: bool) -> NewFile | None:
+    """Where to write the rows. Raises UsageError where that is not possible, before anything is read."""
+    if to is None:
+        return None
+    from slackwater.app.user_files import NewFile  # noqa: PLC0415 - only this option needs it
+
+    export = NewFile(to, force=force)
+    export.check()
+    return export
 
 
 def _show_report(target: str, options: ReadOptions, *, home: str | None, conf: bool, shown_as: Format) -> int:
@@ -92,7 +109,7 @@ def _show_report(target: str, options: ReadOptions, *, home: str | None, conf: b
 
 
 def _show_state(
-    target: str, request: StateRequest, *, home: str | None, limit: int | None, to: str | None, shown_as: Format
+    target: str, request: StateRequest, *, home: str | None, limit: int | None, export: NewFile | None, shown_as: Format
 ) -> int:
     from slackwater.app.inspect import inspect_state  # noqa: PLC0415
     from slackwater.app.inspect_document import state_document  # noqa: PLC0415
@@ -100,8 +117,8 @@ def _show_state(
     from slackwater.cli.render_inspect import state_page  # noqa: PLC0415
 
     result = inspect_state(target, request, home=home)
-    written = write_parquet(result, to) if to is not None else None
-    shown = 0 if to is not None and limit is None else _DEFAULT_LIMIT if limit is None else limit
+    written = write_parquet(result, export) if export is not None else None
+    shown = 0 if export is not None and limit is None else _DEFAULT_LIMIT if limit is None else limit
     rows = state_document(result, shown)
     if written is not None:
         rows["written"] = written

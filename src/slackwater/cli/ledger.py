@@ -1,8 +1,8 @@
-"""``slackwater ledger``: what is remembered of streams, generations, runs, operations and batches. Reads only."""
+"""``slackwater ledger``: what is recorded of streams, generations, runs, operations and batches. Reads only."""
 
 from __future__ import annotations
 
-from slackwater.cli.arguments import Format, Parser, add_format, add_home
+from slackwater.cli.arguments import Format, Parser, add_format, add_home, string
 from slackwater.cli.console import out, prepare, print_json
 from slackwater.errors import UsageError
 
@@ -11,17 +11,21 @@ WIDE = 1000
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
-    parser.add_argument("stream", metavar="STREAM", nargs="?", help="only this one, with its batches")
-    parser.add_argument("--batches", metavar="A..B", help="these batches: 3..7, 3.., ..7, 5 (default: the newest 20)")
+    """Declare the arguments."""
+    parser.add_argument("stream", metavar="STREAM", nargs="?", type=string, help="only this one, with its batches")
+    parser.add_argument(
+        "--batches",
+        metavar="A..B",
+        help="these batches: 3..7, 3.., ..7, 5 (default: the newest 20)",
+    )
     add_home(parser)
     add_format(parser)
-    parser.epilog = "A batch without a progress event was planned, and nobody was told that it ended."
+    parser.epilog = "A batch without a progress event was planned; its end is not recorded."
     parser.set_defaults(verb=ledger)
 
 
 def ledger(*, stream: str | None, batches: str | None, home: str | None, shown_as: Format) -> int:
-    """Look, and show."""
+    """Read the ledger and show it."""
     from slackwater.app.ledger_view import ledger_view, parse_range  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.render_ledger import ledger_document, ledger_page  # noqa: PLC0415

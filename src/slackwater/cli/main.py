@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,30 +12,30 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
-from slackwater.cli.arguments import Parser, add_verbs
+from slackwater.cli.arguments import Parser, add_verbs, check_bytes
 from slackwater.cli.console import report_error, report_interrupt
 from slackwater.errors import EnvironmentMissing, SlackwaterError
 
 INTERRUPTED = 130
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 VERBS = {
     "init": "Lay out an example project with input data in a new folder.",
     "run": "Run the streams of a pipeline file or module.",
     "stop": "Let a running stream finish its batch and end.",
-    "status": "Show where the streams stand, who runs them, and what comes next.",
+    "status": "Show the state of the streams, who runs them, and the next command.",
     "inspect": "Show what is in a checkpoint, without a JVM and without writing anything.",
-    "plan": "Show what a remedy would do and cost; write it down as a plan.",
-    "apply": "Apply a plan; refuses if anything has changed since it was made.",
+    "plan": "Show what a remedy would do and cost, and write it to a plan file.",
+    "apply": "Apply a plan; refuses if anything changed since it was made.",
     "undo": "Take an operation back, as far as it came.",
-    "offsets": "Print where a new query would begin reading, as Kafka's startingOffsets.",
-    "ledger": "Show what the ledger remembers of streams, runs, operations and batches.",
-    "connectors": "Show and fetch connector jars, by a locked list.",
+    "offsets": "Print where a new query would start reading, as Kafka's startingOffsets.",
+    "ledger": "Show what the ledger records of streams, runs, operations and batches.",
+    "connectors": "Show and fetch connector jars, from a locked list.",
     "completion": "Print a script that completes verbs and options in a shell.",
     "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. "
     "About two minutes.",
 }
-"""Each is the module of its name: ``declare`` says what arguments it takes, and which function gets them."""
+"""Each is the module of its name: ``declare`` adds its arguments and the function that is called with them."""
 
 
 class _Version(argparse.Action):
@@ -48,14 +49,14 @@ class _Version(argparse.Action):
 
 
 def make_parser(arguments: Sequence[str]) -> Parser:
-    """The parser for these arguments: all verbs are listed, and the one that is meant is imported."""
+    """The parser for these arguments: all verbs are listed, and only the one that is used is imported."""
     parser = Parser(
         "slackwater",
         description="Run Structured Streaming pipelines; stop, upgrade, restart and rebuild them. "
         "No row is lost, none is written twice.",
     )
     parser.add_argument(
-        "-V", "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and end"
+        "-V", "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
     )
     add_verb = add_verbs(parser)
     meant = next((argument for argument in arguments if not argument.startswith("-")), None)
@@ -69,10 +70,10 @@ def make_parser(arguments: Sequence[str]) -> Parser:
 def entry() -> NoReturn:
     """The console script: ``main``, and the end of the process.
 
-    Where no Spark was loaded nothing is left to be ended in order, and Python need not take all its modules apart: that
-    would be an eighth of the time of a short command.
+    Where Spark was not loaded nothing needs an orderly shutdown, and tearing down all modules would be an eighth of the
+    time of a short command.
     """
-    _open_what_is_closed()
+    _open_closed_streams()
     code = main()
     if "pyspark" in sys.modules:
         sys.exit(code)
@@ -81,13 +82,18 @@ def entry() -> NoReturn:
     os._exit(code)
 
 
-def _open_what_is_closed() -> None:
-    """Started without stdout or stderr (``>&-``), the next file that we or our JVM open would take its number."""
-    for number, name in ((1, "stdout"), (2, "stderr")):
+def _open_closed_streams() -> None:
+    """Started without one of them (``<&-``, ``>&-``), the next file that we or our JVM open would get its number.
+
+    What the terminal's encoding has no character for is shown escaped: a path can hold any byte.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
             os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, "w"))
+            setattr(sys, name, os.fdopen(number, mode))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,14 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _reported(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has enough; Python must not complain about it at exit.
+        # The reader has closed the pipe; Python must not complain about it at exit.
         sys.stdout = None  # the interpreter's own advice for closed pipes
         return 0
     except OSError as error:
-        if error.errno not in _NO_SPACE:
-            raise
-        sys.stdout = None  # what could not be written is not tried again at exit
-        return _told(EnvironmentMissing("disk-full", "There is no space left to write to", where=error.filename))
+        if error.errno in _NO_SPACE:
+            sys.stdout = None  # what could not be written is not tried again at exit
+        return _shown(_of_the_system(error))
     else:
         return code
 
@@ -116,17 +121,34 @@ def _reported(arguments: list[str]) -> int:
         report_interrupt()
         return INTERRUPTED
     except SlackwaterError as error:
-        return _told(error)
+        return _shown(error)
 
 
-def _told(error: SlackwaterError) -> int:
-    """Show the error; its exit code says it, too, where nobody can be shown it."""
+def _of_the_system(error: OSError) -> SlackwaterError:
+    """What the operating system refuses is a matter of the machine, wherever it was met."""
+    place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+    if error.errno in _NO_SPACE:
+        return EnvironmentMissing(
+            "disk-full", "There is no space left to write to", where=place, hint="free some space and try again"
+        )
+    return EnvironmentMissing(
+        "file-inaccessible",
+        "The operating system refuses access to a file or folder",
+        where=place,
+        found=error.strerror or str(error),
+        hint="check that it is a regular file or a folder, and that this user may read and write it",
+    )
+
+
+def _shown(error: SlackwaterError) -> int:
+    """Show the error; the exit code reports it where stderr is closed."""
     with suppress(OSError):
         report_error(error)
     return error.exit_code
 
 
 def _run(arguments: list[str]) -> int:
+    check_bytes(arguments)
     parser = make_parser(arguments)
     if not arguments:
         parser.print_help()
@@ -134,7 +156,7 @@ def _run(arguments: list[str]) -> int:
     try:
         options: dict[str, Any] = vars(parser.parse_args(arguments))
     except SystemExit:
-        # Help or the version was asked for, and is shown; mistakes are UsageErrors.
+        # Only --help and --version end this way; mistakes are UsageErrors.
         return 0
     verb = options.pop("verb")
     code: int = verb(**options)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_stream
+from slackwater.cli.arguments import (
+    Format,
+    Parser,
+    add_format,
+    add_home,
+    add_stream,
+    natural_or_none,
+    shortened,
+)
 from slackwater.cli.console import err, prepare, print_json
 from slackwater.errors import UsageError
 
@@ -14,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
+    """Declare the arguments."""
     add_stream(parser)
     parser.add_argument(
         "--at",
@@ -29,7 +37,7 @@ def declare(parser: Parser) -> None:
 
 
 def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
-    """Look, and show."""
+    """Work out the position and show it."""
     from slackwater.app.offsets import offsets as look  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.render_offsets import messages, offset_lines, offsets_document  # noqa: PLC0415
@@ -56,9 +64,12 @@ def parse_at(text: str) -> At:
         return At("last-written")
     if text == "contributing":
         return At("contributing")
-    number = text.removeprefix("batch:")
-    if number != text and number.isascii() and number.isdigit():
-        return At("batch", int(number))
+    number = natural_or_none(text.removeprefix("batch:")) if text.startswith("batch:") else None
+    if number is not None:
+        return At("batch", number)
     raise UsageError(
-        "target", "A stream has no such position", expected="last-written, contributing or batch:N", found=repr(text)
+        "target",
+        "A position cannot be parsed",
+        expected="last-written, contributing or batch:N",
+        found=shortened(text),
     )

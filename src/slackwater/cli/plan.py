@@ -1,8 +1,7 @@
-"""``slackwater plan``: shows what would be done; changes nothing."""
+"""``slackwater plan``: shows what would be done and changes nothing."""
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,12 +10,17 @@ from slackwater.cli.arguments import (
     Parser,
     add_consent,
     add_debug,
+    add_force,
     add_format,
     add_home,
     add_spark,
     add_stream,
     add_verbs,
     consent_of,
+    natural_or_none,
+    path,
+    shortened,
+    string,
 )
 from slackwater.cli.console import err, out, parse_conf, parse_seconds, prepare
 from slackwater.errors import UsageError
@@ -27,7 +31,7 @@ BATCH_DIGITS = 19
 
 
 def declare(parser: Parser) -> None:
-    """Its verbs: one for each remedy."""
+    """Declare the verbs: one for each remedy."""
     add_verb = add_verbs(parser)
     _declare_rebuild(add_verb("rebuild", "Continue after the last written batch, with state recomputed."))
 
@@ -40,8 +44,9 @@ def _declare_rebuild(parser: Parser) -> None:
         default=LAST_WRITTEN,
         help=f"{LAST_WRITTEN} (default), batch:N for an older written batch, or {EARLIEST} to process everything again",
     )
-    parser.add_argument("--out", dest="file", metavar="PLAN", type=Path, help="write the plan to this file")
-    parser.add_argument("--pipeline", metavar="FILE|MODULE", help="the upgraded pipeline, if it moved")
+    parser.add_argument("--out", dest="file", metavar="PLAN", type=path, help="write the plan to this new file")
+    add_force(parser)
+    parser.add_argument("--pipeline", metavar="FILE|MODULE", type=string, help="the upgraded pipeline, if it moved")
     parser.add_argument("--retention", metavar="2d", help="how far behind the watermark rows count, or 'all'")
     add_spark(parser)
     add_home(parser)
@@ -57,6 +62,7 @@ def rebuild(
     stream: str,
     at: str,
     file: Path | None,
+    force: bool,
     pipeline: str | None,
     retention: str | None,
     master: str | None,
@@ -67,9 +73,10 @@ def rebuild(
     debug: bool,
     shown_as: Format,
 ) -> int:
-    """Make the plan, show it, and write it down where asked."""
+    """Make the plan, show it, and write it to a file if asked."""
     from slackwater.app.plan_rebuild import PlanOptions, plan_rebuild  # noqa: PLC0415 - light start
     from slackwater.app.rebuilding import Asked  # noqa: PLC0415
+    from slackwater.app.user_files import PRIVATE, NewFile  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.render_plan import plan_page  # noqa: PLC0415
     from slackwater.model.plan import Request  # noqa: PLC0415
@@ -79,10 +86,15 @@ def rebuild(
     check_target(at)
     asked = Asked(Request(at, _retention_ms(retention)), _absolute(pipeline))
     options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
+    # A plan quotes settings and paths: only its owner may read it.
+    new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
+    if new is not None:
+        new.check()
     with open_workspace(settings, restore=True) as workspace:
         plan = plan_rebuild(workspace, stream, asked, options, lambda text: err().print(text, markup=False))
-    if file is not None:
-        _write(file, render(plan))
+    if new is not None:
+        with new.open() as written:
+            written.write(render(plan).encode())
     if shown_as is Format.JSON:
         sys.stdout.write(render(plan))
         return 0
@@ -95,14 +107,13 @@ def rebuild(
 
 def check_target(target: str) -> None:
     """Raises UsageError for what is no target of a rebuild."""
-    number = target.removeprefix("batch:")
-    is_batch = number != target and number.isascii() and number.isdigit() and len(number) < BATCH_DIGITS
+    is_batch = target.startswith("batch:") and natural_or_none(target.removeprefix("batch:")) is not None
     if target not in {LAST_WRITTEN, EARLIEST} and not is_batch:
         raise UsageError(
             "target",
             "A rebuild cannot be planned for this target",
             expected=f"{LAST_WRITTEN}, {EARLIEST} or batch:N",
-            found=target,
+            found=shortened(target),
             hint="slackwater plan rebuild --help",
         )
 
@@ -115,15 +126,6 @@ def _retention_ms(text: str | None) -> int | None:
 
 
 def _absolute(reference: str | None) -> str | None:
-    if reference is None or not Path(reference).is_file():
-        return reference
-    return str(Path(reference).absolute())
+    from slackwater.app.user_files import is_file  # noqa: PLC0415 - light start
 
-
-def _write(file: Path, text: str) -> None:
-    try:
-        # A plan quotes settings and paths: only its owner may read it.
-        with open(file, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as opened:
-            opened.write(text)
-    except OSError as error:
-        raise UsageError("out-unwritable", f"The plan cannot be written: {error}", where=str(file)) from error
+    return reference if reference is None or not is_file(reference) else str(Path(reference).absolute())

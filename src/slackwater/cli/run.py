@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from slackwater.cli.arguments import Parser, add_consent, add_debug, add_home, add_spark, consent_of
+from slackwater.cli.arguments import Parser, add_consent, add_debug, add_home, add_spark, consent_of, string
 from slackwater.cli.console import err, parse_conf, parse_seconds, prepare
 
 FAILED = 7
@@ -12,13 +12,18 @@ INTERRUPTED = 130
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
-    parser.add_argument("pipeline", metavar="FILE|MODULE", help="the pipeline")
+    """Declare the arguments."""
+    parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help="the pipeline")
     parser.add_argument(
-        "--stream", dest="streams", metavar="NAME", action="append", help="only this stream; may be given again"
+        "--stream",
+        dest="streams",
+        metavar="NAME",
+        type=string,
+        action="append",
+        help="only this stream; may be repeated",
     )
     parser.add_argument(
-        "--until-caught-up", action="store_true", help="process all that is there, stage after stage, then end"
+        "--until-caught-up", action="store_true", help="process all available input, stage after stage, then end"
     )
     parser.add_argument("--for", dest="duration", metavar="60s", help="drain and end after this time")
     add_spark(parser)
@@ -26,7 +31,7 @@ def declare(parser: Parser) -> None:
     add_consent(parser)
     add_debug(parser)
     parser.epilog = (
-        "Ctrl-C or SIGTERM drains: the running batch is finished, none is begun after it. A second one stops at once."
+        "Ctrl-C or SIGTERM drains: the running batch is finished and no other is started. A second one stops at once."
     )
     parser.set_defaults(verb=run)
 
@@ -44,7 +49,7 @@ def run(
     copied: bool,
     debug: bool,
 ) -> int:
-    """Run, and say on stderr how each stream ended."""
+    """Run, and report on stderr how each stream ended."""
     from slackwater.app.run_pipeline import RunOptions, run_pipeline  # noqa: PLC0415 - light start
     from slackwater.cli.run_display import make_display  # noqa: PLC0415
 

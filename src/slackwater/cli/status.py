@@ -1,14 +1,16 @@
-"""``slackwater status``: where the streams stand. Reads only."""
+"""``slackwater status``: the state of the streams. Reads only."""
 
 from __future__ import annotations
 
-from slackwater.cli.arguments import Format, Parser, add_format, add_home
+from slackwater.cli.arguments import Format, Parser, add_format, add_home, string
 from slackwater.cli.console import out, prepare, print_json
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
-    parser.add_argument("stream", metavar="STREAM", nargs="?", help="only this one: stream, or pipeline/stream")
+    """Declare the arguments."""
+    parser.add_argument(
+        "stream", metavar="STREAM", nargs="?", type=string, help="only this one: stream, or pipeline/stream"
+    )
     parser.add_argument(
         "--verify", action="store_true", help="read every file that the marks speak of, not only the newest"
     )
@@ -19,7 +21,7 @@ def declare(parser: Parser) -> None:
 
 
 def status(*, stream: str | None, verify: bool, home: str | None, shown_as: Format) -> int:
-    """Look, and show."""
+    """Read the state and show it."""
     from slackwater.app.status import status as look  # noqa: PLC0415 - light start
     from slackwater.cli.render_status import status_document, status_page  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""``slackwater stop``: asks a run elsewhere to end between two batches."""
+"""``slackwater stop``: asks a run in another process to end between two batches."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ SCHEMA = "slackwater.stop/1"
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
+    """Declare the arguments."""
     add_stream(parser)
     parser.add_argument("--wait", metavar="60s", default="60s", help="how long to wait for the end (default: 60s)")
     add_home(parser)
     add_format(parser)
-    parser.epilog = "Exit code 0: the run has ended. 6: it was asked, and had not ended when the waiting did."
+    parser.epilog = (
+        "Exit code 0: the run has ended. 6: the run had not ended within --wait; it will end after its batch."
+    )
     parser.set_defaults(verb=stop)
 
 
 def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
-    """Ask, and wait for the end."""
+    """Request the stop and wait for the end."""
     from slackwater.app.stop_stream import stop_stream  # noqa: PLC0415 - light start
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
 

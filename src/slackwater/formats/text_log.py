@@ -9,6 +9,8 @@ from slackwater.errors import FormatError
 
 _VERSION_LINE = re.compile(r"v(\d{1,9})")
 _SHOWN = 60
+_LONG = range(-(2**63), 2**63)
+"""Spark keeps numbers of its logs in a Long; nothing that stores them here takes more."""
 
 
 def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
@@ -29,12 +31,15 @@ def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
 
 
 def decode_text(data: bytes) -> str:
-    """UTF-8 text. Raises ``FormatError`` (``foreign``)."""
+    """The bytes as a string. Raises ``FormatError`` (``foreign``)."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         raise FormatError(
-            "foreign", "the file is not text", expected="UTF-8", found=f"byte {data[error.start]:#04x} at {error.start}"
+            "foreign",
+            "the file is not a text file",
+            expected="UTF-8",
+            found=f"byte {data[error.start]:#04x} at {error.start}",
         ) from error
 
 
@@ -64,10 +69,14 @@ def parse_json(text: str, what: str) -> object:
 
 
 def integer_field(record: dict[str, object], name: str, what: str, default: int | None = None) -> int:
-    """An integer of a JSON object; ``default`` where the field is absent. Raises ``FormatError`` (``foreign``)."""
+    """A 64-bit integer of a JSON object; ``default`` if the field is absent. Raises ``FormatError`` (``foreign``)."""
     value = record.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool):
         raise FormatError("foreign", f"{what}: {name} is not an integer", expected=name, found=shown(repr(value)))
+    if value not in _LONG:
+        raise FormatError(
+            "foreign", f"{what}: {name} has more than 64 bits", expected="a 64-bit integer", found=shown(str(value))
+        )
     return value
 
 

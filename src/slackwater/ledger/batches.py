@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, or_, select
 
+from slackwater.ledger.columns import unreadable
 from slackwater.ledger.database import upsert
 from slackwater.ledger.lineage import Share
 from slackwater.ledger.part import LedgerPart, as_row, between, inherited
@@ -15,6 +17,7 @@ from slackwater.model.records import BatchRecord, BatchSource, LogLine
 
 _OFFSETS = "offsets"
 _ROWS_AT_ONCE = 10_000
+_FIELDS_OF_SOURCE = {field.name for field in fields(BatchSource)}
 
 
 class BatchesPart(LedgerPart):
@@ -149,4 +152,25 @@ def _line(row: Mapping[Any, Any]) -> LogLine:
 
 
 def _batch(row: RowMapping) -> BatchRecord:
-    return BatchRecord(**(dict(row) | {"sources": tuple(BatchSource(**source) for source in row["sources"])}))
+    durations = row["durations_ms"]
+    if not all(isinstance(duration, int) for duration in durations.values()):
+        raise unreadable("durations as integers", durations)
+    return BatchRecord(**(dict(row) | {"sources": tuple(map(_source, row["sources"]))}))
+
+
+def _source(value: object) -> BatchSource:
+    """One source's part in a batch, as ``record_batch`` stored it. Raises ``DataError`` (``ledger-unreadable``)."""
+    if isinstance(value, dict) and value.keys() == _FIELDS_OF_SOURCE and _has_its_types(source := BatchSource(**value)):
+        return source
+    raise unreadable("a source of a batch", value)
+
+
+def _has_its_types(source: BatchSource) -> bool:
+    offsets: tuple[object, ...] = (source.start, source.end, source.latest)
+    description: object = source.description
+    rows: object = source.input_rows
+    return (
+        isinstance(description, str)
+        and isinstance(rows, int)
+        and all(offset is None or isinstance(offset, str) for offset in offsets)
+    )

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import RowMapping, delete, func, literal, select, update
 
 from slackwater.errors import NotFound, UsageError
+from slackwater.ledger.columns import unreadable
 from slackwater.ledger.database import upsert
 from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import batches, generations, leases, log_lines, operations, replaced_lines, streams
@@ -100,7 +101,7 @@ class StreamsPart(LedgerPart):
         """All generations of a stream, oldest first."""
         query = select(generations).where(generations.c.stream == stream).order_by(generations.c.number)
         with self._database.read() as connection:
-            return [GenerationRecord(**row) for row in connection.execute(query).mappings()]
+            return [_generation(row) for row in connection.execute(query).mappings()]
 
     def generation(self, stream: str, number: int) -> GenerationRecord:
         """One generation. Raises ``NotFound`` (``generation-unknown``)."""
@@ -120,7 +121,19 @@ def _plain(mapping: Mapping[str, object] | None) -> dict[str, object] | None:
 
 
 def _stream(row: RowMapping) -> StreamRecord:
+    sink = row["sink"]
+    if not all(isinstance(value, str) for value in sink.values()) or (
+        sink.get("kind") == "files" and "path" not in sink
+    ):
+        raise unreadable("the identity of a sink", sink)
     return StreamRecord(**{name: value for name, value in row.items() if name != "full_name"})
+
+
+def _generation(row: RowMapping) -> GenerationRecord:
+    record = GenerationRecord(**row)
+    if not all(isinstance(entry, int) for entry in record.source_cut.values()):
+        raise unreadable("entries of sources as integers", record.source_cut)
+    return record
 
 
 def _ambiguous(name: str, names: Sequence[str]) -> UsageError:

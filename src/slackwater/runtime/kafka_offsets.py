@@ -103,9 +103,7 @@ def _partitions(jvm: Any, admin: Any, options: Mapping[str, str]) -> Iterator[tu
         yield from ((topic, int(partition.partition())) for partition in described[topic].partitions())
 
 
-def _offsets(
-    jvm: Any, admin: Any, partitions: Iterable[tuple[str, int]], spec: Any
-) -> dict[tuple[str, int], int]:
+def _offsets(jvm: Any, admin: Any, partitions: Iterable[tuple[str, int]], spec: Any) -> dict[tuple[str, int], int]:
     clients, wanted = jvm.org.apache.kafka, jvm.java.util.HashMap()
     keys = {partition: clients.common.TopicPartition(*partition) for partition in partitions}
     for key in keys.values():

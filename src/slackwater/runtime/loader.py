@@ -19,7 +19,10 @@ from slackwater.connectors.machine import pyspark_missing
 from slackwater.errors import PipelineError, SinkUnknown, SlackwaterError
 from slackwater.runtime.environment import variables_read
 from slackwater.runtime.pipeline import Pipeline
+from slackwater.storage.local import exists, is_file
 
+_LONGEST_MESSAGE = 1000
+_HOW_TO_NAME = "give the path of a .py file, or the dotted name of a module that Python can import from here"
 CONNECTOR_FORMATS = {"kafka": "kafka", "delta": "delta", "iceberg": "iceberg"}
 
 
@@ -37,7 +40,7 @@ class LoadedPipeline:
 def load(reference: str) -> LoadedPipeline:
     """Load the one pipeline that a file or module defines.
 
-    Raises PipelineError where there is no such file, it does not import, or it holds no pipeline or several.
+    Raises PipelineError where there is no such file, it cannot be imported, or it defines no pipeline or several.
     """
     file, name = _locate(reference)
     module = _import(file, name)
@@ -49,7 +52,7 @@ def load(reference: str) -> LoadedPipeline:
 def digest(reference: str) -> str:
     """SHA-256 of the pipeline file, in hexadecimal: equal as long as the file is unchanged."""
     file, _ = _locate(reference)
-    return sha256(file.read_bytes()).hexdigest()
+    return sha256(_read(file)).hexdigest()
 
 
 def environment_read(reference: str) -> tuple[str, ...]:
@@ -63,23 +66,31 @@ def environment_read(reference: str) -> tuple[str, ...]:
 
 def _locate(reference: str) -> tuple[Path, str | None]:
     path = Path(reference)
-    if path.suffix == ".py" or path.exists():
-        if not path.is_file():
+    if path.suffix == ".py" or exists(path):
+        if not is_file(path):
             raise PipelineError(
                 "pipeline-absent", "There is no such pipeline file", where=str(path.absolute()), hint="check the path"
             )
         return path.absolute(), None
     sys.path[:0] = [str(Path.cwd())] if str(Path.cwd()) not in sys.path else []
     try:
+        # It imports the packages that the module is in, which is the user's own code.
         spec = importlib.util.find_spec(reference)
-    except (ImportError, ValueError) as error:
-        raise PipelineError("pipeline-absent", f"There is no such pipeline module: {error}", where=reference) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise PipelineError(
+            "pipeline-absent",
+            f"The pipeline module cannot be found: {_in_words(error)}",
+            where=reference,
+            hint=_HOW_TO_NAME,
+        ) from error
     if spec is None or spec.origin is None:
         raise PipelineError(
             "pipeline-absent",
             "There is no such pipeline file or module",
             where=reference,
-            hint="give the path of a .py file, or the dotted name of a module that Python can import from here",
+            hint=_HOW_TO_NAME,
         )
     return Path(spec.origin).absolute(), reference
 
@@ -90,6 +101,7 @@ def _import(file: Path, name: str | None) -> ModuleType:
             return importlib.import_module(name)
         # A file's neighbours can be imported, as when Python runs it itself.
         sys.path[:0] = [str(file.parent)] if str(file.parent) not in sys.path else []
+        _read(file)
         loader, module = _new_module(file)
         loader.exec_module(module)
     except SlackwaterError as error:
@@ -99,7 +111,9 @@ def _import(file: Path, name: str | None) -> ModuleType:
         raise _missing_module(error, file) from error
     except ImportError as error:
         raise _sink_of_import(error, file) or _failed(error, file) from error
-    except (Exception, SystemExit) as error:  # the user's own code may raise anything; it becomes a message
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the user's own code may raise anything, SystemExit too; it becomes a message
         raise _failed(error, file) from error
     return module
 
@@ -108,7 +122,14 @@ def _new_module(file: Path) -> tuple[Loader, ModuleType]:
     # A name of its own: a pipeline called json.py must not replace the standard library's module.
     spec = importlib.util.spec_from_file_location(f"slackwater_pipeline_{file.stem}", file)
     if spec is None or spec.loader is None:
-        raise PipelineError("pipeline-unreadable", "Python cannot import this file", where=str(file))
+        raise PipelineError(
+            "pipeline-unreadable",
+            "Python cannot import this file",
+            where=str(file),
+            expected="a file whose name ends in .py",
+            found=file.name,
+            hint="rename the file",
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     return spec.loader, module
@@ -117,7 +138,7 @@ def _new_module(file: Path) -> tuple[Loader, ModuleType]:
 def _failed(error: BaseException, file: Path) -> PipelineError:
     return PipelineError(
         "pipeline-fails",
-        f"The pipeline file fails while it is imported: {type(error).__name__}: {' '.join(str(error).split())}",
+        f"The pipeline file fails while it is imported: {_in_words(error)}",
         where=place_in(file, error),
         hint=f"the whole traceback: {sys.executable} {file}",
     )
@@ -136,6 +157,28 @@ def _sink_of_import(error: ImportError, file: Path) -> SinkUnknown | None:
     return None
 
 
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise PipelineError(
+            "pipeline-unreadable",
+            "The pipeline file cannot be read",
+            where=str(file),
+            found=error.strerror,
+            hint="check that this user may read the file",
+        ) from error
+
+
+def _in_words(error: BaseException) -> str:
+    """Kind and message of any exception in one line; an exception of the user's may fail to have a message."""
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - __str__ of an exception can be the user's own code
+        words = ""
+    return f"{type(error).__name__}: {words[:_LONGEST_MESSAGE]}" if words else type(error).__name__
+
+
 def _missing_module(error: ModuleNotFoundError, file: Path) -> SlackwaterError:
     if (error.name or "").split(".")[0] == "pyspark":
         return pyspark_missing()
@@ -150,7 +193,7 @@ def _missing_module(error: ModuleNotFoundError, file: Path) -> SlackwaterError:
 def place_in(file: Path, error: BaseException) -> str:
     """The last line of the user's own file that an error went through, as ``file:line``."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
-        return f"{file}:{error.lineno}"
+        return f"{file}:{error.lineno}" if error.lineno else str(file)
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     return f"{file}:{lines[-1]}" if lines else str(file)
 
@@ -178,9 +221,14 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
     return pipeline
 
 
+def _parsed(file: Path) -> ast.Module:
+    """The syntax tree; an empty one for a compiled module, which has no source."""
+    return ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
+
+
 def _formats_used(file: Path) -> set[str]:
     """Connectors of every ``.format("...")`` in the file: jars must be on the class path before the JVM starts."""
-    calls = (node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.Call))
+    calls = (node for node in ast.walk(_parsed(file)) if isinstance(node, ast.Call))
     names = {
         call.args[0].value
         for call in calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import PipelineError
 from slackwater.model.trigger import Trigger
+from slackwater.model.unicode import is_unicode
 from slackwater.sinks.registry import open_output
 from slackwater.triggers import as_trigger
 
@@ -23,7 +25,7 @@ StreamFunction = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class StreamDefinition:
-    """One stream of a pipeline, as its decorator was given it."""
+    """One stream of a pipeline, as its decorator describes it."""
 
     pipeline: str
     name: str
@@ -47,10 +49,10 @@ class Pipeline:
     shows are found without it.
     """
 
-    def __init__(self, name: str, *, connectors: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, *, connectors: str | Iterable[str] = ()) -> None:
         _check_name(name, "pipeline")
         self.name = name
-        self.connectors = tuple(connectors)
+        self.connectors = _strings(connectors, _bad_connectors)
         self._streams: dict[str, StreamDefinition] = {}
 
     @property
@@ -66,7 +68,7 @@ class Pipeline:
         output_mode: str = "append",
         trigger: Trigger | str | None = None,
         partition_by: str | Iterable[str] = (),
-        checkpoint: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Callable[[StreamFunction], StreamFunction]:
         """Make the decorated function a stream; the function's name is the stream's unless ``name`` says otherwise.
 
@@ -78,13 +80,13 @@ class Pipeline:
         def define(function: StreamFunction) -> StreamFunction:
             definition = StreamDefinition(
                 pipeline=self.name,
-                name=name or function.__name__,
+                name=getattr(function, "__name__", repr(function)) if name is None else name,
                 function=function,
                 sink=sink,
                 output_mode=output_mode,
                 trigger=as_trigger(trigger),
-                partition_by=(partition_by,) if isinstance(partition_by, str) else tuple(partition_by),
-                checkpoint=checkpoint,
+                partition_by=_strings(partition_by, _bad_partition_by),
+                checkpoint=_checkpoint(checkpoint),
             )
             self._add(definition)
             return function
@@ -92,6 +94,7 @@ class Pipeline:
         return define
 
     def _add(self, definition: StreamDefinition) -> None:
+        _check_function(definition)
         _check_name(definition.name, "stream")
         _check_sink(definition)
         for other in self._streams.values():
@@ -109,15 +112,73 @@ def _check_name(name: object, what: str) -> None:
         )
 
 
+def _check_function(definition: StreamDefinition) -> None:
+    if not callable(definition.function):
+        raise PipelineError(
+            "stream-function",
+            f"A stream of pipeline {definition.pipeline} is not a function",
+            expected="a function below @pipeline.stream(sink=...)",
+            found=repr(definition.function),
+            hint="write: @pipeline.stream(sink=...), and below it: def NAME(spark): ...",
+        )
+
+
+def _strings(value: object, refuse: Callable[[str], PipelineError]) -> tuple[str, ...]:
+    """One string or several. Raises what ``refuse`` makes of anything else."""
+    items = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
+    if not all(isinstance(item, str) and item.strip() and is_unicode(item) for item in items):
+        raise refuse(repr(value))
+    return items
+
+
+def _bad_connectors(found: str) -> PipelineError:
+    return PipelineError(
+        "pipeline-connectors",
+        "The connectors of a pipeline cannot be used",
+        expected='a list of names, such as ["kafka"]',
+        found=found,
+        hint="slackwater connectors list",
+    )
+
+
+def _bad_partition_by(found: str) -> PipelineError:
+    return PipelineError(
+        "partition-by",
+        "The partition_by of a stream cannot be used",
+        expected='a column name or a list of them, such as ["day"]',
+        found=found,
+        hint="leave partition_by out to write without partitions",
+    )
+
+
+def _checkpoint(value: object) -> str | None:
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if path is None or (isinstance(path, str) and path.strip() and is_unicode(path)):
+        return path
+    raise PipelineError(
+        "checkpoint-path",
+        "The checkpoint of a stream cannot be used",
+        expected="a path or URI as a string or pathlib.Path",
+        found=repr(value),
+        hint="leave checkpoint out: Slackwater then chooses a stable place in the home",
+    )
+
+
+def _is_sink(sink: object) -> bool:
+    """Whether an object fulfils the contract of sinks; a class does not, its instance would."""
+    return not isinstance(sink, type) and all(hasattr(sink, name) for name in ("attach", "identity", "output_modes"))
+
+
 def _check_sink(definition: StreamDefinition) -> None:
     place = f"stream {definition.full_name}"
-    if not callable(getattr(definition.sink, "attach", None)):
+    if not _is_sink(definition.sink):
         raise PipelineError(
             "sink-kind",
             "A stream's sink must be one of slackwater.sinks",
             where=place,
             expected='such as sinks.files("parquet", "out/")',
             found=repr(definition.sink),
+            hint="slackwater.sinks lists the sinks: python -c 'import slackwater; help(slackwater.sinks)'",
         )
     allowed = definition.sink.output_modes
     if definition.output_mode not in OUTPUT_MODES or definition.output_mode not in allowed:
@@ -146,7 +207,7 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
     if definition.checkpoint is not None and definition.checkpoint == other.checkpoint:
         raise PipelineError(
             "checkpoint-shared",
-            "Two streams have one checkpoint; each would take the other's progress for its own",
+            "Two streams have one checkpoint; each would use the other's progress as its own",
             where=definition.checkpoint,
             found=f"{other.name} and {definition.name}",
         )

@@ -50,7 +50,9 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
     except SlackwaterError as error:
         error.where = error.where or place_in(loaded.file, error)
         raise
-    except Exception as error:  # the user's own code may raise anything; it becomes a message
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the user's own code may raise anything, SystemExit too; it becomes a message
         raise PipelineError(
             "stream-fails",
             f"Stream {definition.full_name} cannot be built: {first_line(error)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from slackwater.errors import UsageError
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import ReadStore, WriteStore
 
@@ -42,5 +43,14 @@ def local_path_of(location: str) -> str | None:
         return location
     from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - most locations are plain paths
 
-    parts = urlsplit(location)
+    try:
+        parts = urlsplit(location)
+    except ValueError as error:
+        raise UsageError(
+            "location",
+            f"The location is not a valid URI: {error}",
+            expected="a path, or a URI such as s3://bucket/folder",
+            found=location,
+            hint="check the address; a [ in a host begins an IPv6 address",
+        ) from error
     return unquote(parts.path) if parts.scheme.lower() == "file" else None

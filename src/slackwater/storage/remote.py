@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -101,7 +102,8 @@ class RemoteStore:
     def _folder(self, path: str) -> Folder | None:
         full = self._full(path)
         try:
-            listed = self._filesystem.ls(full, detail=True)
+            with self._translated():
+                listed = self._filesystem.ls(full, detail=True)
         except (FileNotFoundError, NotADirectoryError):
             return None
         # An object store lists the marker object of the directory itself, and a file as its own listing.
@@ -117,22 +119,28 @@ class RemoteStore:
 
     def _folders_below(self, path: str) -> tuple[Folder, ...]:
         full = self._full(path)
+        with self._translated():
+            found = self._filesystem.find(full, detail=True)
         sizes = {
             name.strip("/")[len(full.strip("/")) + 1 :]: int(item["size"] or 0)
-            for name, item in self._filesystem.find(full, detail=True).items()
+            for name, item in found.items()
             if not name.endswith("/")
         }
         folders = _tree(path, sizes)
         return tuple(folders if self._traits.atomic_replace else map(with_files_set_aside, folders))
 
     def size(self, path: str) -> int:
-        return int(self._filesystem.size(self._place_of(path)) or 0)
+        with self._translated():
+            return int(self._filesystem.size(self._place_of(path)) or 0)
 
     def local_path(self, path: str) -> str | None:  # noqa: ARG002 - the store protocol asks every store
         return None
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
-        full = self._place_of(path)
+        with self._translated():
+            return self._read(self._place_of(path), path, limit)
+
+    def _read(self, full: str, path: str, limit: int) -> bytes:
         data: bytes
         if self._traits.atomic_rename:
             # Reading a range costs memory for the whole range on HDFS; asking for the size costs little.
@@ -166,12 +174,16 @@ class RemoteStore:
 
     def exists(self, path: str) -> bool:
         try:
-            return bool(self._filesystem.exists(self._place_of(path)))
+            with self._translated():
+                return bool(self._filesystem.exists(self._place_of(path)))
         except FileNotFoundError:
             return False
 
     def write(self, path: str, data: bytes) -> None:
-        target = self._full(path)
+        with self._translated():
+            self._write(self._full(path), data)
+
+    def _write(self, target: str, data: bytes) -> None:
         self._make_parent(target)
         if not self._traits.atomic_rename:
             self._filesystem.pipe_file(target, data)
@@ -215,15 +227,28 @@ class RemoteStore:
 
     def rename(self, source: str, target: str) -> None:
         old, new = self._settled(source), self._settled(target)
-        if self._filesystem.exists(new):
-            raise FileExistsError(new)
-        self._make_parent(new)
-        move(self._filesystem, old, new)
+        with self._translated():
+            if self._filesystem.exists(new):
+                raise FileExistsError(new)
+            self._make_parent(new)
+            move(self._filesystem, old, new)
 
     def delete(self, path: str) -> None:
         target = self._settled(path)
-        if self._filesystem.exists(target):
-            self._filesystem.rm_file(target)
+        with self._translated():
+            if self._filesystem.exists(target):
+                self._filesystem.rm_file(target)
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Any error of a backend's own libraries (no credentials, no such host, an expired token) as ``OSError``."""
+        try:
+            yield
+        except OSError:
+            raise
+        except Exception as error:
+            words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise OSError(errno.EIO, words, self._location) from error
 
     def _settled(self, path: str) -> str:
         """The full path of a file, after what an interrupted write left of it has been put in order."""

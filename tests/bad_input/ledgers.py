@@ -1,0 +1,84 @@
+"""Ledgers: files that are none, and rows that Slackwater did not write."""
+
+from __future__ import annotations
+
+from tests.bad_input.case import BINARY, DEEP, LEDGER, Case, cut, fifo, forbid, remove, sql, write
+
+WAL, SHM = f"{LEDGER}-wal", f"{LEDGER}-shm"
+
+
+def _no_database(command: str, *given: str | bytes) -> Case:
+    return Case(command, 3, "ledger-unreadable", remove(WAL), remove(SHM), *(write(LEDGER, data) for data in given))
+
+
+def _rows(command: str, *statements: str) -> Case:
+    return Case(command, 3, "ledger-unreadable", sql(*statements))
+
+
+CASES = (
+    _no_database("status", "this is no database, whatever its name says"),
+    _no_database("status", BINARY),
+    _no_database("ledger", BINARY),
+    _no_database("offsets per_page", BINARY),
+    _no_database("stop per_page", BINARY),
+    _no_database("plan rebuild per_page", BINARY),
+    _no_database("apply plan.json --yes", BINARY),
+    _no_database("inspect per_page", BINARY),
+    _no_database("status", b"SQLite format 3\0" + BINARY),
+    Case("status", 3, "ledger-unreadable", remove(WAL), remove(SHM), cut(LEDGER, 5000)),
+    Case("ledger per_page", 3, "ledger-unreadable", remove(WAL), remove(SHM), cut(LEDGER, 30_000)),
+    Case("status", 0, None, remove(WAL), remove(SHM), write(LEDGER)),
+    Case("ledger", 4, "ledger-missing", remove(WAL), remove(SHM), write(LEDGER)),
+    Case("status", 9, "ledger-unreachable", remove(WAL), remove(SHM), fifo(LEDGER)),
+    Case("status", 9, "ledger-unreachable", forbid(LEDGER)),
+    Case("status", 3, "ledger-too-new", sql("UPDATE slackwater_version SET version_num = '9999'")),
+    Case("status", 3, "ledger-unreadable", sql("UPDATE slackwater_version SET version_num = 'x'")),
+    Case("status", 3, "ledger-unreadable", sql("UPDATE slackwater_version SET version_num = ''")),
+    # Rows that are no JSON, or JSON of another kind
+    _rows("status", "UPDATE streams SET sink = 'x'"),
+    _rows("status", "UPDATE streams SET sink = ''"),
+    _rows("status", "UPDATE streams SET sink = '[]'"),
+    _rows("status", "UPDATE streams SET sink = '5'"),
+    _rows("status", "UPDATE streams SET sink = 'null'"),
+    _rows("status", "UPDATE streams SET sink = x'ff00'"),
+    _rows("status", 'UPDATE streams SET sink = \'{"kind": "files"}\''),
+    _rows("status", 'UPDATE streams SET sink = \'{"kind": "files", "path": 5}\''),
+    _rows("status", f"UPDATE streams SET sink = '{DEEP}'"),  # noqa: S608 - that is the attack
+    _rows("ledger", "UPDATE streams SET sink = '{'"),
+    _rows("stop per_page", "UPDATE streams SET sink = '{'"),
+    _rows("offsets per_page", "UPDATE streams SET sink = '{'"),
+    _rows("plan rebuild per_page", "UPDATE streams SET sink = '{'"),
+    _rows("apply plan.json --yes", "UPDATE streams SET sink = '{'"),
+    _rows("inspect per_page", "UPDATE streams SET sink = '{'"),
+    _rows("status", "UPDATE generations SET layout = 'x'"),
+    _rows("status", "UPDATE generations SET layout = '[]'"),
+    _rows("status", "UPDATE generations SET source_cut = 'x'"),
+    _rows("status", "UPDATE generations SET source_cut = '[1]'"),
+    _rows("status", "UPDATE batches SET sources = 'x'"),
+    _rows("status", "UPDATE batches SET sources = '{}'"),
+    _rows("status", "UPDATE batches SET sources = '[5]'"),
+    _rows("status", "UPDATE batches SET sources = '[{}]'"),
+    _rows("ledger per_page", "UPDATE batches SET sources = '[{\"nope\": 1}]'"),
+    _rows("ledger per_page", "UPDATE batches SET durations_ms = 'x'"),
+    _rows("ledger per_page", "UPDATE batches SET durations_ms = '[]'"),
+    _rows("offsets per_page", "UPDATE batches SET durations_ms = 'x'"),
+    _rows("ledger", "UPDATE runs SET settings = 'x'"),
+    # Columns of other types: SQLite keeps anything anywhere
+    _rows("status", "UPDATE batches SET watermark_ms = 'x'"),
+    _rows("status", "UPDATE batches SET watermark_ms = 1.5"),
+    _rows("status", "UPDATE batches SET input_rows = x'ff'"),
+    _rows("ledger per_page", "UPDATE batches SET timestamp_ms = 'noon'"),
+    _rows("ledger per_page", "UPDATE runs SET started_ms = 'noon'"),
+    _rows("ledger", "UPDATE runs SET ended_ms = 'noon'"),
+    _rows("status", "UPDATE streams SET pipeline_file = x'ff'"),
+    _rows("status", "UPDATE streams SET current_generation = 'x'"),
+    _rows("status", "UPDATE generations SET location = x'ff'"),
+    _rows("offsets per_page", "UPDATE log_lines SET text = 5"),
+    _rows("offsets per_page", "UPDATE log_lines SET text = 'a string'"),
+    _rows("ledger per_page", "UPDATE batches SET batch_id = 'x' WHERE batch_id = 5"),
+    # Lines that are damaged are kept as they are
+    Case("ledger per_page", 0, None, sql("UPDATE log_lines SET text = x'ff00' WHERE log = 'offsets'")),
+    # Rows that are missing
+    Case("status", 4, "generation-unknown", sql("UPDATE streams SET current_generation = 9")),
+    Case("status", 3, None, sql("DELETE FROM batches", "DELETE FROM runs", "DELETE FROM log_lines")),
+)

@@ -1,0 +1,40 @@
+"""Plan files that are none, and consent that is missing."""
+
+from __future__ import annotations
+
+from tests.bad_input.case import BINARY, LONG, Case, fifo, folder, forbid, loop, write
+
+
+def _plan(content: str | bytes, error: str) -> Case:
+    return Case("apply p.json --yes", 2, error, write("p.json", content))
+
+
+CASES = (
+    Case("apply absent.json --yes", 2, "plan-absent"),
+    Case(f"apply {LONG} --yes", 2, "plan-absent"),
+    Case("apply ~nouser/plan.json --yes", 2, "plan-absent"),
+    Case("apply clicks --yes", 2, "plan-absent"),
+    Case("apply clicks.py/below --yes", 2, "plan-absent"),
+    Case("apply p.json --yes", 2, "plan-absent", folder("p.json")),
+    Case("apply p.json --yes", 2, "plan-absent", fifo("p.json")),
+    Case("apply p.json --yes", 2, "plan-absent", loop("p.json")),
+    Case("apply p.json --yes", 2, "plan-absent", write("p.json", "{}"), forbid("p.json")),
+    Case("apply /dev/zero --yes", 2, "plan-absent"),
+    Case("apply /dev/null --yes", 2, "plan-absent"),
+    Case("apply clicks.py --yes", 2, "plan-unreadable"),
+    _plan("", "plan-unreadable"),
+    _plan("{", "plan-unreadable"),
+    _plan("nonsense", "plan-unreadable"),
+    _plan(BINARY, "plan-absent"),
+    _plan(b"\xff{}", "plan-absent"),
+    _plan('{"schema": ' + "9" * 5000 + "}", "plan-unreadable"),
+    _plan("null", "plan-unreadable"),
+    _plan("5", "plan-unreadable"),
+    _plan("[]", "plan-unreadable"),
+    _plan("{}", "plan-schema"),
+    _plan('{"schema": 5}', "plan-schema"),
+    _plan('{"schema": "slackwater.plan/999"}', "plan-schema"),
+    _plan('{"schema": "slackwater.status/1"}', "plan-schema"),
+    Case("apply plan.json", 2, "unconfirmed"),
+    Case("apply plan.json --format json", 2, "unconfirmed"),
+)

@@ -1,0 +1,63 @@
+"""What a process is started with: no stdin, no working directory, another user's files, a full disk, odd encodings."""
+
+from __future__ import annotations
+
+from tests.bad_input.case import (
+    Case,
+    cd,
+    closed,
+    folder,
+    forbid,
+    in_a_process,
+    of_somebody_else,
+    removed_directory,
+    write,
+)
+
+NOBODY_LISTENS = {
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_ACCESS_KEY_ID": "x",
+    "AWS_SECRET_ACCESS_KEY": "x",
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+}
+
+CASES = (
+    Case("apply plan.json", 2, "unconfirmed", closed(0)),
+    Case("status", 3, None, closed(0)),
+    Case("status nosuch", 4, "stream-unknown", closed(0)),
+    Case("status", 9, "working-directory", removed_directory()),
+    Case("run clicks.py", 9, "working-directory", removed_directory()),
+    Case("inspect per_page", 9, "working-directory", removed_directory()),
+    Case("apply plan.json --yes", 9, "working-directory", removed_directory()),
+    Case("demo", 9, "working-directory", removed_directory()),
+    Case("status", 9, "home-inaccessible", folder("below"), cd("below"), forbid("below")),
+    Case("run clicks.py", 9, "home-inaccessible", folder("below"), cd("below"), forbid("below")),
+    Case("status", 9, "home-inaccessible", of_somebody_else(".slackwater")),
+    Case("ledger", 9, "home-inaccessible", of_somebody_else(".slackwater")),
+    Case("run clicks.py", 9, "home-inaccessible", of_somebody_else(".slackwater")),
+    Case("offsets per_page", 9, "home-inaccessible", of_somebody_else(".slackwater")),
+    Case("plan rebuild per_page", 9, "home-inaccessible", of_somebody_else(".slackwater")),
+    Case("inspect per_page", 9, "home-inaccessible", of_somebody_else(".slackwater")),
+    Case("status --home elsewhere/home", 9, "home-inaccessible", folder("elsewhere"), forbid("elsewhere")),
+    Case("status é", 4, "stream-unknown", in_a_process(PYTHONIOENCODING="ascii")),
+    Case("status", 3, None, in_a_process(PYTHONIOENCODING="ascii")),
+    Case("ledger per_page", 0, None, in_a_process(PYTHONIOENCODING="ascii")),
+    Case("plan rebuild per_page", 0, None, in_a_process(PYTHONIOENCODING="ascii")),
+    Case("status", 3, None, in_a_process(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")),
+    Case("inspect s3://no-such-bucket/x", 9, "store-unreachable", in_a_process(AWS_EC2_METADATA_DISABLED="true")),
+    Case(
+        "inspect s3://b/x",
+        9,
+        "store-unreachable",
+        in_a_process(AWS_EC2_METADATA_DISABLED="true", AWS_ACCESS_KEY_ID="x"),
+    ),
+    Case("inspect s3://b/x", 9, "store-unreachable", in_a_process(**NOBODY_LISTENS)),
+    Case("inspect s3://", 9, "store-unreachable", in_a_process(AWS_EC2_METADATA_DISABLED="true")),
+    Case(
+        "run p.py --stream nosuch",
+        2,
+        "pipeline-fails",
+        write("p.py", "raise Exception('\\udcff')\n"),
+        in_a_process(),
+    ),
+)

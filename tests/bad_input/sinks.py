@@ -1,0 +1,66 @@
+"""Sinks of a pipeline file: what is no sink, and paths, formats and options of wrong types."""
+
+from __future__ import annotations
+
+from tests.bad_input.case import Case, write
+from tests.bad_input.pipelines import HEAD
+
+
+def _sink(expression: str, error: str, exit_code: int = 2) -> Case:
+    text = f"{HEAD}@p.stream(sink={expression})\ndef a(spark): ...\n"
+    return Case("run p.py --stream nosuch", exit_code, error, write("p.py", text))
+
+
+def _files(arguments: str, error: str, exit_code: int = 2) -> Case:
+    return _sink(f"sw.sinks.files({arguments})", error, exit_code)
+
+
+CASES = (
+    _sink("None", "sink-kind"),
+    _sink("'out'", "sink-kind"),
+    _sink("5", "sink-kind"),
+    _sink("sw.sinks.files", "sink-kind"),
+    _sink("sw.sinks.FilesSink", "sink-kind"),
+    _sink("sw.sinks", "sink-kind"),
+    _sink("['out']", "sink-kind"),
+    _sink("{'format': 'parquet', 'path': 'out'}", "sink-kind"),
+    _sink("type('S', (), {'attach': print})()", "sink-kind"),
+    _sink("sw.sinks.nosuch('x')", "pipeline-fails"),
+    _files("", "pipeline-fails"),
+    _files("'parquet'", "pipeline-fails"),
+    _files("'parquett', 'o'", "sink-format"),
+    _files("'', 'o'", "sink-format"),
+    _files("None, 'o'", "sink-format"),
+    _files("5, 'o'", "sink-format"),
+    _files("['parquet'], 'o'", "sink-format"),
+    _files("'PARQUET', 'o'", "sink-format"),
+    _files("'delta', 'o'", "sink-format"),
+    _files("'parquet', None", "sink-path"),
+    _files("'parquet', 5", "sink-path"),
+    _files("'parquet', 0", "sink-path"),
+    _files("'parquet', True", "sink-path"),
+    _files("'parquet', ''", "sink-path"),
+    _files("'parquet', '  '", "sink-path"),
+    _files("'parquet', b'o'", "sink-path"),
+    _files("'parquet', ['o']", "sink-path"),
+    _files("'parquet', {}", "sink-path"),
+    _files("'parquet', object()", "sink-path"),
+    _files("'parquet', 'a\\0b'", "sink-path"),
+    _files("'parquet', '\\udcff'", "sink-path"),
+    _files("'parquet', 'http://['", "sink-path"),
+    _files("'parquet', '~nouser/o'", "sink-path"),
+    _files("'parquet', 'o', 'more'", "pipeline-fails"),
+    _files("'parquet', 'o', path='x'", "pipeline-fails"),
+    _files("'parquet', 'o', checkpointLocation='x'", "sink-option"),
+    _files("'parquet', 'o', Path='x'", "sink-option"),
+    _files("'parquet', 'o', CHECKPOINTLOCATION='x'", "sink-option"),
+    _files("'csv', 'o', sep=None", "sink-option-value"),
+    _files("'csv', 'o', sep=[';']", "sink-option-value"),
+    _files("'csv', 'o', sep={}", "sink-option-value"),
+    _files("'csv', 'o', sep=b';'", "sink-option-value"),
+    _files("'csv', 'o', sep=object()", "sink-option-value"),
+    _files("'csv', 'o', sep=';', header=True, limit=5, ratio=0.5", "stream-unknown", 4),
+    _files("'parquet', pathlib.Path('o')", "stream-unknown", 4),
+    _files("'parquet', pathlib.PurePosixPath('/data/o')", "stream-unknown", 4),
+    _files("'parquet', 's3a://bucket/o'", "stream-unknown", 4),
+)

@@ -1,0 +1,211 @@
+"""Bad input: every row of the tables gives its exit code and its error, and changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from slackwater.cli.main import main
+from tests.bad_input import (
+    checkpoints,
+    command_lines,
+    ledgers,
+    outputs,
+    paths,
+    pipelines,
+    plans,
+    processes,
+    settings_values,
+    sinks,
+)
+from tests.bad_input.case import LEDGER, Case, World
+from tests.support.homes import make_home
+
+TABLES = (
+    checkpoints,
+    command_lines,
+    ledgers,
+    outputs,
+    paths,
+    pipelines,
+    plans,
+    processes,
+    settings_values,
+    sinks,
+)
+CASES = [case for table in TABLES for case in table.CASES]
+ERROR = re.compile(r'^error (?P<text>[a-z-]+): |^{"error": {"code": "(?P<json>[a-z-]+)"', re.MULTILINE)
+WAIT_S = 15
+SPARK_WAIT_S = 180
+RECORDS = ("streams", "generations", "runs", "batches", "log_lines", "operations")
+"""Tables of the ledger that bad input may not change. Others say who looked, and when."""
+
+PIPELINE = """import slackwater
+pipeline = slackwater.Pipeline("clicks")
+@pipeline.stream(sink=slackwater.sinks.files("parquet", "out"))
+def per_page(spark): ...
+"""
+
+NO_FILES_OF_OURS = {"__pycache__", "ledger.db-wal", "ledger.db-shm"}
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """Where all rows run, one after the other: a ledger has absolute paths, so that a home cannot be copied."""
+    with tempfile.TemporaryDirectory(prefix="bad-input-", ignore_cleanup_errors=True) as name:
+        place = Path(name).resolve()
+        _lay_project(place / "project")
+        shutil.copytree(place / "project", place / "pristine", symlinks=True)
+        yield place
+
+
+def _lay_project(folder: Path) -> None:
+    folder.mkdir()
+    make_home(folder)
+    (folder / "clicks.py").write_text(PIPELINE)
+    # The code that made the batches is the present one, so that a plan needs no Spark to compare them.
+    with closing(sqlite3.connect(folder / LEDGER)) as ledger, ledger:
+        ledger.execute("UPDATE runs SET code = ?, settings = '{}'", (sha256(PIPELINE.encode()).hexdigest(),))
+        ledger.execute("UPDATE batches SET run = 1")
+    (folder / "clicks").mkdir()
+    for number in range(6):
+        (folder / "clicks" / f"{number:03d}.json").write_text("{}\n")
+    said = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        assert main(["plan", "rebuild", "per_page", "--out", "plan.json"]) == 0, said.getvalue()
+
+
+@pytest.fixture
+def project(place: Path) -> Path:
+    """The project as it was before any row."""
+    _remove(place / "project")
+    shutil.copytree(place / "pristine", place / "project", symlinks=True)
+    return place / "project"
+
+
+def _remove(folder: Path) -> None:
+    for root, names, _ in os.walk(folder):
+        for name in names:
+            path = Path(root, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+def test_the_tables_have_at_least_300_rows() -> None:
+    assert len(CASES) >= 300
+    rows = [(case.arguments, tuple(step.name for step in case.given)) for case in CASES]
+    assert [row for row in rows if rows.count(row) > 1] == []
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES if not case.needs_process])
+@pytest.mark.timeout(WAIT_S)
+def test_bad_input(
+    case: Case, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = _prepare(case, project)
+    monkeypatch.chdir(world.directory)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name, value in world.environment.items():
+        monkeypatch.setenv(name, value)
+    before = _files(project)
+
+    code = main(case.arguments)
+
+    shown = capsys.readouterr()
+    _check(case, code, shown.out, shown.err)
+    assert _changes(before, _files(project)) == set(case.creates)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=[pytest.mark.spark] if case.spark else [])
+        for case in CASES
+        if case.needs_process
+    ],
+)
+def test_bad_input_of_a_process(case: Case, project: Path) -> None:
+    world = _prepare(case, project)
+    before = _files(project)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "slackwater", *case.arguments],
+        cwd=world.directory,
+        env={**os.environ, **world.environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        preexec_fn=lambda: [step() for step in world.in_child],
+        check=False,
+        timeout=SPARK_WAIT_S if case.spark else WAIT_S,
+    )
+
+    _check(case, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    if not case.spark:
+        assert _changes(before, _files(project)) == set(case.creates)
+
+
+def _prepare(case: Case, project: Path) -> World:
+    world = World(project, project)
+    for step in case.given:
+        step.do(world)
+    return world
+
+
+def _check(case: Case, code: int, out: str, err: str) -> None:
+    assert "Traceback" not in out + err, err
+    shown = [match["text"] or match["json"] for match in ERROR.finditer(err)]
+    assert (code, shown) == (case.exit_code, [case.error] if case.error else []), err + out
+    assert case.says in out + err
+    if case.error:
+        assert any(word in err for word in ("hint", "expected", "found")), f"nothing to go on: {err}"
+
+
+def _changes(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """Everything below a folder: kind, permissions and content."""
+    found = {}
+    for root, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in NO_FILES_OF_OURS]
+        for name in [*folders, *files]:
+            if name not in NO_FILES_OF_OURS:
+                path = Path(root, name)
+                found[str(path.relative_to(folder))] = _fingerprint(path, folder)
+    return found
+
+
+def _fingerprint(path: Path, folder: Path) -> str:
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return f"link to {path.readlink()}"
+    if not stat.S_ISREG(status.st_mode):
+        return f"{status.st_mode:o}"
+    content = _records(path) if path == folder / LEDGER else path.read_bytes()
+    return f"{status.st_mode:o} {sha256(content).hexdigest()}"
+
+
+def _records(ledger: Path) -> bytes:
+    """What the ledger records, however SQLite keeps it; of a file that is none, its bytes."""
+    try:
+        with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as connection:
+            rows = [list(connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3")) for table in RECORDS]  # noqa: S608 - RECORDS is ours
+    except sqlite3.Error:
+        return ledger.read_bytes()
+    return repr(rows).encode()
