@@ -81,7 +81,7 @@ def _lay_project(folder: Path) -> None:
     with closing(sqlite3.connect(folder / LEDGER)) as ledger, ledger:
         ledger.execute("UPDATE runs SET code = ?, settings = '{}'", (sha256(PIPELINE.encode()).hexdigest(),))
         ledger.execute("UPDATE batches SET run = 1")
-    (folder / "clicks").mkdir()
+    (folder / "clicks").mkdir(exist_ok=True)
     for number in range(6):
         (folder / "clicks" / f"{number:03d}.json").write_text("{}\n")
     said = io.StringIO()
