@@ -11,7 +11,7 @@ Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
 
 
 class Severity(StrEnum):
-    """``STOP``: the stream must not be started. ``WARNING``: it may, and somebody should know. ``INFO``: all is well."""
+    """``STOP``: the stream must not be started. ``WARNING``: it may, with care. ``INFO``: nothing is wrong."""
 
     STOP = "stop"
     WARNING = "warning"

@@ -25,7 +25,7 @@ STRICT: Mapping[str, object] = {"extra": "forbid", "strict": True}
 class BuildGeneration:
     """Build the base of the next checkpoint aside: the query's id, source logs, and an empty state before ``first``.
 
-    ``pending`` is the batch after ``last`` that the new checkpoint will plan with its recorded range, ``None`` for none.
+    ``pending`` is the batch after ``last`` that the new checkpoint plans with its recorded range, ``None`` for none.
     """
 
     __pydantic_config__: ClassVar = STRICT

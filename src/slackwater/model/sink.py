@@ -22,8 +22,8 @@ class Traits:
 
     ``tells_written``: ``last_written()`` needs neither the checkpoint nor a JVM. ``skips_known_batches``: a batch whose
     id the output already has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: new output can
-    be built aside and put in place in one step. ``continuous``: Spark can write it without micro-batches (programming guide,
-    section "Continuous Processing").
+    be built aside and put in place in one step. ``continuous``: Spark can write it without micro-batches (programming
+    guide, section "Continuous Processing").
     """
 
     delivery: Delivery
