@@ -1,4 +1,4 @@
-"""The batch that a rebuild goes on from, and what is recorded of the past."""
+"""The batch that a rebuild continues after, and what is recorded of the batches before it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from slackwater.plan.past import Past, is_kafka_offset, kafka_span, log_offset
 
 from slackwater.errors import Refused
 from slackwater.model.history import History
 from slackwater.model.marks import Marks
+from slackwater.model.plan import Request
 from slackwater.model.records import GenerationRecord
-from slackwater.plan.rebuild import Situation, target_batch
+from slackwater.model.snapshot import Recorded, Snapshot
+from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.contributing import Code
+from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, target_batch
 from tests.support.homes import STREAM, HomeSpec, checkpoint_logs, stream_record
 
 FOLDER = Path("/project")
@@ -31,88 +34,90 @@ def _history(spec: HomeSpec) -> History:
     )
 
 
-def _situation(spec: HomeSpec, target: int | None = None) -> Situation:
-    generation = GenerationRecord(STREAM, 1, "/checkpoint")
-    marks = Marks(spec.planned, spec.committed, spec.state, spec.written)
-    return Situation(
+def _rebuild(spec: HomeSpec, target: int | None = None) -> Rebuild:
+    snapshot = Snapshot(
         stream=stream_record(FOLDER),
-        generation=generation,
-        next_generation=generation,
-        marks=marks,
-        history=_history(spec),
-        profile=None,
-        pipeline_digest="",
-        checkpoint_present=True,
-        target=target,
+        generation=GenerationRecord(STREAM, 1, "/checkpoint"),
+        marks=Marks(spec.planned, spec.committed, spec.state, spec.written),
+        recorded=Recorded(spec.planned, spec.committed, spec.written),
     )
+    request = Request("last-written" if target is None else f"batch:{target}", None)
+    return Rebuild(snapshot, _history(spec), request, target, Code(""), number=2)
 
 
-def _without(situation: Situation, *batches: int) -> Situation:
-    kept = {batch: text for batch, text in situation.history.offsets.items() if batch not in batches}
-    return replace(situation, history=replace(situation.history, offsets=kept))
+def _without(rebuild: Rebuild, *batches: int) -> Rebuild:
+    kept = {batch: text for batch, text in rebuild.history.offsets.items() if batch not in batches}
+    return replace(rebuild, history=replace(rebuild.history, offsets=kept))
 
 
 def test_it_is_the_last_written_one() -> None:
-    assert target_batch(_situation(HomeSpec(planned=6, written=4))) == 4
+    assert target_batch(_rebuild(HomeSpec(planned=6, written=4))) == 4
 
 
 def test_an_older_written_one_may_be_asked_for() -> None:
-    assert target_batch(_situation(HomeSpec(), target=2)) == 2
+    assert target_batch(_rebuild(HomeSpec(), target=2)) == 2
 
 
 def test_where_its_range_is_unknown_it_is_the_newest_that_is_known() -> None:
-    assert target_batch(_without(_situation(HomeSpec()), 4, 5)) == 3
+    assert target_batch(_without(_rebuild(HomeSpec()), 4, 5)) == 3
 
 
 def test_a_range_without_its_source_files_is_not_known() -> None:
-    situation = _situation(HomeSpec())
-    entries = {entry: text for entry, text in situation.history.sources["0"].items() if entry < 5}
-    history = replace(situation.history, sources={"0": entries})
+    rebuild = _rebuild(HomeSpec())
+    entries = {entry: text for entry, text in rebuild.history.sources["0"].items() if entry < 5}
+    history = replace(rebuild.history, sources={"0": entries})
 
-    assert Past(history).missing_source_entries(5) == {"0": [5]}
-    assert target_batch(replace(situation, history=history)) == 4
+    assert BatchHistory(history).unrecorded(5) == {"0": ("5",)}
+    assert not BatchHistory(history).is_whole(5)
+    assert target_batch(replace(rebuild, history=history)) == 4
 
 
 @pytest.mark.parametrize(
-    ("situation", "code"),
+    ("rebuild", "code"),
     [
-        (_situation(HomeSpec(written=4), target=5), "target-unwritten"),
-        (_without(_situation(HomeSpec(), target=3), 3), "target-unknown"),
-        (_without(_situation(HomeSpec()), *range(6)), "history-empty"),
-        (_situation(HomeSpec(written=-1)), "sink-empty"),
+        (_rebuild(HomeSpec(written=4), target=5), "target-unwritten"),
+        (_without(_rebuild(HomeSpec(), target=3), 3), "target-unknown"),
+        (_without(_rebuild(HomeSpec()), *range(6)), "history-empty"),
+        (_rebuild(HomeSpec(written=-1)), "sink-empty"),
     ],
     ids=["unwritten", "unknown", "no history", "no output"],
 )
-def test_what_is_refused(situation: Situation, code: str) -> None:
+def test_what_is_refused(rebuild: Rebuild, code: str) -> None:
     with pytest.raises(Refused) as caught:
-        target_batch(situation)
+        target_batch(rebuild)
 
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize(
-    ("text", "kafka", "files"),
-    [
-        ('{"t":{"0":1}}', True, None),
-        ('{"logOffset":3}', False, 3),
-        ('{"logOffset":-1}', False, -1),
-        ("42", False, None),
-        ("not JSON", False, None),
-        (None, False, None),
-    ],
-)
-def test_offsets_are_told_apart(text: str | None, kafka: bool, files: int | None) -> None:
-    assert is_kafka_offset(text) is kafka
-    assert log_offset(text) == files
+def test_the_beginning_may_always_be_asked_for() -> None:
+    assert target_batch(_rebuild(HomeSpec(written=-1), target=BEFORE_ALL)) == BEFORE_ALL
 
 
-def test_the_span_of_a_topic_counts_new_partitions_from_0() -> None:
-    assert kafka_span('{"t":{"0":5}}', '{"t":{"0":7,"1":3}}') == 5
-    assert kafka_span(None, '{"t":{"0":7}}') == 7
+def test_killed_in_its_first_batch_a_stream_restarts_at_the_beginning() -> None:
+    first = HomeSpec(planned=0, committed=-1, state=None, written=-1)
+
+    assert target_batch(_rebuild(first)) == BEFORE_ALL
+    assert target_batch(_without(_rebuild(replace(first, written=0)), 0)) == BEFORE_ALL
+
+
+def test_a_sink_that_does_not_show_what_it_holds_counts_as_holding_what_is_committed() -> None:
+    rebuild = _rebuild(HomeSpec(planned=6))
+    silent = replace(rebuild.snapshot, marks=replace(rebuild.snapshot.marks, written=None))
+
+    assert target_batch(replace(rebuild, snapshot=silent)) == 5
+
+
+def test_the_rows_of_a_batch_are_those_reported_else_those_between_its_offsets() -> None:
+    history = _history(HomeSpec(source="kafka"))
+
+    assert BatchHistory(history).rows(3) == 100
+    assert BatchHistory(replace(history, input_rows={3: 7})).rows(3) == 7
+    assert BatchHistory(_history(HomeSpec())).rows(3) is None
 
 
 def test_the_digest_changes_with_any_range() -> None:
-    past, other = Past(_history(HomeSpec())), Past(_history(HomeSpec(source="kafka")))
+    history, other = BatchHistory(_history(HomeSpec())), BatchHistory(_history(HomeSpec(source="kafka")))
 
-    assert past.digest(2, 4) == Past(_history(HomeSpec(planned=9))).digest(2, 4)
-    assert len({past.digest(2, 4), past.digest(2, 5), other.digest(2, 4)}) == 3
+    assert history.digest(range(2, 5)) == BatchHistory(_history(HomeSpec(planned=9))).digest(range(2, 5))
+    digests = {history.digest(range(2, 5)), history.digest(range(2, 6)), other.digest(range(2, 5))}
+    assert len(digests) == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -66,16 +66,31 @@ class ApplyOptions:
     consent: Consent = None
 
 
+Replaying = Callable[[Callable[[int], None]], AbstractContextManager[Callable[[], Replayer]]]
+"""Opens a replayer when it is first asked for, and closes it with the block; is given who records the JVM's pid."""
+
+
 def apply_plan(workspace: Workspace, plan: Plan, display: ApplyDisplay, options: ApplyOptions) -> Applied:
-    """Apply the plan, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
-    acting(workspace, options.consent, display.say)
+    """Apply the plan with Spark, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
+
+    def replaying(on_jvm: Callable[[int], None]) -> AbstractContextManager[Callable[[], Replayer]]:
+        return _spark_replayer(workspace, plan, display, options, on_jvm)
+
+    return apply_with(workspace, plan, display, replaying, options.consent)
+
+
+def apply_with(
+    workspace: Workspace, plan: Plan, display: ApplyDisplay, replaying: Replaying, consent: Consent = None
+) -> Applied:
+    """The same with any replayer."""
+    acting(workspace, consent, display.say)
     ledger = workspace.ledger
     stream = ledger.find_stream(plan.stream)
     if any(one.id == plan.id and one.status == "applied" for one in ledger.operations(plan.stream)):
         return Applied(plan, repeated=True)
     with (
         LeaseKeeper([stream], workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
-        _spark_replayer(workspace, plan, stream, display, options, leases.add_jvm) as open_replayer,
+        replaying(leases.add_jvm) as open_replayer,
     ):
         operation = _operation(workspace, plan, stream, display, open_replayer)
         if operation.journal.end == "applied":
@@ -132,7 +147,7 @@ def _operation(
 
 
 def _check_derived(workspace: Workspace, operation: Operation, read_query: Callable[[], QueryProfile]) -> None:
-    """The plan must be what planning gives now. Raises Moved where facts changed, UsageError where the plan was edited."""
+    """Raises Moved where facts changed since the plan was made, UsageError where the plan itself was edited."""
     plan = operation.plan
     asked = Asked(plan.request, plan.pipeline_file)
     derived = derive(
@@ -185,7 +200,6 @@ def _record(operation: Operation) -> None:
 def _spark_replayer(
     workspace: Workspace,
     plan: Plan,
-    stream: StreamRecord,
     display: ApplyDisplay,
     options: ApplyOptions,
     on_jvm: Callable[[int], None],
@@ -198,8 +212,9 @@ def _spark_replayer(
             _require(plan)
             loaded = load(plan.pipeline_file)
             session = session_options(loaded, workspace.settings, options.master, options.spark)
+            name = plan.stream.rpartition("/")[2]
             opened.append(
-                SparkReplayer(loaded, stream.name, session, home=workspace.home.path, say=display.say, on_jvm=on_jvm)
+                SparkReplayer(loaded, name, session, home=workspace.home.path, say=display.say, on_jvm=on_jvm)
             )
         return opened[0]
 

@@ -61,9 +61,7 @@ def summary_of(plan: Plan) -> str:
 
 def undo(operation: Operation) -> None:
     """Take back what the operation has done, the last action first, as far as it came. Can be repeated after a kill."""
-    for one in operation.plan.undo:
-        if operation.journal.state(one.action) is not None:
-            _undo_one(operation, one)
+    _take_back_all(operation)
     _end(operation, "undone", "undone")
 
 
@@ -106,12 +104,28 @@ def _do(operation: Operation, action: Action) -> ActionFacts:
             assert_never(action)
 
 
+def _take_back_all(operation: Operation) -> None:
+    for one in operation.plan.undo:
+        if operation.journal.state(one.action) is not None:
+            _undo_one(operation, one)
+
+
 def _undo_one(operation: Operation, one: Undo) -> None:
     journal, now_ms = operation.journal, operation.ledger.now_ms
     operation.progress.action(one.inverse)
+    if isinstance(one.inverse, RemoveGeneration):
+        _forget_work_on_it(operation)
     journal.write(one.action, one.inverse.kind, "undoing", now_ms())
     _take_back(operation, one.inverse)
     journal.write(one.action, one.inverse.kind, "undone", now_ms())
+
+
+def _forget_work_on_it(operation: Operation) -> None:
+    """Actions without an inverse are taken back with the generation that they worked on: they are to be done again."""
+    inverted = {one.action for one in operation.plan.undo}
+    for index, action in enumerate(operation.plan.actions):
+        if index not in inverted and operation.journal.state(index) is not None:
+            operation.journal.write(index, action.kind, "undone", operation.ledger.now_ms())
 
 
 def _take_back(operation: Operation, inverse: Inverse) -> None:
@@ -136,9 +150,7 @@ def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
             hint=f"continue: slackwater apply {operation.folder / 'plan.json'} --yes; "
             f"or go back: slackwater undo {operation.plan.id} --yes",
         ) from error
-    for one in operation.plan.undo:
-        if operation.journal.state(one.action) is not None:
-            _undo_one(operation, one)
+    _take_back_all(operation)
     _end(operation, "refused", str(error) or "interrupted")
 
 

@@ -38,10 +38,6 @@ class Journal:
         state = self._states.get(index)
         return None if state == "undone" else state
 
-    def undone(self, index: int) -> bool:
-        """Whether an action was begun and taken back."""
-        return self._states.get(index) == "undone"
-
     @property
     def in_progress(self) -> bool:
         """Whether an action was begun by an attempt that has not ended."""

@@ -22,6 +22,7 @@ from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.plan.rebuild import check_reproducible
 from slackwater.recording.reach import StoreReach
+from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import WriteStore
 
@@ -46,7 +47,8 @@ def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
     """Metadata, source logs and, unless the replay starts at batch 0, an empty state just before the first batch."""
     folder = operation.checkpoint(action.number)
     # Only reached after the journal says that the folder is this operation's own.
-    shutil.rmtree(folder, ignore_errors=False) if folder.exists() else None
+    if folder.exists():
+        shutil.rmtree(folder)
     replayer, batches, store = operation.open_replayer(), operation.batches, LocalStore(folder)
     profile = replayer.profile()
     _check_query(operation, batches, profile, replayer.code())
@@ -69,6 +71,7 @@ def remove(operation: Operation, inverse: RemoveGeneration) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     operation.ledger.remove_generation(operation.plan.stream, inverse.number)
+    write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)
 
 
 def _check_query(operation: Operation, batches: BatchHistory, profile: QueryProfile, code: Code) -> None:

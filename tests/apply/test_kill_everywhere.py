@@ -1,0 +1,129 @@
+"""Apply and undo, killed before every file operation and every commit of the ledger, and then continued or undone.
+
+After continuing, everything is as an uninterrupted apply leaves it; after undo, every original byte is there again and
+nothing that was built is left; and then the same plan can be applied.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
+
+from slackwater.model.plan import Plan
+from tests.support.kill_points import kill_points
+from tests.support.rebuilds import Project, make_project
+
+SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
+
+
+@event.listens_for(Engine, "commit")
+def _mark(connection: Connection) -> None:
+    """SQLite's own writes raise no audit event: each commit of the ledger is counted as one change to a file."""
+    if connection.dialect.name == "sqlite" and connection.engine.url.database:
+        sys.audit("os.mkdir", connection.engine.url.database, 0o700, -1)
+
+
+class Scene:
+    """A project that can be put back to one of several saved states."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project: Project = make_project(folder / "project")
+        self._folder = folder
+        self.original = self.project.in_use()
+        self.plan: Plan = self.project.plan("batch:3")
+        self.save("planned")
+
+    def save(self, name: str) -> None:
+        shutil.copytree(self.project.folder, self._folder / name)
+
+    def restore(self, name: str) -> None:
+        shutil.rmtree(self.project.folder)
+        shutil.copytree(self._folder / name, self.project.folder)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    """In memory where that is possible: a killed process loses nothing that it has written, so that no disk is needed."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder gets a unique name
+    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
+        yield Scene(Path(folder))
+
+
+@pytest.fixture
+def applied(scene: Scene) -> dict[str, str]:
+    """What is in use after an uninterrupted apply; the scene is restored to before it."""
+    scene.project.apply(scene.plan)
+    found = scene.project.in_use()
+    scene.save("applied")
+    scene.restore("planned")
+    assert found != scene.original
+    assert scene.project.in_use() == scene.original
+    return found
+
+
+def test_a_killed_apply_is_continued_or_undone(scene: Scene, applied: dict[str, str]) -> None:
+    choose = random.Random(SEED)
+    project, plan = scene.project, scene.plan
+    points = kill_points(lambda: project.apply(plan), project.folder, lambda: scene.restore("planned"))
+    count = 0
+    for count in points:
+        then = choose.choice(["continue", "undo"])
+        where = f"seed {SEED}, apply killed before change {count}, then {then}"
+        if then == "continue":
+            _checked(lambda: project.apply(plan), where)
+            assert project.in_use() == applied, where
+        elif _is_known(project, plan):
+            _checked(lambda: project.undo(plan), where)
+            assert project.in_use() == scene.original, where
+            if choose.random() < 1 / 3:
+                _checked(lambda: project.apply(plan), f"{where}, then apply")
+                assert project.in_use() == applied, f"{where}, then apply"
+        _is_settled(project, where)
+    assert count > 50, f"only {count} changes were counted"
+    assert project.in_use() == applied
+
+
+def test_a_killed_undo_is_continued_or_applied_again(scene: Scene, applied: dict[str, str]) -> None:
+    choose = random.Random(SEED)
+    project, plan = scene.project, scene.plan
+    points = kill_points(lambda: project.undo(plan), project.folder, lambda: scene.restore("applied"))
+    count = 0
+    for count in points:
+        then = choose.choice(["undo", "apply"])
+        where = f"seed {SEED}, undo killed before change {count}, then {then}"
+        if then == "undo":
+            _checked(lambda: project.undo(plan), where)
+            assert project.in_use() == scene.original, where
+        else:
+            _checked(lambda: project.apply(plan), where)
+            assert project.in_use() == applied, where
+        _is_settled(project, where)
+    assert count > 20, f"only {count} changes were counted"
+    assert project.in_use() == scene.original
+
+
+def _checked(step: Callable[[], object], where: str) -> None:
+    try:
+        step()
+    except BaseException as error:
+        error.add_note(where)
+        raise
+
+
+def _is_known(project: Project, plan: Plan) -> bool:
+    with project.open() as workspace:
+        return any(one.id == plan.id for one in workspace.ledger.operations(plan.stream))
+
+
+def _is_settled(project: Project, where: str) -> None:
+    with project.open() as workspace:
+        assert workspace.ledger.open_operation("clicks/per_page") is None, where

@@ -1,0 +1,165 @@
+"""Rebuilds without Spark: projects of ``tests.support.homes``, and a replayer that writes what Spark would write.
+
+The files of a replayed batch are those that a rebuild looks at: ``commits/N`` with the next watermark, and the version
+of every state store that the batch leaves behind. Restarts with real Spark are in ``tests/restart``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slackwater.app.apply_plan import Applied, apply_with
+from slackwater.app.plan_rebuild import PlanOptions, plan_rebuild
+from slackwater.app.rebuilding import Asked
+from slackwater.app.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
+from slackwater.app.workspace import Workspace, open_workspace
+from slackwater.apply.replayer import Replayed, Replayer
+from slackwater.checkpoint.layout import commit_path, offset_path
+from slackwater.checkpoint.logs import read_logs
+from slackwater.model.plan import Action, Inverse, Plan, Request
+from slackwater.model.profile import QueryProfile
+from slackwater.plan.contributing import Code
+from slackwater.recording.stream_files import write_stream_file_of
+from slackwater.runtime.loader import digest
+from slackwater.settings import Settings
+from slackwater.storage.local import LocalStore
+from tests.support.homes import (
+    EMPTY_DELTA,
+    LAYOUT,
+    OPERATOR,
+    ROWS,
+    SCHEMA,
+    STREAM,
+    HomeSpec,
+    make_home,
+    watermark_ms,
+)
+
+TEMPORARY = ".slackwater.tmp"
+
+CLEAN = HomeSpec(planned=6, committed=5, state=5, written=5)
+"""Batch 6 is planned and was interrupted."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def say(self, text: str) -> None: ...
+
+    def action(self, action: Action | Inverse) -> None: ...
+
+    def batch(self, batch: int) -> None: ...
+
+
+@dataclass
+class StubReplayer:
+    """Runs the planned batch of a checkpoint as Spark would, as far as its files are concerned."""
+
+    pipeline: Path
+    layout: Mapping[str, object] = field(default_factory=lambda: LAYOUT)
+    rows: int = ROWS
+
+    def profile(self) -> QueryProfile:
+        return QueryProfile.from_json(self.layout)
+
+    def code(self) -> Code:
+        return Code(digest(str(self.pipeline)))
+
+    def compact_interval(self) -> int:
+        return 10
+
+    def earliest_offsets(self) -> Mapping[str, str]:
+        return {}
+
+    def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
+        store = LocalStore(checkpoint)
+        logs = read_logs(store)
+        batch = logs.planned
+        is_base = not store.exists("state/0/_metadata/metadata")
+        if is_base:
+            store.write("state/0/_metadata/metadata", OPERATOR.encode())
+            store.write("state/0/0/_metadata/schema", SCHEMA)
+        store.write(f"state/0/0/{batch + 1}.delta", EMPTY_DELTA)
+        entry = {"nextBatchWatermarkMs": watermark_ms(batch + 1)}
+        store.write(commit_path(batch), b"v1\n" + json.dumps(entry, separators=(",", ":")).encode())
+        return Replayed(batch, self._rows(store, batch))
+
+    def _rows(self, store: LocalStore, batch: int) -> int:
+        end = _entry(store, batch)
+        start = _entry(store, batch - 1) if store.exists(offset_path(batch - 1)) else -1
+        return (end - start) * self.rows
+
+
+def _entry(store: LocalStore, batch: int) -> int:
+    return int(json.loads(store.read(offset_path(batch)).split(b"\n")[2])["logOffset"])
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a home, as ``make_home`` makes it, and an identity of its own."""
+
+    folder: Path
+    home: Path
+
+    @contextmanager
+    def open(self) -> Iterator[Workspace]:
+        with open_workspace(Settings(home=self.home), restore=True) as workspace:
+            yield workspace
+
+    def plan(self, target: str = "last-written", retention_ms: int | None = None) -> Plan:
+        with self.open() as workspace:
+            asked = Asked(Request(target, retention_ms))
+            return plan_rebuild(workspace, STREAM, asked, PlanOptions(), lambda _: None)
+
+    def apply(self, plan: Plan, replayer: Replayer | None = None) -> Applied:
+        chosen = replayer or StubReplayer(self.folder / "clicks.py")
+
+        @contextmanager
+        def replaying(on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
+            yield lambda: chosen
+
+        with self.open() as workspace:
+            return apply_with(workspace, plan, Silent(), replaying)
+
+    def undo(self, plan: Plan) -> Undone:
+        with self.open() as workspace:
+            record = find_operation(workspace, plan.id)
+            return undo_operation(workspace, record, plan_of_operation(workspace, record), Silent())
+
+    def checkpoint(self, number: int) -> Path:
+        return self.home / "streams" / "clicks" / "per_page" / "checkpoints" / f"{number:04d}"
+
+    def files(self, *folders: Path) -> dict[str, str]:
+        """Every file below some folders with the hash of its content; empty folders too.
+
+        Temporary files of writes that were killed are left out: nobody reads them, and nothing can remove them then.
+        """
+        found = {}
+        for folder in folders:
+            for path in sorted(folder.rglob("*")):
+                if path.name.endswith(TEMPORARY):
+                    continue
+                name = str(path.relative_to(self.folder))
+                found[name] = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        return found
+
+    def in_use(self) -> dict[str, str]:
+        """What a stream runs on: its checkpoints, its output, its input, ``stream.json``, the pipeline file."""
+        stream = self.home / "streams" / "clicks" / "per_page"
+        found = self.files(stream / "checkpoints", self.folder / "out", self.folder / "clicks")
+        for file in (stream / "stream.json", self.folder / "clicks.py"):
+            found[file.name] = file.read_text()
+        return found
+
+
+def make_project(folder: Path, spec: HomeSpec = CLEAN) -> Project:
+    home = make_home(folder, spec)
+    project = Project(folder, home)
+    with project.open() as workspace:
+        write_stream_file_of(workspace.home, workspace.ledger, STREAM)
+    return project
