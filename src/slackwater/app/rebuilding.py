@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from slackwater.app.workspace import Workspace
 from slackwater.diagnose.identity import identity_findings
 from slackwater.diagnose.refusal import refusal
-from slackwater.errors import DataError, Refused
+from slackwater.errors import DataError, Refused, UsageError
 from slackwater.model.history import History
 from slackwater.model.plan import Plan, Request
 from slackwater.model.profile import QueryProfile
@@ -29,6 +29,8 @@ SHOWN = 3
 LAST_WRITTEN = "last-written"
 EARLIEST = "earliest"
 BATCH = "batch:"
+BATCH_DIGITS = 19
+"""Batch ids are 64 bits wide."""
 
 QueryReader = Callable[[], QueryProfile | None]
 """Reads the present query's plan with Spark; ``None`` where Spark is not to be had."""
@@ -52,10 +54,24 @@ class Derived:
 
 
 def target_of(request: Request) -> int | None:
-    """The batch that a request's target names, -1 for ``earliest``, ``None`` for ``last-written``."""
+    """The batch that a request's target names, -1 for ``earliest``, ``None`` for ``last-written``.
+
+    Raises UsageError (``target``) for anything else.
+    """
     if request.target == LAST_WRITTEN:
         return None
-    return BEFORE_ALL if request.target == EARLIEST else int(request.target.removeprefix(BATCH))
+    if request.target == EARLIEST:
+        return BEFORE_ALL
+    number = request.target.removeprefix(BATCH)
+    if number == request.target or not (number.isascii() and number.isdigit() and len(number) < BATCH_DIGITS):
+        raise UsageError(
+            "target",
+            "A rebuild cannot be planned for this target",
+            expected=f"{LAST_WRITTEN}, {EARLIEST} or {BATCH}N",
+            found=request.target[:60],
+            hint="slackwater plan rebuild --help",
+        )
+    return int(number)
 
 
 def derive(

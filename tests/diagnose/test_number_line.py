@@ -1,0 +1,218 @@
+"""The table of the number line, line by line: what is seen, what it means, and which command comes next.
+
+w is the newest batch the sink shows, r the batch that Spark would run next, o, c and v the newest planned batch, committed
+batch and batch whose state can be loaded.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slackwater.cli.main import make_parser
+from slackwater.diagnose.number_line import FAILURES, findings, stops
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.model.damage import Damage
+from slackwater.model.finding import Finding
+from slackwater.model.marks import Marks
+from slackwater.model.profile import QueryProfile
+from slackwater.model.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.model.snapshot import OutputSeen, Recorded, Snapshot, Unreadable
+from tests.support.error_codes import found_findings
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+STREAM = StreamRecord("clicks", "per_page", {"kind": "files"}, "append", "/project/clicks.py", id="mine")
+WINDOWED = QueryProfile(("Aggregate",), (600_000,), (60_000,), 60_000, ("files",))
+STATELESS = QueryProfile((), (), (), 0, ("files",))
+ONE, OTHER = (parse_offset_entry(b'v1\n{}\n{"logOffset":%d}' % end) for end in (6, 9))
+RUN = RunRecord(1, STREAM.full_name, 1, "4.1.3", 0, ended_ms=1, end="finished")
+OPERATION = OperationRecord("20260105T093000-1a2b3c", STREAM.full_name, "rebuild", "applying", 0, summary="/o/plan.json")
+
+CLEAN = Snapshot(
+    stream=STREAM,
+    generation=GenerationRecord(STREAM.full_name, 1, "/home/0001"),
+    marks=Marks(planned=5, committed=5, state=5, written=5),
+    recorded=Recorded(planned=5, committed=5, shown=5),
+    output=OutputSeen(location="/out", owner="mine", owner_name="clicks/per_page", batches_skipped=True, can_cut=True),
+    profile=WINDOWED,
+    last_run=RUN,
+)
+
+
+def at(o: int, c: int, v: int | None, w: int | None, **fields: object) -> Snapshot:
+    """A stream with these marks, of which the ledger has recorded the same."""
+    recorded = Recorded(planned=o, committed=c, shown=-1 if w is None else w)
+    return replace(CLEAN, **{"marks": Marks(o, c, v, w), "recorded": recorded, **fields})  # type: ignore[arg-type]
+
+
+INTERRUPTED = {"planned_entry": ONE, "recorded": Recorded(6, 5, 6, next_entry=ONE)}
+CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
+    "w = r-1": (CLEAN, ("clean", "info", "none", "resume", 0)),
+    "w = r-1, r is planned": (at(6, 5, 5, 5, planned_entry=ONE), ("clean", "info", "none", "resume", 0)),
+    "nothing has run": (at(-1, -1, None, -1), ("new", "info", "none", None, 0)),
+    "w = r, r is planned with the recorded range": (
+        at(6, 5, 5, 6, **INTERRUPTED),
+        ("commit-missing", "info", "none", "resume", 0),
+    ),
+    "w = r, r is not planned": (at(5, 5, 5, 6), ("sink-ahead", "stop", "skip", "rebuild", 5)),
+    "w = r, r is planned with another range": (
+        at(6, 5, 5, 6, planned_entry=OTHER, recorded=Recorded(6, 5, 6, next_entry=ONE)),
+        ("range-changed", "stop", "skip", "rebuild", 5),
+    ),
+    "w > r": (at(5, 5, 5, 9), ("sink-ahead", "stop", "skip", "rebuild", 5)),
+    "w > r, r is planned": (at(6, 5, 5, 7, planned_entry=ONE), ("sink-ahead", "stop", "skip", "rebuild", 5)),
+    "w >= r of a stream that never ran": (at(-1, -1, None, 0), ("sink-foreign", "stop", "skip", None, 5)),
+    "w < r-1": (at(5, 5, 5, 3), ("sink-behind", "stop", "loss", "rebuild", 5)),
+    "an emptied sink": (at(5, 5, 5, -1), ("sink-behind", "stop", "loss", "rebuild", 5)),
+    "v < r-1": (at(5, 5, 3, 5), ("state-lost", "stop", "stuck", "rebuild", 5)),
+    "no state": (at(5, 5, None, 5), ("state-lost", "stop", "stuck", "rebuild", 5)),
+    "no state is needed": (at(5, 5, None, 5, profile=STATELESS), ("clean", "info", "none", "resume", 0)),
+    "source files of the planned batch are missing": (
+        at(6, 5, 5, 5, planned_entry=ONE, missing_files=("/in/6.json",)),
+        ("source-files-missing", "stop", "loss", None, 5),
+    ),
+    "o and c are lost": (
+        replace(at(-1, -1, None, 5), recorded=Recorded(5, 5, 5)),
+        ("checkpoint-lost", "stop", "skip", "rebuild", 5),
+    ),
+    "c is behind what was recorded, and w is unknown": (
+        replace(at(3, 3, 3, None), recorded=Recorded(5, 5, -1)),
+        ("checkpoint-behind", "stop", "duplicate", "rebuild", 5),
+    ),
+    "w is unknown": (at(5, 5, 5, None), ("sink-silent", "info", "none", "resume", 0)),
+    "w cannot be read": (
+        at(5, 5, 5, None, output=OutputSeen(unreadable=Unreadable("sink-unreadable", "torn"))),
+        ("sink-unreadable", "stop", "loss", None, 3),
+    ),
+    "a damaged checkpoint": (
+        replace(CLEAN, damage=(Damage("offsets/5", "torn", "JSON", "half"),)),
+        ("checkpoint-damaged", "stop", "stuck", "rebuild", 3),
+    ),
+    "a damaged output": (
+        replace(CLEAN, output=replace(CLEAN.output, damage=(Damage("part-5", "missing", "", ""),))),
+        ("output-damaged", "stop", "loss", "rebuild", 3),
+    ),
+    "a moved home": (replace(CLEAN, home="moved", home_was="/old"), ("home-moved", "stop", "wrong", None, 5)),
+    "a copied home": (replace(CLEAN, home="copied", home_was="/old"), ("home-copied", "stop", "wrong", None, 5)),
+    "an output of another stream": (
+        replace(CLEAN, output=replace(CLEAN.output, owner="theirs", owner_name="a/b of the home /h")),
+        ("sink-owned", "stop", "skip", None, 5),
+    ),
+    "an unfinished operation": (
+        replace(CLEAN, operation=OPERATION),
+        ("operation-unfinished", "stop", "stuck", None, 5),
+    ),
+    "an operation in progress": (
+        replace(CLEAN, operation=OPERATION, holder="apply rebuild"),
+        ("operation-running", "stop", "none", None, 0),
+    ),
+    "a running stream": (replace(at(5, 5, 3, 9), holder="run"), ("running", "info", "none", None, 0)),
+    "a failed run": (
+        replace(CLEAN, last_run=replace(RUN, end="failed", failure="transient", reason="disk full")),
+        ("failed", "warning", "stuck", "resume", 7),
+    ),
+    "a run that would fail again": (
+        replace(CLEAN, last_run=replace(RUN, end="failed", failure="permanent", failure_code="user-function")),
+        ("failed-permanently", "warning", "stuck", None, 7),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_table(name: str) -> None:
+    snapshot, (code, severity, risk, goal, exit_code) = CASES[name]
+
+    found = findings(snapshot)[0]
+
+    assert (found.code, str(found.severity), found.risk, found.goal, found.exit_code) == (
+        code,
+        severity,
+        risk,
+        goal,
+        exit_code,
+    )
+    assert ([one.code for one in stops(snapshot)] != []) == (severity == "stop")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_whatever_must_not_be_started_or_has_failed_says_what_to_do(name: str) -> None:
+    for finding in findings(CASES[name][0]):
+        if str(finding.severity) == "stop" and finding.code not in {"operation-running"}:
+            assert finding.next or finding.advice, finding
+        if finding.code.startswith("failed"):
+            assert finding.next or finding.advice, finding
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_printed_command_can_be_parsed(name: str) -> None:
+    for finding in findings(CASES[name][0]):
+        for command in _commands(finding):
+            words = shlex.split(command)
+            assert words[0] == "slackwater"
+            make_parser(words[1:]).parse_args(words[1:])
+
+
+@pytest.mark.parametrize("code", FAILURES)
+def test_a_permanent_failure_names_its_goal_or_what_to_correct(code: str) -> None:
+    failed = replace(CLEAN, last_run=replace(RUN, end="failed", failure="permanent", failure_code=code))
+
+    found = findings(failed)
+
+    assert [one.code for one in found] == ["failed-permanently"]
+    assert found[0].goal == FAILURES[code][1]
+    assert (found[0].next is not None) == (FAILURES[code][1] == "rebuild")
+    assert found[0].advice is None or "correct /project/clicks.py" in found[0].advice
+
+
+def test_several_watermarks_are_reported_once_something_ran() -> None:
+    several = replace(WINDOWED, watermark_delays_ms=(1, 2))
+
+    assert _codes(replace(CLEAN, profile=several)) == ["clean", "several-watermarks"]
+    assert _codes(at(-1, -1, None, -1, profile=several)) == ["new"]
+
+
+def test_a_batch_that_the_sink_skips_advances_no_watermark() -> None:
+    assert _codes(at(6, 5, 5, 6, **INTERRUPTED)) == ["commit-missing", "watermark-misses-batch"]
+    assert _codes(at(6, 5, 5, 6, profile=STATELESS, **INTERRUPTED)) == ["commit-missing"]
+
+
+def test_an_owed_batch_is_reported() -> None:
+    assert _codes(replace(CLEAN, marks=replace(CLEAN.marks, owed=6))) == ["clean", "batch-owed"]
+
+
+def test_missing_state_is_reported_once() -> None:
+    hole = Damage("state/0/0", "missing", "version 6", "version 4")
+    torn = Damage("state/0/0/6.delta", "torn", "a block", "half")
+
+    assert _codes(replace(at(5, 5, 3, 5), damage=(hole,))) == ["state-lost"]
+    assert _codes(replace(at(5, 5, 3, 5), damage=(hole, torn))) == ["checkpoint-damaged", "state-lost"]
+    assert _codes(replace(CLEAN, damage=(hole,))) == ["checkpoint-damaged"]
+
+
+def test_identity_comes_before_everything_and_is_checked_while_the_stream_runs() -> None:
+    copied = replace(at(5, 5, 3, 9), home="copied", home_was="/old")
+
+    assert _codes(copied)[0] == "home-copied"
+    assert _codes(replace(copied, holder="run")) == ["home-copied", "running"]
+
+
+def test_every_code_is_documented() -> None:
+    table = (DOCS / "json.md").read_text()
+    missing = {one.code for one in found_findings() if f"`{one.code}`" not in table}
+
+    assert missing == set()
+    cases = {one.code for snapshot, _ in CASES.values() for one in findings(snapshot)}
+    assert {one.code for one in found_findings()} - cases == {"batch-owed", "several-watermarks"}
+
+
+def _codes(snapshot: Snapshot) -> list[str]:
+    return [one.code for one in findings(snapshot)]
+
+
+def _commands(finding: Finding) -> list[str]:
+    advised = re.findall(r"slackwater [a-z]+ .*?(?:$|(?=,| then))", finding.advice or "")
+    return [*([finding.next] if finding.next else []), *advised]
