@@ -30,7 +30,9 @@ WINDOWED = QueryProfile(("Aggregate",), (600_000,), (60_000,), 60_000, ("files",
 STATELESS = QueryProfile((), (), (), 0, ("files",))
 ONE, OTHER = (parse_offset_entry(b'v1\n{}\n{"logOffset":%d}' % end) for end in (6, 9))
 RUN = RunRecord(1, STREAM.full_name, 1, "4.1.3", 0, ended_ms=1, end="finished")
-OPERATION = OperationRecord("20260105T093000-1a2b3c", STREAM.full_name, "rebuild", "applying", 0, summary="/o/plan.json")
+OPERATION = OperationRecord(
+    "20260105T093000-1a2b3c", STREAM.full_name, "rebuild", "applying", 0, summary="/o/plan.json"
+)
 
 CLEAN = Snapshot(
     stream=STREAM,

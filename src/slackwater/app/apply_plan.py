@@ -156,7 +156,7 @@ def _check_derived(workspace: Workspace, operation: Operation, read_query: Calla
     facts = {(one.action, one.name): one.expected for one in derived.preconditions}
     known = [one for one in plan.preconditions if (one.action, one.name) in facts]
     compare(plan, known, lambda one: facts[one.action, one.name])
-    for field in ("goal", "stream", "pipeline_file", "target", "preconditions", "actions", "undo"):
+    for field in ("goal", "stream", "pipeline_file", "target", "facts", "preconditions", "actions", "undo"):
         if getattr(plan, field) != getattr(derived, field):
             raise UsageError(
                 "plan-damaged",

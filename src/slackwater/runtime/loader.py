@@ -58,10 +58,15 @@ def digest(reference: str) -> str:
 def environment_read(reference: str) -> tuple[str, ...]:
     """Names of the environment variables that the pipeline file reads by ``os.environ`` or ``os.getenv``, sorted.
 
-    Only names that are written as constants in the file itself are found, not those that its imports read.
+    Only names that are written as constants in the file itself are found, not those that its imports read. A file that
+    cannot be parsed reads none.
     """
     file, _ = _locate(reference)
-    return variables_read(ast.parse(file.read_bytes()))
+    try:
+        return variables_read(ast.parse(file.read_bytes()))
+    except (SyntaxError, ValueError):
+        # Reported with its line when the pipeline is loaded.
+        return ()
 
 
 def _locate(reference: str) -> tuple[Path, str | None]:
