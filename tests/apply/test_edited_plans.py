@@ -104,12 +104,16 @@ def test_any_edit_of_what_apply_works_with_is_refused(project: Project, plan: Pl
     before = _everything(project)
 
     with pytest.raises(SlackwaterError):
-        found = _read(document, signed=True)
-        # Without its kind an action is still known by its fields.
-        assume(edited not in NOT_DERIVED and found != plan)
-        project.apply(found)
+        _apply_unless_same(project, plan, document, edited)
 
     assert _everything(project) == before
+
+
+def _apply_unless_same(project: Project, plan: Plan, document: Document, edited: str) -> None:
+    found = _read(document, signed=True)
+    # Without its kind an action is still known by its fields.
+    assume(edited not in NOT_DERIVED and found != plan)
+    project.apply(found)
 
 
 def _edit(document: Document, data: st.DataObject) -> str:
@@ -138,7 +142,7 @@ def _read(document: Document, *, signed: bool) -> Plan:
 
 
 def _everything(project: Project) -> dict[str, str]:
-    """All files in and beside the project, without the ledger and the lease, which a refused apply takes and returns."""
+    """All files in and beside the project, without ledger and lease, which a refused apply takes and returns."""
     names = ("ledger.db", "lease.json", "home.json")
     found = project.files(project.folder)
     beside = {path.name: "" for path in project.folder.parent.iterdir()}

@@ -52,7 +52,7 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    """In memory where that is possible: a killed process loses nothing that it has written, so that no disk is needed."""
+    """In memory where that is possible: a killed process loses nothing that it has written to a file."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder gets a unique name
     with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
         yield Scene(Path(folder))

@@ -55,7 +55,7 @@ def test_a_clean_stream_as_json(slackwater: Slackwater, tmp_path: Path, snapshot
     ],
 )
 def test_what_the_number_line_means(
-    slackwater: Slackwater, tmp_path: Path, spec: HomeSpec, code: str, next_batch: int, exit_code: int
+    slackwater: Slackwater, tmp_path: Path, *, spec: HomeSpec, code: str, next_batch: int, exit_code: int
 ) -> None:
     make_home(tmp_path, spec)
 

@@ -1,7 +1,7 @@
 """The table of the number line, line by line: what is seen, what it means, and which command comes next.
 
-w is the newest batch the sink shows, r the batch that Spark would run next, o, c and v the newest planned batch, committed
-batch and batch whose state can be loaded.
+w is the newest batch the sink shows, r the batch that Spark would run next, o, c and v the newest planned batch,
+committed batch and batch whose state can be loaded.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def test_the_table(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_whatever_must_not_be_started_or_has_failed_says_what_to_do(name: str) -> None:
     for finding in findings(CASES[name][0]):
-        if str(finding.severity) == "stop" and finding.code not in {"operation-running"}:
+        if str(finding.severity) == "stop" and finding.code != "operation-running":
             assert finding.next or finding.advice, finding
         if finding.code.startswith("failed"):
             assert finding.next or finding.advice, finding

@@ -198,7 +198,7 @@ def test_the_newest_event_time_is_the_newest_that_is_recorded_anywhere() -> None
 @settings(max_examples=300, deadline=None)
 @given(cases(), st.frozensets(st.integers(0, 6), max_size=4))
 def test_evidence_of_other_code_does_not_count(case: Case, by_other_code: frozenset[int]) -> None:
-    """The old code may have filtered rows before its watermark: what it recorded of a batch is not known of this one."""
+    """Other code may have filtered rows before its watermark: what it recorded of a batch proves nothing."""
     other = replace(RUN, code="other")
     runs = {batch: other if batch in by_other_code else RUN for batch in range(len(case.event_times))}
     history = replace(case.history(), runs=runs)

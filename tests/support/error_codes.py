@@ -35,9 +35,9 @@ To update them: `python -m tests.support.error_codes > docs/errors.md`.
 FINDINGS = """
 ## Findings
 
-What `slackwater status` shows of a stream, and what `run` refuses to start for (severity `stop`). A refused start or plan
-ends with the finding's code as its error. `status` ends with the most urgent exit code of all findings: 3, then 5, then 7,
-else 0. The risk is what would happen to rows if the stream were started all the same.
+What `slackwater status` shows of a stream, and what `run` refuses to start for (severity `stop`). A refused start or
+plan ends with the finding's code as its error. `status` ends with the most urgent exit code of all findings: 3, then 5,
+then 7, else 0. The risk is what would happen to rows if the stream were started all the same.
 
 | finding | severity | risk | exit code of status | sentence |
 |---|---|---|---|---|

@@ -1,4 +1,4 @@
-"""Homes without Spark: input, checkpoint, output and ledger, as Spark and one run of ``clicks.py`` would have left them.
+"""Homes without Spark: input, checkpoint, output and ledger, as one run of ``clicks.py`` would have left them.
 
 One stream, ``clicks/per_page``: windows of one minute, a watermark of ten, one source. Batch N reads 100 rows whose
 event times lie in the ten minutes from ``START_MS + N * STEP_MS``.

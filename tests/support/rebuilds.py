@@ -76,7 +76,13 @@ class StubReplayer:
     def earliest_offsets(self) -> Mapping[str, str]:
         return {}
 
-    def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
+    def run_pending(
+        self,
+        checkpoint: str,
+        *,
+        changelog: bool,  # noqa: ARG002 - Spark's business
+        settings: Mapping[str, str] | None = None,  # noqa: ARG002 - as above
+    ) -> Replayed:
         store = LocalStore(checkpoint)
         logs = read_logs(store)
         batch = logs.planned
@@ -120,7 +126,7 @@ class Project:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")
 
         @contextmanager
-        def replaying(on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
+        def replaying(_on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
             yield lambda: chosen
 
         with self.open() as workspace:

@@ -36,8 +36,8 @@ def acting(workspace: Workspace, consent: Consent, say: Callable[[str], None]) -
     restored = restore_lost(workspace.home, workspace.ledger)
     if restored:
         say(
-            f"the ledger did not know {', '.join(restored)}: restored from stream.json and the checkpoints; what only the "
-            "ledger had recorded is lost"
+            f"the ledger did not know {', '.join(restored)}: restored from stream.json and the checkpoints; what only "
+            "the ledger had recorded is lost"
         )
 
 

@@ -102,7 +102,10 @@ class _Known:
 
 
 def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> Position:
-    """The position. Raises NotFound, DataError where the output cannot be read, or Refused where the sink does not hold what was asked for."""
+    """The position.
+
+    Raises NotFound, DataError where the output cannot be read, Refused where it does not hold the batch asked for.
+    """
     ledger = workspace.ledger
     stream = ledger.find_stream(name)
     running = view_of(ledger.lease(stream.full_name), ledger.now_ms()).state == "held"

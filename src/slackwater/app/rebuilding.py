@@ -128,7 +128,7 @@ def _refuse(snapshot: Snapshot, operation: str) -> None:
     if left is not None and left.id != operation:
         raise Refused(
             "operation-unfinished",
-            f"Operation {left.id} on stream {snapshot.stream.name} was interrupted; it must be finished or undone first",
+            f"Operation {left.id} on stream {snapshot.stream.name} was interrupted: finish or undo it first",
             hint=f"slackwater apply {left.summary} --yes\nor, to go back: slackwater undo {left.id} --yes",
         )
     refuse_unreadable(snapshot)

@@ -22,7 +22,7 @@ JOURNAL = "journal.jsonl"
 
 
 class Journal:
-    """``journal.jsonl`` in an operation's folder. Raises FormatError (``journal-damaged``) where it cannot be parsed."""
+    """``journal.jsonl`` in an operation's folder. Raises FormatError (``journal-damaged``) if it cannot be parsed."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / JOURNAL

@@ -36,6 +36,6 @@ class Replayer(Protocol):
     def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
         """Run the one batch that is planned in ``checkpoint`` and not committed.
 
-        ``changelog`` False turns RocksDB's changelog files off for this run. ``settings`` are the SQL settings to run it
-        under, ``None``: those of the session. Raises StreamFailed where the batch fails.
+        ``changelog`` False turns RocksDB's changelog files off for this run. ``settings`` are the SQL settings of the
+        run, ``None``: those of the session. Raises StreamFailed where the batch fails.
         """

@@ -131,8 +131,8 @@ def _checkpoint(snapshot: Snapshot) -> Iterator[Finding]:
             "checkpoint-behind",
             Severity.STOP,
             f"the checkpoint ends at batch {marks.committed}, but "
-            f"{batch_range(marks.committed + 1, recorded.committed)} had been committed; a start would write their rows "
-            "a second time",
+            f"{batch_range(marks.committed + 1, recorded.committed)} had been committed; a start would write their "
+            "rows a second time",
             risk="duplicate",
             goal="rebuild",
             next=rebuild_command(snapshot),
@@ -265,8 +265,8 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             "source-files-missing",
             Severity.STOP,
-            f"batch {snapshot.marks.next_batch} is planned with {len(missing)} source files that do not exist; its rows "
-            "cannot be read",
+            f"batch {snapshot.marks.next_batch} is planned with {len(missing)} source files that do not exist; its "
+            "rows cannot be read",
             risk="loss",
             advice="restore the files; Spark would fail, or leave their rows out with ignoreMissingFiles",
             expected="every file of the planned range",
@@ -330,8 +330,8 @@ def _skipped_batch(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             "watermark-misses-batch",
             Severity.WARNING,
-            f"batch {marks.written} will be skipped by the sink, which has it, and does not advance the watermark: rows "
-            "late only by it may be counted; a rebuild is exact",
+            f"batch {marks.written} will be skipped by the sink, which has it, and does not advance the watermark: "
+            "rows late only by it may be counted; a rebuild is exact",
             risk="wrong",
             goal="rebuild",
         )

@@ -59,8 +59,8 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
     if gaps:
         raise Refused(
             "history-short",
-            f"Batches before {history.batches[0]} may still matter for the state at batch {target}, and their ranges are "
-            "recorded neither in the checkpoint nor in the ledger",
+            f"Batches before {history.batches[0]} may still matter for the state at batch {target}, and their ranges "
+            "are recorded neither in the checkpoint nor in the ledger",
             expected=f"offsets of batches {max(first - 1, 0)}..{target}",
             found=f"no record of batch {gaps[-1]}",
             hint="restore the ledger or the checkpoint from a backup; or give the stream a new name and a new output",

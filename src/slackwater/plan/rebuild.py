@@ -1,4 +1,4 @@
-"""Builds the plan of a rebuild: continue after the last written batch, with state recomputed from the contributing ones."""
+"""Builds the plan of a rebuild: continue after the last written batch, with state recomputed from older batches."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Rebuild:
 
     @property
     def written(self) -> int:
-        """The newest batch the sink shows, -1 for none; a sink that cannot show it counts as holding what is committed."""
+        """The newest batch the sink shows, -1 for none; of a sink that cannot show it, the newest committed one."""
         marks = self.snapshot.marks
         return marks.committed if marks.written is None else marks.written
 
@@ -223,7 +223,7 @@ def check_reproducible(profile: QueryProfile, stream: str) -> None:
 
 
 def state_bounds(rebuild: Rebuild) -> StateBounds:
-    """What bounds the state that has to be recomputed: by the present query where it was read, else the recorded one."""
+    """What bounds the state to be recomputed: by the present query where it was read, else by the recorded one."""
     recorded, given = rebuild.snapshot.profile, rebuild.request.retention_ms
     profile = rebuild.query or recorded
     if profile is None:

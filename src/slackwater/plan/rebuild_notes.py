@@ -43,12 +43,12 @@ def risks_of(snapshot: Snapshot, query: QueryProfile | None, environment: Sequen
     risks: list[str] = []
     if profile is not None and len(profile.watermark_delays_ms) > 1:
         risks.append(
-            "several watermarks: Spark keeps only the combined one over a restart, so the result equals that of a clean "
-            "restart by Spark, which can count rows that an uninterrupted run drops as late"
+            "several watermarks: Spark keeps only the combined one over a restart, so the result equals that of a "
+            "clean restart by Spark, which can count rows that an uninterrupted run drops as late"
         )
     if environment:
         risks.append(
-            f"the pipeline reads the environment ({', '.join(environment)}): apply must see the same values as the runs did"
+            f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values that the runs had"
         )
     return tuple(risks)
 

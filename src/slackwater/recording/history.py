@@ -74,7 +74,7 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord
 def _runs(
     runs: Sequence[RunRecord], batches: Sequence[BatchRecord], offsets: Mapping[int, str]
 ) -> dict[int, RunRecord]:
-    """The run that executed each batch: as its progress reported, else the one that was going on when it was planned."""
+    """The run that executed each batch: as its progress reported, else the newest started before it was planned."""
     by_id = {run.id: run for run in runs}
     found = {batch: run for batch, text in offsets.items() if (run := _run_at(runs, _planned_ms(text))) is not None}
     reported = {batch.batch_id: by_id[batch.run] for batch in batches if batch.run in by_id}

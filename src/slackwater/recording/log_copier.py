@@ -178,7 +178,7 @@ class LogCopier:
         return may_replace(log, recorded, found, shown=log == "offsets" and self._is_shown(entry, in_sink))
 
     def _is_shown(self, batch: int, in_sink: Mapping[int, str]) -> bool:
-        """Whether the sink still shows the batch that was recorded; ``in_sink`` are entries of its log as they are now."""
+        """Whether the sink still shows the recorded batch; ``in_sink`` are entries of its log as they are now."""
         mark = self._ledger.last_sink_mark(self._stream)
         was_shown = mark is not None and batch <= mark.written
         if self._sink is None:

@@ -1,4 +1,4 @@
-"""The one place where a snapshot of a stream is made: one pass over ledger, checkpoint and output; nothing is written."""
+"""Makes the snapshot of a stream in one pass over ledger, checkpoint and output; nothing is written."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _parsed(text: str) -> OffsetEntry | None:
 def _missing_files(
     ledger: Ledger, stream: StreamRecord, logs: CheckpointLogs, marks: Marks, planned: OffsetEntry | None
 ) -> tuple[str, ...]:
-    """Source files of the planned next batch that do not exist; other kinds of sources cannot be asked without Spark."""
+    """Source files of the planned next batch that do not exist; other sources cannot be looked up without Spark."""
     if planned is None:
         return ()
     starts = _starts(logs, marks.planned - 1)

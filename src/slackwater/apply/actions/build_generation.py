@@ -100,7 +100,7 @@ def _duration(retention_ms: int | None) -> str:
 
 
 def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
-    """Everything that is read again, now or after a cut, must still be there: Spark would leave it out, or fail late."""
+    """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
     batches, reach = operation.batches, StoreReach(replayer.earliest_offsets())
     missing = [*batches.missing(action.first, action.last, reach), *batches.missing_after(action.last, reach)]
     if missing:

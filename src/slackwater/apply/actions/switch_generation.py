@@ -42,7 +42,7 @@ def back(operation: Operation, inverse: SwitchGeneration) -> None:
 
 
 def check_unused(operation: Operation) -> None:
-    """Raises Refused where the generation that was switched in has run batches since: going back would lose its place."""
+    """Raises Refused where the generation that was switched in is not in use, or has run batches since."""
     plan = operation.plan
     index, switch = next((i, one) for i, one in enumerate(plan.actions) if isinstance(one, SwitchGeneration))
     if operation.journal.state(index) != "done":
@@ -63,7 +63,7 @@ def check_unused(operation: Operation) -> None:
     if found.committed > built.last or found.planned > planned:
         raise Refused(
             "undo-late",
-            "The stream has run since the operation was applied; going back would leave its sink ahead of its checkpoint",
+            "The stream has run since the operation was applied: undo would leave its sink ahead of its checkpoint",
             where=f"stream {plan.stream}",
             expected=f"batch {built.last} as the newest committed",
             found=f"batch {found.committed} committed, batch {found.planned} planned",
