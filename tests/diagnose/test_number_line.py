@@ -170,11 +170,11 @@ def test_a_permanent_failure_names_its_goal_or_what_to_correct(code: str) -> Non
     assert found[0].advice is None or "correct /project/clicks.py" in found[0].advice
 
 
-def test_several_watermarks_are_reported_once_something_ran() -> None:
+def test_several_watermarks_are_reported_before_the_first_start_too() -> None:
     several = replace(WINDOWED, watermark_delays_ms=(1, 2))
 
     assert _codes(replace(CLEAN, profile=several)) == ["clean", "several-watermarks"]
-    assert _codes(at(-1, -1, None, -1, profile=several)) == ["new"]
+    assert _codes(at(-1, -1, None, -1, profile=several)) == ["new", "several-watermarks"]
 
 
 def test_a_batch_that_the_sink_skips_advances_no_watermark() -> None:
