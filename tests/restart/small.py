@@ -41,7 +41,7 @@ PIPELINE = HEADER + BODY
 Minutes = Iterable[int]
 
 CAUGHT_UP = ("run", "clicks.py", "--until-caught-up", *CONF)
-PLACEHOLDERS = {"FILE": "clicks.py", "STREAM": STREAM}
+UNCOMPARED = ("ledger.db", "lease.json")
 
 
 class NoRows:
@@ -96,7 +96,7 @@ class SmallWorkspace(Workspace):
 
     def status(self, code: int = 0) -> dict[str, Any]:
         """The status of the one stream, with the exit code that the command must have."""
-        document = json.loads(self.slackwater("status", "--format", "json", code=code).stdout)
+        document = json.loads(self.slackwater("status", f"web/{STREAM}", "--format", "json", code=code).stdout)
         stream: dict[str, Any] = document["streams"][0]
         return stream
 
@@ -135,9 +135,9 @@ def follow(workspace: Workspace, printed: str, finished: Callable[[], bool], *, 
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder with its content, without those of a ledger, which every command may write."""
+    """Every file below a folder with its content, without ledgers and leases, which commands that refuse write, too."""
     files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in files.items() if "ledger.db" not in name}
+    return {name: path.read_bytes() for name, path in files.items() if not name.split("/")[-1].startswith(UNCOMPARED)}
 
 
 class Saved:

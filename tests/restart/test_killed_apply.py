@@ -110,6 +110,8 @@ def test_taken_back_from_lines_of_the_journal(planned: tuple[SmallWorkspace, Sav
         assert not (workspace.stream_folder / "checkpoints" / "0002").exists()
         assert workspace.status()["generation"] == 1
         assert "nothing to undo" in workspace.slackwater("undo", operation, "--yes").stdout
+    # What was taken back can be applied after all.
+    workspace.slackwater("apply", "plan.json", "--yes", *CONF)
     workspace.caught_up()
     assert workspace.rows() == rows
 
@@ -126,7 +128,9 @@ def test_a_killed_undo_is_continued(planned: tuple[SmallWorkspace, Saved, Rows])
             _kill_at(workspace, applied + further, ("undo", operation, "--yes"))
             _report(workspace)
     if workspace.status_code() == 5:
-        assert workspace.status(code=5)["verdict"]["code"] == "operation-unfinished"
+        verdict = workspace.status(code=5)
+        assert verdict["verdict"]["code"] == "operation-unfinished"
+        assert verdict["next"] == f"slackwater undo {operation} --yes"
 
     workspace.slackwater("undo", operation, "--yes")
 

@@ -98,7 +98,7 @@ def apply_with(
             ledger.end_operation(plan.id, "applied", summary_of(plan))
             return Applied(plan, repeated=True)
         if operation.journal.in_progress:
-            _check_same(operation)
+            _check_continued(operation)
         else:
             _begin(workspace, operation, lambda: open_replayer().profile())
         execute(operation)
@@ -173,8 +173,15 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 200 else shown[:200] + "..."  # noqa: PLR2004 - enough to see what differs
 
 
-def _check_same(operation: Operation) -> None:
-    """A continued apply takes the very plan that it began with."""
+def _check_continued(operation: Operation) -> None:
+    """A continued apply takes the very plan that it began with, and not one that is being taken back."""
+    if operation.journal.being_undone:
+        raise Refused(
+            "undo-unfinished",
+            f"Operation {operation.plan.id} is being undone; what it had built may be removed already",
+            where=str(operation.folder),
+            hint=f"slackwater undo {operation.plan.id} --yes",
+        )
     recorded = LocalStore(operation.folder).read(PLAN_FILE).decode()
     if recorded != render(operation.plan):
         raise Refused(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from slackwater.app.workspace import Workspace
 from slackwater.diagnose.identity import identity_findings
+from slackwater.diagnose.number_line import operation_findings
 from slackwater.diagnose.refusal import refusal
 from slackwater.errors import DataError, Refused, UsageError
 from slackwater.model.history import History
@@ -124,13 +125,9 @@ def _refuse(snapshot: Snapshot, operation: str) -> None:
     """Stops that no rebuild removes: a foreign home or output, an unreadable sink, an unfinished operation."""
     for finding in identity_findings(snapshot):
         raise refusal(finding, snapshot.stream.name)
-    left = snapshot.operation
-    if left is not None and left.id != operation:
-        raise Refused(
-            "operation-unfinished",
-            f"Operation {left.id} on stream {snapshot.stream.name} was interrupted: finish or undo it first",
-            hint=f"slackwater apply {left.summary} --yes\nor, to go back: slackwater undo {left.id} --yes",
-        )
+    if snapshot.operation is not None and snapshot.operation.id != operation:
+        for finding in operation_findings(snapshot):
+            raise refusal(finding, snapshot.stream.name)
     refuse_unreadable(snapshot)
 
 

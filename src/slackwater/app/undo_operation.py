@@ -15,7 +15,7 @@ from slackwater.apply.operation import PLAN_FILE
 from slackwater.errors import NotFound
 from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.plan import Plan
-from slackwater.model.records import OperationRecord
+from slackwater.model.records import UNDOING, OperationRecord
 from slackwater.plan.document import parse
 from slackwater.storage.local import LocalStore
 
@@ -73,6 +73,6 @@ def undo_operation(
         check_unused(taken_back)
         # Open until it has ended: a run between two steps of an undo that was killed would find neither state.
         file = str(taken_back.folder / PLAN_FILE)
-        workspace.ledger.begin_operation(replace(operation, status="applying", ended_ms=None, summary=file))
+        workspace.ledger.begin_operation(replace(operation, status=UNDOING, ended_ms=None, summary=file))
         undo(taken_back)
     return Undone(plan)

@@ -39,6 +39,11 @@ class Journal:
         return None if state == "undone" else state
 
     @property
+    def being_undone(self) -> bool:
+        """Whether taking the operation back was begun and has not ended."""
+        return self.end is None and not {"undoing", "undone"}.isdisjoint(self._states.values())
+
+    @property
     def in_progress(self) -> bool:
         """Whether an action was begun by an attempt that has not ended."""
         return bool(self._states) and self.end is None
@@ -58,7 +63,14 @@ class Journal:
     def write_end(self, end: End, at_ms: int) -> None:
         """Record how the operation ended."""
         self._append({"end": end, "at_ms": at_ms})
+        self._end(end)
+
+    def _end(self, end: End) -> None:
         self.end = end
+        if end != "applied":
+            # Nothing of the operation is left, also of those actions that have no inverse of their own.
+            self._states.clear()
+            self._facts.clear()
 
     def _append(self, record: Mapping[str, Any]) -> None:
         line = (json.dumps(record, sort_keys=True) + "\n").encode()
@@ -88,7 +100,7 @@ class Journal:
                 raise self._of_another_release()
             self.started_ms = int(record["at_ms"]) if self.started_ms is None else self.started_ms
             if "end" in record:
-                self.end = ENDS[ENDS.index(record["end"])]
+                self._end(ENDS[ENDS.index(record["end"])])
                 return
             index, state = int(record["index"]), STATES[STATES.index(record["state"])]
             facts = record.get("facts") or {}

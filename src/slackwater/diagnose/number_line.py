@@ -15,6 +15,7 @@ from slackwater.model.damage import Damage
 from slackwater.model.finding import Finding, Severity
 from slackwater.model.marks import NONE_YET
 from slackwater.model.profile import QueryProfile
+from slackwater.model.records import UNDOING
 from slackwater.model.snapshot import Snapshot
 
 DAMAGED = 3
@@ -26,7 +27,7 @@ STATE_FOLDER = "state/"
 
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
     """Everything that is known of the stream, the most urgent first; never empty."""
-    first = (*_operation(snapshot), *identity_findings(snapshot))
+    first = (*operation_findings(snapshot), *identity_findings(snapshot))
     if snapshot.holder is not None:
         # Marks and files move while somebody writes, so that comparing them would find what is not there.
         return (*first, _held(snapshot))
@@ -51,7 +52,8 @@ def stops(snapshot: Snapshot) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings(snapshot) if finding.severity is Severity.STOP)
 
 
-def _operation(snapshot: Snapshot) -> Iterator[Finding]:
+def operation_findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """A stop where an operation on the stream has not ended."""
     left = snapshot.operation
     if left is None:
         return
@@ -60,13 +62,17 @@ def _operation(snapshot: Snapshot) -> Iterator[Finding]:
             "operation-running", Severity.STOP, f"operation {left.id} ({left.goal}) is in progress", exit_code=0
         )
         return
+    undo = f"slackwater undo {left.id} --yes"
+    undoing = left.status == UNDOING
     yield Finding(
         "operation-unfinished",
         Severity.STOP,
-        f"operation {left.id} ({left.goal}) was interrupted; it must be finished or undone first",
+        f"undoing operation {left.id} ({left.goal}) was interrupted; it must be finished first"
+        if undoing
+        else f"operation {left.id} ({left.goal}) was interrupted; it must be finished or undone first",
         risk="stuck",
-        next=f"slackwater apply {left.summary} --yes",
-        advice=f"or, to go back: slackwater undo {left.id} --yes",
+        next=undo if undoing else f"slackwater apply {left.summary} --yes",
+        advice=None if undoing else f"or, to go back: {undo}",
         exit_code=REFUSED,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from slackwater.model.records import OperationRecord
+from slackwater.model.records import UNDOING, OperationRecord
 
 PLAN_FILE = "plan.json"
 JOURNAL = "journal.jsonl"
@@ -14,20 +14,21 @@ JOURNAL = "journal.jsonl"
 def read_operation(stream: str, folder: Path) -> OperationRecord | None:
     """The operation in a folder; ``None`` where its plan cannot be read.
 
-    One whose journal records no end is unfinished: its status is ``applying``.
+    One whose journal records no end is unfinished: its status is ``applying`` or ``undoing``.
     """
     try:
         goal = str(json.loads((folder / PLAN_FILE).read_bytes())["goal"])
         lines = [json.loads(line) for line in _whole_lines(folder / JOURNAL)]
         times = [int(line["at_ms"]) for line in lines] or [0]
         end = lines[-1].get("end") if lines else "refused"
+        undoing = bool(lines) and lines[-1].get("state") in {"undoing", "undone"}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return OperationRecord(
         folder.name,
         stream,
         goal,
-        str(end) if end else "applying",
+        str(end) if end else UNDOING if undoing else "applying",
         times[0],
         ended_ms=times[-1] if end else None,
         summary=str(folder / PLAN_FILE),

@@ -138,9 +138,13 @@ class SinkMark:
     committed: int | None = None
 
 
+UNDOING = "undoing"
+"""The status of an operation while it is taken back."""
+
+
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """A plan that was applied, is being applied or was refused. ``status``: applying, applied, refused, unknown."""
+    """A plan with what became of it. ``status``: applying, applied, refused, unknown, undoing or undone."""
 
     id: str
     stream: str

@@ -11,6 +11,8 @@ from slackwater.home.operation_files import read_operation
 from slackwater.home.stream_file import StreamFile, read_stream_file, streams_of, write_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import GenerationRecord, OperationRecord, StreamRecord
+from slackwater.recording.log_copier import copy_new
+from slackwater.storage.local import LocalStore
 
 
 def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
@@ -33,8 +35,8 @@ def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
 def restore_lost(home: Home, ledger: Ledger) -> list[str]:
     """Add the streams that have a ``stream.json`` and that the ledger does not know; their full names.
 
-    Ranges come back from the checkpoints when they are next copied; what only the ledger knew (progress of batches,
-    purged entries, runs) is lost, so that a rebuild may have to read more.
+    Ranges come back from the checkpoints in the home, also of earlier generations; what only the ledger knew (progress
+    of batches, purged entries, runs) is lost, so that a rebuild may have to read more.
     """
     known = {stream.full_name for stream in ledger.streams()}
     restored = []
@@ -58,6 +60,9 @@ def _restore(home: Home, ledger: Ledger, pipeline: str, name: str) -> None:
     for generation in generations:
         here = home.checkpoint(pipeline, name, generation.number)
         ledger.add_generation(replace(generation, location=str(here)) if here.exists() else generation)
+        if here.exists():
+            # Also of those no longer in use: a newer one holds only the entries that it was built from.
+            copy_new(ledger, stream.full_name, generation.number, LocalStore(here))
     for operation in _operations(home, stream):
         ledger.begin_operation(operation)
 
