@@ -135,7 +135,7 @@ class Workspace:
 
     def rebuild(self, *arguments: str) -> dict[str, Any]:
         """Plan and apply a rebuild as the README says; the plan."""
-        self.slackwater("plan", "rebuild", STREAM, "--out", "plan.json", *arguments)
+        self.slackwater("plan", "rebuild", STREAM, "--out", "plan.json", "--force", *arguments)
         self.slackwater("apply", "plan.json", "--yes", *CONF)
         plan: dict[str, Any] = json.loads((self.folder / "plan.json").read_text())
         return plan

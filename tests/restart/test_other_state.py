@@ -82,7 +82,7 @@ def test_every_kind_of_state_that_can_be_made_anew(tmp_path: Path) -> None:
     for name, checkpoint in checkpoints.items():
         written = manifest_ids(killed.output / name)[-1]
         shutil.rmtree(checkpoint)
-        killed.slackwater("plan", "rebuild", name, "--out", "plan.json")
+        killed.slackwater("plan", "rebuild", name, "--out", "plan.json", "--force")
         plan = json.loads((killed.folder / "plan.json").read_text())
         killed.slackwater("apply", "plan.json", "--yes", *ROCKSDB)
         assert written - 1 <= plan["facts"]["target"] <= written, "at most the batch in flight is unknown"
