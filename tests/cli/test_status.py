@@ -87,7 +87,7 @@ def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
     stream = slackwater("status", "--format", "json").document["streams"][0]
 
     assert stream["verdict"]["code"] == "checkpoint-lost"
-    assert stream["next"] == f"slackwater plan rebuild {STREAM} --out plan.json"
+    assert stream["next"] == f"slackwater plan rebuild {STREAM}"
 
 
 def test_an_unreadable_sink_is_shown_and_not_fatal(slackwater: Slackwater, tmp_path: Path) -> None:

@@ -165,8 +165,9 @@ def _rebuild(
     if not snapshot.stateful or all(code.reads_as(history.runs.get(batch)) for batch in history.offsets):
         return rebuild
     query = read_query()
-    rows = query.rows_digest if query is not None else None
-    return replace(rebuild, query=query, code=Code(code.digest, rows))
+    if query is None:
+        return replace(rebuild, request=replace(asked.request, query_read=False))
+    return replace(rebuild, query=query, code=Code(code.digest, query.rows_digest))
 
 
 def _cut(workspace: Workspace, snapshot: Snapshot, history: History, scope: Scope) -> Cut:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -99,9 +100,10 @@ def rebuild(
         sys.stdout.write(render(plan))
         return 0
     out().print(plan_page(plan))
-    again = f"slackwater plan rebuild {plan.stream} --at {at} --out {plan.id}.json"
-    hint = f"slackwater apply {file}" if file is not None else again
-    err().print(f"next: {hint}", markup=False)
+    options_given = {"--at": at, "--retention": retention, "--pipeline": pipeline, "--out": f"{plan.id}.json"}
+    again = " ".join(f"{name} {shlex.quote(value)}" for name, value in options_given.items() if value is not None)
+    hint = f"apply {shlex.quote(str(file))}" if file is not None else f"plan rebuild {plan.stream} {again}"
+    err().print(f"next: slackwater {hint}", markup=False)
     return 0
 
 

@@ -19,4 +19,4 @@ def run_command(snapshot: Snapshot) -> str:
 
 def rebuild_command(snapshot: Snapshot) -> str:
     """The command that plans a rebuild of the stream."""
-    return f"slackwater plan rebuild {snapshot.stream.full_name} --out plan.json"
+    return f"slackwater plan rebuild {snapshot.stream.full_name}"

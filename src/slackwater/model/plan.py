@@ -217,12 +217,16 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query."""
+    """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
+
+    ``query_read`` is false where the changed query should have been read and Spark was not to be had.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
     target: str
     retention_ms: int | None
+    query_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
