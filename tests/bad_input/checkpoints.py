@@ -130,9 +130,30 @@ CASES = (
     Case("status", 3, None, write("out")),
     Case("status", 3, None, fifo("out")),
     Case("offsets per_page", 9, "file-inaccessible", fifo(f"{MANIFEST}/5")),
-    Case("offsets per_page", 0, None, write(f"{MANIFEST}/5", BINARY)),
+    Case("offsets per_page", 3, "sink-unreadable", write(f"{MANIFEST}/5", BINARY)),
     Case("offsets per_page", 9, "file-inaccessible", forbid(f"{MANIFEST}/5")),
-    Case("offsets per_page", 0, None, write(f"{MANIFEST}/9.compact", BINARY)),
+    Case("offsets per_page", 3, "sink-unreadable", write(f"{MANIFEST}/9.compact", BINARY)),
+    *(
+        Case(command, 3, "sink-unreadable", write(f"{MANIFEST}/5", content))
+        for command in ("offsets per_page", "plan rebuild per_page")
+        for content in ('v1\n{"path":5}', "v1\n" + DEEP, f'v1\n{{"path":"file:///x","size":{BEYOND_64_BITS}}}')
+    ),
+    Case("offsets per_page", 3, "sink-unreadable", write(f"{MANIFEST}/6", 'v1\n{"path":5}')),
+    *(
+        Case(command, 0, None, write(f"{MANIFEST}/{10**17}", "v1"))
+        for command in ("offsets per_page", "offsets per_page --at contributing", "offsets per_page --at batch:3")
+    ),
+    Case("plan rebuild per_page", 5, "sink-cut-unknown", write(f"{MANIFEST}/{10**17}", "v1")),
+    Case("plan rebuild per_page --at batch:3", 5, "sink-cut-unknown", write(f"{MANIFEST}/{10**17}", "v1")),
+    Case("plan rebuild per_page", 5, "", write(f"{OFFSETS}/{10**17}", f"v1\n{META}\n-")),
+    Case(
+        "plan rebuild per_page",
+        5,
+        "",
+        write(f"{OFFSETS}/{10**17}", f"v1\n{META}\n-"),
+        write(f"{MANIFEST}/{10**17}", "v1"),
+    ),
+    Case("plan rebuild per_page", 5, "", write(f"{COMMITS}/{10**17}", "v1\n{}")),
     Case("plan rebuild per_page", 3, "sink-unreadable", fifo(f"{MANIFEST}/5")),
     Case("plan rebuild per_page", 3, "sink-unreadable", write(f"{MANIFEST}/5")),
 )

@@ -6,6 +6,7 @@ from tests.bad_input.case import (
     Case,
     cd,
     closed,
+    env,
     folder,
     forbid,
     in_a_process,
@@ -53,6 +54,13 @@ CASES = (
     ),
     Case("inspect s3://b/x", 9, "store-unreachable", in_a_process(**NOBODY_LISTENS)),
     Case("inspect s3://", 9, "store-unreachable", in_a_process(AWS_EC2_METADATA_DISABLED="true")),
+    Case("run clicks.py", 9, "java-missing", env(JAVA_HOME="/nonexistent")),
+    Case("run clicks.py", 9, "java-missing", env(JAVA_HOME="clicks.py")),
+    Case("connectors fetch kafka --spark 9.9", 9, "connector-not-locked", env(JAVA_HOME="/nonexistent")),
+    *(
+        Case(f"run clicks.py --conf spark.driver.memory={size}", 2, "spark-setting", says="memory of this machine")
+        for size in ("900g", "1000000000m", "900T")
+    ),
     Case(
         "run p.py --stream nosuch",
         2,

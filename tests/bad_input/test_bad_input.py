@@ -23,7 +23,9 @@ from slackwater.cli.main import main
 from tests.bad_input import (
     checkpoints,
     command_lines,
+    first_steps,
     ledgers,
+    operations,
     outputs,
     paths,
     pipelines,
@@ -38,7 +40,9 @@ from tests.support.homes import make_home
 TABLES = (
     checkpoints,
     command_lines,
+    first_steps,
     ledgers,
+    operations,
     outputs,
     paths,
     pipelines,
@@ -124,7 +128,7 @@ def test_bad_input(
         monkeypatch.setenv(name, value)
     before = _files(project)
 
-    code = main(case.arguments)
+    code = main(world.arguments(case))
 
     shown = capsys.readouterr()
     _check(case, code, shown.out, shown.err)
@@ -144,7 +148,7 @@ def test_bad_input_of_a_process(case: Case, project: Path) -> None:
     before = _files(project)
 
     done = subprocess.run(
-        [sys.executable, "-m", "slackwater", *case.arguments],
+        [sys.executable, "-m", "slackwater", *world.arguments(case)],
         cwd=world.directory,
         env={**os.environ, **world.environment},
         stdin=subprocess.DEVNULL,

@@ -62,10 +62,10 @@ class Manifest:
         name = self.names().get(batch)
         if name is not None and not name.endswith(".compact"):
             return self.lines(name)
+        reason = "the manifest has no entry of it" if name is None else "the manifest was compacted"
         raise Refused(
             "sink-cut-unknown",
-            f"Cannot determine which files batch {batch} added: the manifest was compacted "
-            "and the ledger has no copy of the entry",
+            f"Cannot determine which files batch {batch} added: {reason} and the ledger has no copy of the entry",
             where=f"{self._store.location}/{FOLDER}",
             hint=f"cut back to batch {_newest_compacted(self.names())} or newer, which needs no compacted entry",
         )
