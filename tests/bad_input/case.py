@@ -235,8 +235,11 @@ def largest_file(size: int) -> Step:
 
 def corpus(case: str, path: str, version: str = "4.3.0") -> Step:
     """A checkpoint that Spark wrote."""
-    source = corpus_folder(version, case) / "checkpoint"
-    return Step(f"{path} is of {case}", lambda world: shutil.copytree(source, _new(world, path)))
+
+    def copy(world: World) -> None:
+        shutil.copytree(corpus_folder(version, case) / "checkpoint", _new(world, path))
+
+    return Step(f"{path} is of {case}", copy)
 
 
 def operation(*damage: Callable[[Path, str], object]) -> Step:

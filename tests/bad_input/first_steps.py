@@ -45,9 +45,9 @@ CASES = (
     Case("completion bash", 0, None, says="slackwater"),
     Case("completion zsh", 0, None, says="slackwater"),
     Case("completion fish", 0, None, in_a_process(PYTHONIOENCODING="ascii")),
-    Case("apply plan.json --yes --moved --copied", 2, "moved-and-copied"),
-    Case("run clicks.py --moved --copied", 2, "moved-and-copied"),
-    Case("undo x --yes --moved --copied", 4, "operation-unknown"),
+    Case("apply plan.json --yes --moved --copied", 2, "usage"),
+    Case("run clicks.py --moved --copied", 2, "usage"),
+    Case("undo x --yes --moved --copied", 2, "usage"),
     Case("apply plan.json --yes", 5, "home-moved", write(HOME, IDENTITY)),
     Case("run clicks.py", 5, "home-moved", write(HOME, IDENTITY)),
     Case("apply plan.json --yes --copied", 5, "home-moved", write(HOME, IDENTITY)),
@@ -58,4 +58,3 @@ CASES = (
     Case("status --debug", 2, "usage"),
     Case("run p.py --debug=yes", 2, "usage"),
 )
-"""With ``--debug`` a traceback of the user's own code is shown: see ``tests/cli``."""

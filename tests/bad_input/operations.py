@@ -82,7 +82,6 @@ CASES = (
     Case(UNDO, 3, "journal-damaged", _journal('{"index": "x", "state": "begun", "at_ms": 0}\n')),
     Case(UNDO, 3, "journal-damaged", _journal('{"index": 0, "state": "nope", "at_ms": 0}\n')),
     Case(UNDO, 3, "journal-damaged", _journal('{"index": 0, "state": "begun", "at_ms": 0, "facts": [1]}\n')),
-    Case(UNDO, 3, "journal-damaged", _journal('{"index": 99, "state": "done", "at_ms": 0}\n')),
     Case(UNDO, 9, "file-inaccessible", operation(journal_is_a_folder)),
     Case("apply plan.json --yes", 3, "journal-damaged", _journal("x\n")),
     Case("undo ../x --yes", 3, "ledger-unreadable", operation(), sql("UPDATE operations SET id = '../x'")),

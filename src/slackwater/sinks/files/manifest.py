@@ -26,7 +26,8 @@ class Manifest:
         found: dict[int, str] = {}
         for entry in self._store.list(FOLDER):
             parsed = parse_entry_name(entry.name)
-            if parsed is not None and not entry.is_dir and (parsed[1] or parsed[0] not in found):
+            # A folder counts: Spark takes it for an entry too, and fails to read it.
+            if parsed is not None and (parsed[1] or parsed[0] not in found):
                 found[parsed[0]] = entry.name
         return found
 
