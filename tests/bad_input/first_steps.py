@@ -54,7 +54,6 @@ CASES = (
     Case("apply plan.json --yes", 3, "home-file-damaged", write(HOME, "x")),
     Case("apply plan.json --yes --moved", 3, "home-file-damaged", write(HOME, "{}")),
     Case("status --moved", 2, "usage"),
-    Case("plan rebuild per_page --copied", 2, "usage"),
     Case("status --debug", 2, "usage"),
     Case("run p.py --debug=yes", 2, "usage"),
 )

@@ -52,9 +52,9 @@ CASES = (
     _rows("inspect per_page", "UPDATE streams SET sink = '{'"),
     _rows("status", "UPDATE generations SET layout = 'x'"),
     _rows("status", "UPDATE generations SET layout = '[]'"),
-    _rows("status", 'UPDATE generations SET layout = \'{"x": 1}\''),
-    _rows("status", 'UPDATE generations SET layout = \'{"operators": 5}\''),
-    _rows("status", 'UPDATE generations SET layout = \'{"operators": [1]}\''),
+    _rows("status", "UPDATE generations SET layout = '{\"x\": 1}'"),
+    _rows("status", "UPDATE generations SET layout = '{\"operators\": 5}'"),
+    _rows("status", "UPDATE generations SET layout = '{\"operators\": [1]}'"),
     _rows("status", 'UPDATE generations SET layout = \'{"operators": ["Aggregate"]}\''),
     _rows("offsets per_page", "UPDATE generations SET layout = json_set(layout, '$.retention_ms', 'x')"),
     _rows("plan rebuild per_page", "UPDATE generations SET layout = json_set(layout, '$.windows_ms', 5)"),
@@ -98,5 +98,5 @@ CASES = (
     _rows("run clicks.py", "DROP TABLE generations"),
     # Rows that are missing
     Case("status", 4, "generation-unknown", sql("UPDATE streams SET current_generation = 9")),
-    Case("status", 3, None, sql("DELETE FROM batches", "DELETE FROM runs", "DELETE FROM log_lines")),
+    Case("status", 0, None, sql("DELETE FROM batches", "DELETE FROM runs", "DELETE FROM log_lines")),
 )

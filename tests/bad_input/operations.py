@@ -11,18 +11,22 @@ UNDO = "undo OPERATION --yes"
 ABSENT = "20260105T093000-1a2b3c"
 
 
-def _plan(content: str | bytes) -> Step:
-    def plan_replaced(folder: Path, _: str) -> None:
-        (folder / "plan.json").write_bytes(content.encode() if isinstance(content, str) else content)
+def _file(name: str, content: str | bytes) -> Step:
+    data = content.encode() if isinstance(content, str) else content
 
-    return operation(plan_replaced)
+    def change(folder: Path, _: str) -> None:
+        (folder / name).write_bytes(data)
+
+    change.__name__ = f"with {name} = {content!r}"
+    return operation(change)
+
+
+def _plan(content: str | bytes) -> Step:
+    return _file("plan.json", content)
 
 
 def _journal(content: str | bytes) -> Step:
-    def journal(folder: Path, _: str) -> None:
-        (folder / "journal.jsonl").write_bytes(content.encode() if isinstance(content, str) else content)
-
-    return operation(journal)
+    return _file("journal.jsonl", content)
 
 
 def folder_removed(folder: Path, _: str) -> None:

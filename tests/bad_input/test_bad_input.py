@@ -128,11 +128,11 @@ def _statuses(folder: Path) -> dict[str, tuple[int, ...]]:
     found = {}
     for root, names, files in os.walk(folder):
         for name in [*names, *files]:
-            path = os.path.join(root, name)
-            status = os.lstat(path)
+            path = Path(root, name)
+            status = path.lstat()
             is_folder = stat.S_ISDIR(status.st_mode)
-            facts = () if is_folder else (status.st_size, status.st_mtime_ns)
-            found[os.path.relpath(path, folder)] = (status.st_mode, status.st_uid, *facts)
+            facts: tuple[int, ...] = () if is_folder else (status.st_size, status.st_mtime_ns)
+            found[str(path.relative_to(folder))] = (status.st_mode, status.st_uid, *facts)
     return found
 
 

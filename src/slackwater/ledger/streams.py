@@ -15,7 +15,6 @@ from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import batches, generations, leases, log_lines, operations, replaced_lines, streams
 from slackwater.model.records import GenerationRecord, StreamRecord
 
-
 OPERATORS, STATE_STORES = "operators", "state_stores"
 _LISTS = {OPERATORS: str, "watermark_delays_ms": int, "windows_ms": int, "sources": str}
 """Fields of a recorded ``QueryProfile`` and the types of their elements."""

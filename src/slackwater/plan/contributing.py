@@ -56,7 +56,8 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
     """
     first = min(_first_reaching(history, target, state, code), target) if state.stateful else target
     # From the newest one back, so that the search ends at the first gap, however large ids are.
-    gap = next((one for one in range(target, max(first - 1, 0) - 1, -1) if one not in history.history.offsets), None)
+    needed = range(target, max(first - 1, 0) - 1, -1)
+    gap = next((batch for batch in needed if batch not in history.history.offsets), None)
     if gap is not None:
         raise Refused(
             "history-short",
