@@ -152,15 +152,6 @@ CASES = (
         write(f"{MANIFEST}/{10**17}", "v1"),
         creates=(LEDGER,),
     ),
-    Case("plan rebuild per_page", 5, "", write(f"{OFFSETS}/{10**17}", f"v1\n{META}\n-")),
-    Case(
-        "plan rebuild per_page",
-        5,
-        "",
-        write(f"{OFFSETS}/{10**17}", f"v1\n{META}\n-"),
-        write(f"{MANIFEST}/{10**17}", "v1"),
-    ),
-    Case("plan rebuild per_page", 5, "", write(f"{COMMITS}/{10**17}", "v1\n{}")),
     Case("plan rebuild per_page", 3, "sink-unreadable", fifo(f"{MANIFEST}/5")),
     Case("plan rebuild per_page", 3, "sink-unreadable", write(f"{MANIFEST}/5")),
 )

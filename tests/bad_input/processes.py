@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tests.bad_input.case import (
+    LEDGER,
+    STREAM_FILE,
     Case,
     cd,
     closed,
@@ -58,7 +60,14 @@ CASES = (
     Case("run clicks.py", 9, "java-missing", env(JAVA_HOME="clicks.py")),
     Case("connectors fetch kafka --spark 9.9", 9, "connector-not-locked", env(JAVA_HOME="/nonexistent")),
     *(
-        Case(f"run clicks.py --conf spark.driver.memory={size}", 2, "spark-setting", says="memory of this machine")
+        # Known when Spark is about to start: the stream and its lease have been registered by then.
+        Case(
+            f"run clicks.py --conf spark.driver.memory={size}",
+            2,
+            "spark-setting",
+            creates=(LEDGER, STREAM_FILE),
+            says="memory of this machine",
+        )
         for size in ("900g", "1000000000m", "900T")
     ),
     Case(
