@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import json
 import os
 import resource
 import shlex
@@ -18,9 +19,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.corpus import corpus_folder
+
 CHECKPOINT = ".slackwater/streams/clicks/per_page/checkpoints/0001"
 STREAM_FILE = ".slackwater/streams/clicks/per_page/stream.json"
 MANIFEST = "out/_spark_metadata"
+OPERATIONS = ".slackwater/streams/clicks/per_page/operations"
 LEDGER = ".slackwater/ledger.db"
 LONG = "n" * 300
 DEEP = "[" * 100_000
@@ -34,12 +38,20 @@ _CAPABILITIES_OF_ROOT = (1, 2)
 
 @dataclass
 class World:
-    """Where a row runs, and what its process is started with; ``in_child`` runs in the child before the command."""
+    """Where a row runs, and what its process is started with; ``in_child`` runs in the child before the command.
+
+    ``operation`` replaces the word ``OPERATION`` in a row's command.
+    """
 
     folder: Path
     directory: Path
     environment: dict[str, str] = field(default_factory=dict)
     in_child: list[Callable[[], object]] = field(default_factory=list)
+    operation: str = ""
+
+    def arguments(self, case: Case) -> list[str]:
+        """The command of a row, with the id of the operation in it."""
+        return [self.operation if argument == "OPERATION" else argument for argument in case.arguments]
 
 
 @dataclass(frozen=True)
@@ -219,6 +231,35 @@ def largest_file(size: int) -> Step:
         world.in_child.append(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
 
     return Step(f"files of at most {size} bytes", change, in_process=True)
+
+
+def corpus(case: str, path: str, version: str = "4.3.0") -> Step:
+    """A checkpoint that Spark wrote."""
+
+    def copy(world: World) -> None:
+        shutil.copytree(corpus_folder(version, case) / "checkpoint", _new(world, path))
+
+    return Step(f"{path} is of {case}", copy)
+
+
+def operation(*damage: Callable[[Path, str], object]) -> Step:
+    """An operation that was recorded and not finished, with the plan of ``plan.json``; then the damage to it."""
+
+    def change(world: World) -> None:
+        plan = world.folder / "plan.json"
+        world.operation = json.loads(plan.read_text())["id"]
+        target = world.folder / OPERATIONS / world.operation
+        target.mkdir(parents=True)
+        shutil.copyfile(plan, target / "plan.json")
+        with closing(sqlite3.connect(world.folder / LEDGER)) as connection, connection:
+            connection.execute(
+                "INSERT INTO operations (id, stream, goal, status, started_ms, summary) VALUES (?, ?, ?, ?, ?, ?)",
+                (world.operation, "clicks/per_page", "rebuild", "applying", 0, str(target / "plan.json")),
+            )
+        for one in damage:
+            one(target, world.operation)
+
+    return Step(f"an operation {' '.join(getattr(one, '__name__', 'x') for one in damage)}", change)
 
 
 def in_a_process(**environment: str) -> Step:

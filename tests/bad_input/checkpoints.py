@@ -7,6 +7,7 @@ from tests.bad_input.case import (
     BINARY,
     CHECKPOINT,
     DEEP,
+    LEDGER,
     MANIFEST,
     STREAM_FILE,
     Case,
@@ -78,8 +79,8 @@ CASES = (
     _damaged(write(f"{COMMITS}/{10**17}", "v1\n{}")),
     _damaged(write(f"{SOURCE}/{10**17}", "v1\n{}")),
     Case(f"inspect {CHECKPOINT}", 3, None, write(f"{STATE}/0/0/{10**17}.delta"), says="state version 7"),
-    Case(f"inspect {CHECKPOINT}", 3, None, write(f"{STATE}/0/0/{10**17}.snapshot"), says="Damage ("),
-    Case(f"inspect {CHECKPOINT}", 3, None, write(f"{STATE}/0/{10**17}/1.delta"), says="Damage ("),
+    Case(f"inspect {CHECKPOINT} --operators", 3, None, write(f"{STATE}/0/0/{10**17}.snapshot"), says="Damage ("),
+    Case(f"inspect {CHECKPOINT} --operators", 3, None, write(f"{STATE}/0/{10**17}/1.delta"), says="Damage ("),
     Case(
         f"inspect {CHECKPOINT}",
         0,
@@ -87,8 +88,8 @@ CASES = (
         remove(STATE),
         write(f"{OFFSETS}/5", f"v1\n{META.replace('0', str(2**63 - 1), 1)}\n-"),
     ),
-    Case("status", 3, None, write(f"{OFFSETS}/5", f"v1\n{META.replace('0', str(2**63 - 1), 1)}\n-")),
-    Case("status", 3, None, write(f"{OFFSETS}/{10**17}", f"v1\n{META}\n-")),
+    Case("status", 0, None, write(f"{OFFSETS}/5", f"v1\n{META.replace('0', str(2**63 - 1), 1)}\n-")),
+    Case("status", 5, None, write(f"{OFFSETS}/{10**17}", f"v1\n{META}\n-")),
     Case(f"inspect {CHECKPOINT}", 4, "not-a-checkpoint", write(CHECKPOINT)),
     Case(f"inspect {CHECKPOINT}", 4, "not-a-checkpoint", fifo(CHECKPOINT)),
     Case(f"inspect {CHECKPOINT} --sources", 3, None, remove(STATE), write(f"{SOURCE}/5", 'v1\n{"path":5}')),
@@ -106,8 +107,8 @@ CASES = (
     Case("status", 3, None, fifo(f"{OFFSETS}/6")),
     Case("status", 3, None, write(f"{OFFSETS}/5", "v1\n{}\n" + DEEP)),
     Case("status", 3, None, write(f"{OFFSETS}/5", BINARY)),
-    Case("status", 3, None, write(CHECKPOINT)),
-    Case("status", 3, None, fifo(CHECKPOINT)),
+    Case("status", 5, None, write(CHECKPOINT)),
+    Case("status", 5, None, fifo(CHECKPOINT)),
     Case("status", 3, "stream-file-damaged", folder(STREAM_FILE)),
     Case("status", 3, "stream-file-damaged", write(STREAM_FILE, BINARY)),
     Case("status --format json", 3, None, write(f"{OFFSETS}/{10**18}", "v1")),
@@ -126,13 +127,31 @@ CASES = (
     Case("status", 3, None, write(f"{MANIFEST}/5", "v1\n" + DEEP)),
     Case("status", 3, None, write(f"{MANIFEST}/{10**18}", "v1")),
     Case("status", 3, None, write(f"{MANIFEST}/{10**17}", "v1")),
-    Case("status", 3, None, write(MANIFEST)),
-    Case("status", 3, None, write("out")),
-    Case("status", 3, None, fifo("out")),
+    Case("status", 5, None, write(MANIFEST)),
+    Case("status", 5, None, write("out")),
+    Case("status", 5, None, fifo("out")),
     Case("offsets per_page", 9, "file-inaccessible", fifo(f"{MANIFEST}/5")),
-    Case("offsets per_page", 0, None, write(f"{MANIFEST}/5", BINARY)),
+    Case("offsets per_page", 3, "sink-unreadable", write(f"{MANIFEST}/5", BINARY)),
     Case("offsets per_page", 9, "file-inaccessible", forbid(f"{MANIFEST}/5")),
-    Case("offsets per_page", 0, None, write(f"{MANIFEST}/9.compact", BINARY)),
+    Case("offsets per_page", 3, "sink-unreadable", write(f"{MANIFEST}/9.compact", BINARY)),
+    *(
+        Case(command, 3, "sink-unreadable", write(f"{MANIFEST}/5", content))
+        for command in ("offsets per_page", "plan rebuild per_page")
+        for content in ('v1\n{"path":5}', "v1\n" + DEEP, f'v1\n{{"path":"file:///x","size":{BEYOND_64_BITS}}}')
+    ),
+    Case("offsets per_page", 3, "sink-unreadable", write(f"{MANIFEST}/6", 'v1\n{"path":5}')),
+    *(
+        Case(command, 0, None, write(f"{MANIFEST}/{10**17}", "v1"), creates=(LEDGER,))
+        for command in ("offsets per_page", "offsets per_page --at contributing", "offsets per_page --at batch:3")
+    ),
+    Case("plan rebuild per_page", 5, "sink-cut-unknown", write(f"{MANIFEST}/{10**17}", "v1"), creates=(LEDGER,)),
+    Case(
+        "plan rebuild per_page --at batch:3",
+        5,
+        "sink-cut-unknown",
+        write(f"{MANIFEST}/{10**17}", "v1"),
+        creates=(LEDGER,),
+    ),
     Case("plan rebuild per_page", 3, "sink-unreadable", fifo(f"{MANIFEST}/5")),
     Case("plan rebuild per_page", 3, "sink-unreadable", write(f"{MANIFEST}/5")),
 )

@@ -52,6 +52,12 @@ CASES = (
     _rows("inspect per_page", "UPDATE streams SET sink = '{'"),
     _rows("status", "UPDATE generations SET layout = 'x'"),
     _rows("status", "UPDATE generations SET layout = '[]'"),
+    _rows("status", "UPDATE generations SET layout = '{\"x\": 1}'"),
+    _rows("status", "UPDATE generations SET layout = '{\"operators\": 5}'"),
+    _rows("status", "UPDATE generations SET layout = '{\"operators\": [1]}'"),
+    _rows("status", 'UPDATE generations SET layout = \'{"operators": ["Aggregate"]}\''),
+    _rows("offsets per_page", "UPDATE generations SET layout = json_set(layout, '$.retention_ms', 'x')"),
+    _rows("plan rebuild per_page", "UPDATE generations SET layout = json_set(layout, '$.windows_ms', 5)"),
     _rows("status", "UPDATE generations SET source_cut = 'x'"),
     _rows("status", "UPDATE generations SET source_cut = '[1]'"),
     _rows("status", "UPDATE batches SET sources = 'x'"),
@@ -78,7 +84,19 @@ CASES = (
     _rows("ledger per_page", "UPDATE batches SET batch_id = 'x' WHERE batch_id = 5"),
     # Lines that are damaged are kept as they are
     Case("ledger per_page", 0, None, sql("UPDATE log_lines SET text = x'ff00' WHERE log = 'offsets'")),
+    # Tables and columns that are missing
+    _rows("status", "DROP TABLE streams"),
+    _rows("status", "DROP TABLE batches"),
+    _rows("status", "DROP TABLE sink_marks"),
+    _rows("status", "ALTER TABLE streams DROP COLUMN output_mode"),
+    _rows("ledger", "ALTER TABLE streams DROP COLUMN output_mode"),
+    _rows("ledger per_page", "DROP TABLE log_lines"),
+    _rows("offsets per_page", "DROP TABLE log_lines"),
+    _rows("plan rebuild per_page", "DROP TABLE streams"),
+    _rows("apply plan.json --yes", "DROP TABLE operations"),
+    _rows("stop per_page", "DROP TABLE leases"),
+    _rows("run clicks.py", "DROP TABLE generations"),
     # Rows that are missing
     Case("status", 4, "generation-unknown", sql("UPDATE streams SET current_generation = 9")),
-    Case("status", 3, None, sql("DELETE FROM batches", "DELETE FROM runs", "DELETE FROM log_lines")),
+    Case("status", 0, None, sql("DELETE FROM batches", "DELETE FROM runs", "DELETE FROM log_lines")),
 )

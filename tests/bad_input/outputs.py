@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import LONG, Case, fifo, folder, forbid, link, loop, write
+from tests.bad_input.case import LONG, Case, corpus, fifo, folder, forbid, largest_file, link, loop, write
 
 PLAN = "plan rebuild per_page"
+ROWS = "inspect checkpoint --state 0 --side left --to rows.parquet"
+STATE = corpus("join_inner_hdfs", "checkpoint")
 
 CASES = (
     Case(f"{PLAN} --out new.json", 0, None, creates=("new.json",)),
@@ -34,6 +36,12 @@ CASES = (
     Case(f"inspect per_page --state 0 --to {LONG}", 2, "out-unwritable"),
     Case("inspect per_page --state 0 --to a-loop", 2, "out-exists", loop("a-loop")),
     Case("inspect per_page --force", 2, "without-state"),
+    Case(ROWS, 0, None, STATE, creates=("rows.parquet",)),
+    Case(ROWS, 2, "out-exists", STATE, write("rows.parquet", "old")),
+    Case(f"{ROWS} --force", 0, None, STATE, write("rows.parquet", "old"), creates=("rows.parquet",)),
+    Case(f"{ROWS} --format json", 0, None, STATE, creates=("rows.parquet",)),
+    Case(ROWS, 9, "disk-full", STATE, largest_file(100)),
+    Case("inspect checkpoint --state 0 --side left --to /dev/full", 9, "disk-full", STATE),
     Case("demo --svg clicks.py", 2, "out-exists"),
     Case("demo --svg clicks", 2, "out-unwritable"),
     Case("demo --svg no/such/page.svg", 2, "out-unwritable"),

@@ -99,7 +99,7 @@ CASES = (
     Case("status", 0, None, loop(LEDGER)),
     Case("ledger", 4, "ledger-missing", link(LEDGER, "nowhere")),
     # Names of folders of a home that are files
-    Case("status", 3, None, write(".slackwater/streams")),
+    Case("status", 5, None, write(".slackwater/streams")),
     # The demo's folder
     Case("demo --folder clicks.py", 2, "demo-folder"),
     Case("demo --folder clicks", 2, "demo-folder"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import BINARY, LONG, Case, fifo, folder, forbid, loop, write
+from tests.bad_input.case import BINARY, DEEP, LONG, Case, fifo, folder, forbid, loop, write
 
 
 def _plan(content: str | bytes, error: str) -> Case:
@@ -28,6 +28,9 @@ CASES = (
     _plan(BINARY, "plan-absent"),
     _plan(b"\xff{}", "plan-absent"),
     _plan('{"schema": ' + "9" * 5000 + "}", "plan-unreadable"),
+    _plan(DEEP, "plan-unreadable"),
+    Case("apply p.json", 2, "plan-unreadable", write("p.json", DEEP)),
+    _plan('{"schema": ' + DEEP + "}", "plan-unreadable"),
     _plan("null", "plan-unreadable"),
     _plan("5", "plan-unreadable"),
     _plan("[]", "plan-unreadable"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from tests.bad_input.case import (
+    LEDGER,
+    STREAM_FILE,
     Case,
     cd,
     closed,
+    env,
     folder,
     forbid,
     in_a_process,
@@ -23,7 +26,7 @@ NOBODY_LISTENS = {
 
 CASES = (
     Case("apply plan.json", 2, "unconfirmed", closed(0)),
-    Case("status", 3, None, closed(0)),
+    Case("status", 0, None, closed(0)),
     Case("status nosuch", 4, "stream-unknown", closed(0)),
     Case("status", 9, "working-directory", removed_directory()),
     Case("run clicks.py", 9, "working-directory", removed_directory()),
@@ -40,10 +43,10 @@ CASES = (
     Case("inspect per_page", 9, "home-inaccessible", of_somebody_else(".slackwater")),
     Case("status --home elsewhere/home", 9, "home-inaccessible", folder("elsewhere"), forbid("elsewhere")),
     Case("status é", 4, "stream-unknown", in_a_process(PYTHONIOENCODING="ascii")),
-    Case("status", 3, None, in_a_process(PYTHONIOENCODING="ascii")),
+    Case("status", 0, None, in_a_process(PYTHONIOENCODING="ascii")),
     Case("ledger per_page", 0, None, in_a_process(PYTHONIOENCODING="ascii")),
     Case("plan rebuild per_page", 0, None, in_a_process(PYTHONIOENCODING="ascii")),
-    Case("status", 3, None, in_a_process(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")),
+    Case("status", 0, None, in_a_process(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")),
     Case("inspect s3://no-such-bucket/x", 9, "store-unreachable", in_a_process(AWS_EC2_METADATA_DISABLED="true")),
     Case(
         "inspect s3://b/x",
@@ -53,6 +56,20 @@ CASES = (
     ),
     Case("inspect s3://b/x", 9, "store-unreachable", in_a_process(**NOBODY_LISTENS)),
     Case("inspect s3://", 9, "store-unreachable", in_a_process(AWS_EC2_METADATA_DISABLED="true")),
+    Case("run clicks.py", 9, "java-missing", env(JAVA_HOME="/nonexistent")),
+    Case("run clicks.py", 9, "java-missing", env(JAVA_HOME="clicks.py")),
+    Case("connectors fetch kafka --spark 9.9", 9, "connector-not-locked", env(JAVA_HOME="/nonexistent")),
+    *(
+        # Known when Spark is about to start: the stream and its lease have been registered by then.
+        Case(
+            f"run clicks.py --conf spark.driver.memory={size}",
+            2,
+            "spark-setting",
+            creates=(LEDGER, STREAM_FILE),
+            says="memory of this machine",
+        )
+        for size in ("900g", "1000000000m", "900T")
+    ),
     Case(
         "run p.py --stream nosuch",
         2,

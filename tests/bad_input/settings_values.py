@@ -72,7 +72,7 @@ CASES = (
     Case("status", 2, "settings-value", env(SLACKWATER_LOG_LEVEL="loud")),
     Case("status", 2, "settings-value", env(SLACKWATER_LOG_LEVEL="INFO")),
     Case("status", 2, "settings-value", env(SLACKWATER_LOG_FORMAT="yaml")),
-    Case("status", 3, None, env(SLACKWATER_HOME="", SLACKWATER_LEDGER="", SLACKWATER_MASTER="")),
+    Case("status", 0, None, env(SLACKWATER_HOME="", SLACKWATER_LEDGER="", SLACKWATER_MASTER="")),
     Case("status", 2, "home-unusable", env(SLACKWATER_HOME="~nouser")),
     Case("status", 2, "home-unusable", env(SLACKWATER_HOME=LONG)),
     Case("status", 2, "home-is-file", env(SLACKWATER_HOME="clicks.py")),

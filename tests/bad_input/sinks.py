@@ -25,7 +25,7 @@ CASES = (
     _sink("['out']", "sink-kind"),
     _sink("{'format': 'parquet', 'path': 'out'}", "sink-kind"),
     _sink("type('S', (), {'attach': print})()", "sink-kind"),
-    _sink("sw.sinks.nosuch('x')", "pipeline-fails"),
+    _sink("sw.sinks.nosuch('x')", "sink-unknown"),
     _files("", "pipeline-fails"),
     _files("'parquet'", "pipeline-fails"),
     _files("'parquett', 'o'", "sink-format"),

@@ -23,7 +23,9 @@ from slackwater.cli.main import main
 from tests.bad_input import (
     checkpoints,
     command_lines,
+    first_steps,
     ledgers,
+    operations,
     outputs,
     paths,
     pipelines,
@@ -38,7 +40,9 @@ from tests.support.homes import make_home
 TABLES = (
     checkpoints,
     command_lines,
+    first_steps,
     ledgers,
+    operations,
     outputs,
     paths,
     pipelines,
@@ -51,7 +55,14 @@ CASES = [case for table in TABLES for case in table.CASES]
 ERROR = re.compile(r'^error (?P<text>[a-z-]+): |^{"error": {"code": "(?P<json>[a-z-]+)"', re.MULTILINE)
 WAIT_S = 15
 SPARK_WAIT_S = 180
-RECORDS = ("streams", "generations", "runs", "batches", "log_lines", "operations")
+RECORDS = {
+    "streams": "SELECT * FROM streams ORDER BY 1, 2, 3",
+    "generations": "SELECT * FROM generations ORDER BY 1, 2, 3",
+    "runs": "SELECT * FROM runs ORDER BY 1, 2, 3",
+    "batches": "SELECT * FROM batches ORDER BY 1, 2, 3",
+    "log_lines": "SELECT * FROM log_lines ORDER BY 1, 2, 3, 4",
+    "operations": "SELECT * FROM operations ORDER BY 1, 2, 3",
+}
 """Tables of the ledger that bad input may not change. Others say who looked, and when."""
 
 PIPELINE = """import slackwater
@@ -60,7 +71,8 @@ pipeline = slackwater.Pipeline("clicks")
 def per_page(spark): ...
 """
 
-NO_FILES_OF_OURS = {"__pycache__", "ledger.db-wal", "ledger.db-shm"}
+IGNORED = {"__pycache__", "ledger.db-wal", "ledger.db-shm", "lease.json"}
+"""What Python and SQLite leave, and the record of who held a stream last."""
 
 
 @pytest.fixture(scope="module")
@@ -91,19 +103,51 @@ def _lay_project(folder: Path) -> None:
 
 @pytest.fixture
 def project(place: Path) -> Path:
-    """The project as it was before any row."""
-    _remove(place / "project")
-    shutil.copytree(place / "pristine", place / "project", symlinks=True)
-    return place / "project"
+    """The project as it was before any row: only what the row before has changed is copied again."""
+    project, pristine = place / "project", place / "pristine"
+    _make_accessible(project)
+    now, before = _statuses(project), _statuses(pristine)
+    changed = [path for path in now if now[path] != before.get(path)]
+    for path in sorted(changed, reverse=True):
+        _remove(project / path)
+    for path in sorted(path for path in before if now.get(path) != before[path]):
+        _copy(pristine / path, project / path)
+    return project
 
 
-def _remove(folder: Path) -> None:
+def _make_accessible(folder: Path) -> None:
     for root, names, _ in os.walk(folder):
         for name in names:
             path = Path(root, name)
-            if not path.is_symlink():
+            if not path.is_symlink() and path.stat().st_mode & 0o700 != 0o700:
                 path.chmod(0o700)
-    shutil.rmtree(folder)
+
+
+def _statuses(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Kind, mode, owner, size and modification time of everything below a folder; of a folder, its kind and owner."""
+    found = {}
+    for root, names, files in os.walk(folder):
+        for name in [*names, *files]:
+            path = Path(root, name)
+            status = path.lstat()
+            is_folder = stat.S_ISDIR(status.st_mode)
+            facts: tuple[int, ...] = () if is_folder else (status.st_size, status.st_mtime_ns)
+            found[str(path.relative_to(folder))] = (status.st_mode, status.st_uid, *facts)
+    return found
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def test_the_tables_have_at_least_300_rows() -> None:
@@ -124,7 +168,7 @@ def test_bad_input(
         monkeypatch.setenv(name, value)
     before = _files(project)
 
-    code = main(case.arguments)
+    code = main(world.arguments(case))
 
     shown = capsys.readouterr()
     _check(case, code, shown.out, shown.err)
@@ -144,7 +188,7 @@ def test_bad_input_of_a_process(case: Case, project: Path) -> None:
     before = _files(project)
 
     done = subprocess.run(
-        [sys.executable, "-m", "slackwater", *case.arguments],
+        [sys.executable, "-m", "slackwater", *world.arguments(case)],
         cwd=world.directory,
         env={**os.environ, **world.environment},
         stdin=subprocess.DEVNULL,
@@ -183,9 +227,9 @@ def _files(folder: Path) -> dict[str, str]:
     """Everything below a folder: kind, permissions and content."""
     found = {}
     for root, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in NO_FILES_OF_OURS]
+        folders[:] = [name for name in folders if name not in IGNORED]
         for name in [*folders, *files]:
-            if name not in NO_FILES_OF_OURS:
+            if name not in IGNORED:
                 path = Path(root, name)
                 found[str(path.relative_to(folder))] = _fingerprint(path, folder)
     return found
@@ -205,7 +249,11 @@ def _records(ledger: Path) -> bytes:
     """What the ledger records, however SQLite keeps it; of a file that is none, its bytes."""
     try:
         with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as connection:
-            rows = [list(connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3")) for table in RECORDS]  # noqa: S608 - RECORDS is ours
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            rows = {
+                table: connection.execute(query).fetchall() if table in tables else None
+                for table, query in RECORDS.items()
+            }
     except sqlite3.Error:
         return ledger.read_bytes()
     return repr(rows).encode()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import runpy
 import shutil
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,9 @@ from slackwater.errors import Refused, UsageError
 
 CLICKS_FILES = 10
 WEATHER_FILES = 5
+_UNUSABLE = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
+)
 UPGRADES = {"clicks.py": "changes/upgraded_clicks.py", "weather.py": "changes/upgraded_gold.py"}
 """Pipelines that are laid out a second time with a change, below ``upgrades/``."""
 
@@ -41,37 +46,34 @@ def init_project(folder: Path) -> Project:
     Raises Refused where the folder holds something, UsageError where it cannot be written. Nothing is left behind then.
     """
     target = folder.absolute()
-    _require_empty(target)
-    existed = target.exists()
+    existed = _require_empty(target)
     try:
         target.mkdir(parents=True, exist_ok=True)
         contents = _write(target)
     except BaseException as error:
         _remove(target, existed=existed)
-        if isinstance(error, PermissionError | FileExistsError | NotADirectoryError):
-            raise UsageError(
-                "init-unwritable",
-                f"The folder cannot be written: {error.strerror}",
-                where=str(target),
-                hint="give a folder that you may write to: slackwater init DIR",
-            ) from error
+        if isinstance(error, OSError) and error.errno in _UNUSABLE:
+            raise _unwritable(target, "written", error) from error
         raise
     change = () if target == Path.cwd() else (f"cd {folder}",)
     return Project(str(target), contents, (*change, "slackwater run clicks.py --until-caught-up"))
 
 
-def _require_empty(target: Path) -> None:
+def _require_empty(target: Path) -> bool:
+    """Whether the folder exists. Raises Refused where it holds something, or something else has its name."""
     found = None
-    if target.is_dir():
-        try:
+    try:
+        kind = target.lstat().st_mode
+        existed = True
+        if stat.S_ISDIR(kind):
             count = sum(1 for _ in target.iterdir())
-        except OSError as error:
-            raise UsageError(
-                "init-unwritable", f"The folder cannot be read: {error.strerror}", where=str(target)
-            ) from error
-        found = f"a folder with {count} entries" if count else None
-    elif target.is_symlink() or target.exists():
-        found = "a file"
+            found = f"a folder with {count} entries" if count else None
+        else:
+            found = "a symbolic link" if stat.S_ISLNK(kind) else "a file"
+    except FileNotFoundError:
+        existed = False
+    except OSError as error:
+        raise _unwritable(target, "read", error) from error
     if found is not None:
         raise Refused(
             "init-not-empty",
@@ -81,6 +83,16 @@ def _require_empty(target: Path) -> None:
             found=found,
             hint="give another folder: slackwater init DIR",
         )
+    return existed
+
+
+def _unwritable(target: Path, what: str, error: OSError) -> UsageError:
+    return UsageError(
+        "init-unwritable",
+        f"The folder cannot be {what}: {error.strerror}",
+        where=str(target),
+        hint="give a folder that you may write to: slackwater init DIR",
+    )
 
 
 def _write(target: Path) -> tuple[Laid, ...]:

@@ -12,11 +12,11 @@ from slackwater.app.workspace import Workspace
 from slackwater.apply.actions.switch_generation import check_unused
 from slackwater.apply.executor import undo
 from slackwater.apply.operation import PLAN_FILE
-from slackwater.errors import NotFound
+from slackwater.errors import DataError, NotFound, UsageError
 from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.plan import Plan
 from slackwater.model.records import UNDOING, OperationRecord
-from slackwater.plan.document import parse
+from slackwater.plan.document import IDENTIFIER, parse
 from slackwater.storage.local import LocalStore
 
 
@@ -46,6 +46,14 @@ def find_operation(workspace: Workspace, name: str) -> OperationRecord:
 
 def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
     """The plan that an operation was begun with. Raises NotFound, or UsageError where it was changed since."""
+    if IDENTIFIER.fullmatch(operation.id) is None:
+        raise DataError(
+            "ledger-unreadable",
+            "The ledger lists an operation whose id Slackwater did not give",
+            expected="an id such as 20260105T093000-1a2b3c",
+            found=operation.id[:60],
+            hint="restore the ledger from a backup; nothing was changed",
+        )
     pipeline, name = operation.stream.split("/", 1)
     folder = workspace.home.operation(pipeline, name, operation.id)
     try:
@@ -57,7 +65,17 @@ def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
             where=str(folder / PLAN_FILE),
             hint="restore the folder from a backup; nothing was changed",
         ) from error
-    return parse(content.decode("utf-8", "replace"), Path(folder / PLAN_FILE))
+    plan = parse(content.decode("utf-8", "replace"), Path(folder / PLAN_FILE))
+    if (plan.id, plan.stream) != (operation.id, operation.stream):
+        raise UsageError(
+            "plan-damaged",
+            "The plan in the folder of the operation belongs to another operation",
+            where=str(folder / PLAN_FILE),
+            expected=f"{operation.id} on {operation.stream}",
+            found=f"{plan.id} on {plan.stream}",
+            hint="restore the folder from a backup; nothing was changed",
+        )
+    return plan
 
 
 def undo_operation(

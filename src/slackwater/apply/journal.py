@@ -103,7 +103,7 @@ class Journal:
                 self._end(ENDS[ENDS.index(record["end"])])
                 return
             index, state = int(record["index"]), STATES[STATES.index(record["state"])]
-            facts = record.get("facts") or {}
+            facts = dict(record.get("facts") or {})
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FormatError(
                 "journal-damaged",

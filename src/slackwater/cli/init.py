@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from slackwater.cli.arguments import Format, Parser, add_format
+from slackwater.cli.arguments import Format, Parser, add_format, path
 from slackwater.cli.console import prepare, print_json
 
 
 def declare(parser: Parser) -> None:
     """Declare the folder and the output format."""
-    parser.add_argument("folder", metavar="DIR", type=Path, help="a new or empty folder")
+    parser.add_argument("folder", metavar="DIR", type=path, help="a new or empty folder")
     add_format(parser)
     parser.epilog = "Exit code 5: the folder holds something; nothing was changed. No network and no Java are needed."
     parser.set_defaults(verb=init)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from slackwater.cli.apply import confirm
-from slackwater.cli.arguments import Format, Parser, add_consent, add_format, add_home, consent_of
+from slackwater.cli.arguments import Format, Parser, add_consent, add_format, add_home, consent_of, string
 from slackwater.cli.console import err, out, prepare, print_json
 
 
 def declare(parser: Parser) -> None:
     """Its arguments."""
     parser.add_argument(
-        "operation", metavar="OPERATION", help="the operation's id; slackwater ledger STREAM lists them"
+        "operation", metavar="OPERATION", type=string, help="the operation's id; slackwater ledger STREAM lists them"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask for the stream's name")
     add_home(parser)

@@ -11,10 +11,10 @@ from slackwater.errors import EnvironmentMissing
 
 
 def java_program() -> Path:
-    """The ``java`` of JAVA_HOME, else the one on PATH. Raises EnvironmentMissing."""
+    """The ``java`` of JAVA_HOME, else the one on PATH, as Spark's own scripts choose it. Raises EnvironmentMissing."""
     home = os.environ.get("JAVA_HOME")
-    if home and (program := Path(home, "bin", "java")).is_file():
-        return program
+    if home:
+        return _java_of(home)
     if on_path := shutil.which("java"):
         return Path(on_path)
     raise EnvironmentMissing(
@@ -23,6 +23,26 @@ def java_program() -> Path:
         expected="JAVA_HOME, or java on PATH",
         hint="run scripts/setup, or install a Java 17 runtime and set JAVA_HOME",
     )
+
+
+def _java_of(home: str) -> Path:
+    """The ``java`` of JAVA_HOME: where it is set, Spark's scripts use no other."""
+    program = Path(home, "bin", "java")
+    if program.is_file():
+        return program
+    raise EnvironmentMissing(
+        "java-missing",
+        "JAVA_HOME names no Java runtime",
+        where=home,
+        expected=str(program),
+        found="no such file",
+        hint="set JAVA_HOME to the folder of a Java 17 runtime, or unset it to use java on PATH",
+    )
+
+
+def memory_bytes() -> int:
+    """The memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def pyspark_missing() -> EnvironmentMissing:

@@ -7,6 +7,7 @@ a read and then finds the database locked.
 from __future__ import annotations
 
 import functools
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -137,22 +138,28 @@ class Database:
                 found=_cause(error),
             ) from error
         except OperationalError as error:
+            if _is_of_the_schema(error):
+                raise self._unreadable(_cause(error)) from error
             raise self.unreachable(_cause(error)) from error
         except DatabaseError as error:
             if getattr(error.orig, "sqlstate", None) in _NO_PRIVILEGE:
                 raise self._no_privilege(_cause(error)) from error
-            raise DataError(
-                "ledger-unreadable",
-                "The ledger's tables are not those that Slackwater wrote",
-                where=self.place,
-                found=_cause(error),
-            ) from error
+            raise self._unreadable(_cause(error)) from error
 
     def unreachable(self, cause: str) -> EnvironmentMissing:
         """The error for a database that cannot be opened, reached or written; ``cause`` is the driver's message."""
         needs = "this user may read and write the file and its folder" if self.file else "the PostgreSQL server runs"
         return EnvironmentMissing(
             "ledger-unreachable", "The ledger cannot be used", where=self.place, found=cause, hint=f"check that {needs}"
+        )
+
+    def _unreadable(self, cause: str) -> DataError:
+        return DataError(
+            "ledger-unreadable",
+            "The ledger's tables are not those that Slackwater wrote",
+            where=self.place,
+            found=cause,
+            hint="restore the ledger from a backup",
         )
 
     def _no_privilege(self, cause: str | None) -> EnvironmentMissing:
@@ -163,6 +170,11 @@ class Database:
             found=cause,
             hint="use a PostgreSQL role that may write to the ledger's tables",
         )
+
+
+def _is_of_the_schema(error: OperationalError) -> bool:
+    """Whether a table or column is missing: SQLite's generic code; files, locks and disks have codes of their own."""
+    return getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def _cause(error: DBAPIError) -> str:

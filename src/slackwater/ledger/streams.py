@@ -15,6 +15,10 @@ from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import batches, generations, leases, log_lines, operations, replaced_lines, streams
 from slackwater.model.records import GenerationRecord, StreamRecord
 
+OPERATORS, STATE_STORES = "operators", "state_stores"
+_LISTS = {OPERATORS: str, "watermark_delays_ms": int, "windows_ms": int, "sources": str}
+"""Fields of a recorded ``QueryProfile`` and the types of their elements."""
+
 
 class StreamsPart(LedgerPart):
     """Streams and generations."""
@@ -133,7 +137,23 @@ def _generation(row: RowMapping) -> GenerationRecord:
     record = GenerationRecord(**row)
     if not all(isinstance(entry, int) for entry in record.source_cut.values()):
         raise unreadable("entries of sources as integers", record.source_cut)
+    if record.layout is not None and not _is_layout(record.layout):
+        raise unreadable("the layout of a query's state", record.layout)
     return record
+
+
+def _is_layout(layout: Mapping[str, Any]) -> bool:
+    """Whether this is the profile of a query, what its first batches made of it, or both."""
+    if OPERATORS not in layout:
+        return STATE_STORES in layout
+    retention_ms = layout.get("retention_ms")
+    return all(_is_list(layout.get(name), kind) for name, kind in _LISTS.items()) and (
+        retention_ms is None or isinstance(retention_ms, int)
+    )
+
+
+def _is_list(value: object, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(one, kind) for one in value)
 
 
 def _ambiguous(name: str, names: Sequence[str]) -> UsageError:

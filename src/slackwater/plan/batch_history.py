@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 
 from slackwater.formats.commit_log import parse_commit_entry
@@ -88,9 +88,9 @@ class BatchHistory:
         known = [count for count in counted if count is not None]
         return sum(known) if counted and len(known) == len(counted) else None
 
-    def digest(self, batches: Iterable[int]) -> str:
-        """SHA-256 over the recorded ranges of some batches."""
-        lines = [f"{batch}:{self.history.offsets.get(batch)}" for batch in batches]
+    def digest(self, batches: range) -> str:
+        """SHA-256 over the ranges that are recorded of some batches."""
+        lines = [f"{batch}:{self.history.offsets[batch]}" for batch in self.batches if batch in batches]
         return sha256("\n".join(lines).encode()).hexdigest()
 
     def settings(self, batch: int) -> Mapping[str, str] | None:

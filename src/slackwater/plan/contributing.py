@@ -55,14 +55,16 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
     Raises Refused (``history-short``) where a batch that may contribute is not recorded.
     """
     first = min(_first_reaching(history, target, state, code), target) if state.stateful else target
-    gaps = [batch for batch in range(max(first - 1, 0), target + 1) if batch not in history.history.offsets]
-    if gaps:
+    # From the newest one back, so that the search ends at the first gap, however large ids are.
+    needed = range(target, max(first - 1, 0) - 1, -1)
+    gap = next((batch for batch in needed if batch not in history.history.offsets), None)
+    if gap is not None:
         raise Refused(
             "history-short",
             f"Batches before {history.batches[0]} may still matter for the state at batch {target}, and their ranges "
             "are recorded neither in the checkpoint nor in the ledger",
             expected=f"offsets of batches {max(first - 1, 0)}..{target}",
-            found=f"no record of batch {gaps[-1]}",
+            found=f"no record of batch {gap}",
             hint="restore the ledger or the checkpoint from a backup; or give the stream a new name and a new output",
         )
     return first if state.stateful else target + 1
@@ -74,12 +76,11 @@ def _first_reaching(history: BatchHistory, target: int, state: StateBounds, code
         return 0
     threshold = watermark - state.retention_ms
     newest = _newest_event_time_of(history, state.delay_ms, code)
-    for batch in range(target + 1):
-        if batch not in history.history.offsets:
-            if batch in history.history.skipped:
-                return 0
-            # Unrecorded batches are passed only if a later one proves that none of them reached the threshold.
-            continue
+    offsets, skipped = history.history.offsets, history.history.skipped
+    for batch in sorted(batch for batch in offsets.keys() | skipped if batch <= target):
+        if batch not in offsets:
+            return 0
+        # Unrecorded batches are passed only if a later one proves that none of them reached the threshold.
         seen = newest(batch)
         if seen is None or seen >= threshold:
             return _earliest_unproven(history, batch, threshold, state.delay_ms, code)

@@ -172,7 +172,7 @@ def _sources(facts: RestartFacts) -> list[Effect]:
 
 
 def _rows(facts: RestartFacts, first: int, last: int) -> int:
-    return sum(facts.input_rows.get(batch, 0) for batch in range(first, last + 1))
+    return sum(rows for batch, rows in facts.input_rows.items() if first <= batch <= last)
 
 
 def _range(first: int, last: int) -> str:

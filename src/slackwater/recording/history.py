@@ -61,10 +61,12 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord
     The file sink skips such a batch without reading its rows: the second run reports no rows and no event times. Each
     start of a run looks at both marks first; of a query that was only watched, an empty second run is all there is.
     """
-    marks = ledger.sink_marks(stream.full_name)
-    held = {
-        batch for mark in marks if mark.committed is not None for batch in range(mark.committed + 1, mark.written + 1)
-    }
+    # Only ids that are recorded: a damaged sink can show any number as its newest batch.
+    recorded = {batch.batch_id for batch in batches} | ledger.entries(stream.full_name, "offsets")
+    held: set[int] = set()
+    for mark in ledger.sink_marks(stream.full_name):
+        if mark.committed is not None and mark.committed < mark.written:
+            held |= {mark.committed + 1} | {one for one in recorded if mark.committed < one <= mark.written}
     if ledger.last_run(stream.full_name) is None:
         held |= {batch.batch_id for batch in batches}
     read = {batch.batch_id for batch in batches if batch.input_rows or all(s.start == s.end for s in batch.sources)}

@@ -131,7 +131,7 @@ class LogCopier:
         texts: dict[int, str] = {}
         for entry in sorted(names.keys() - progress.known):
             text = _read(listed.store, f"{listed.folder}/{names[entry]}".lstrip("/"))
-            if text is not None and is_whole(log, text) and parses(log, text):
+            if text is not None and is_whole(log, text) and parses(log, text, self._sink):
                 whole = self._expand(log, entry, text, texts) if _is_compact(names[entry]) else {entry: text}
                 texts.update({number: whole[number] for number in whole.keys() - progress.known})
         return texts
@@ -173,7 +173,7 @@ class LogCopier:
         return self._ledger.own_lines(self._stream, self._generation, log, doubtful)
 
     def _may_replace(self, log: str, entry: int, recorded: str, found: str, in_sink: Mapping[int, str]) -> bool:
-        if not parses(log, recorded):
+        if not parses(log, recorded, self._sink):
             return True
         return may_replace(log, recorded, found, shown=log == "offsets" and self._is_shown(entry, in_sink))
 

@@ -15,7 +15,8 @@ from slackwater.formats.file_source_log import parse_file_source_log
 from slackwater.formats.kafka_initial_offsets import parse_initial_offsets
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.formats.text_log import parse_query_metadata
-from slackwater.ledger.lineage import METADATA, SOURCES
+from slackwater.ledger.lineage import METADATA, SINK, SOURCES
+from slackwater.sinks.contract import SinkLog
 
 KAFKA_MARK = b"\0"
 LISTS_FILES = b'{"path":'
@@ -27,11 +28,13 @@ _PARSERS: dict[str, Callable[[bytes], object]] = {
 }
 
 
-def parses(log: str, text: str) -> bool:
-    """Whether a string is an entry of its log. Of logs of sinks and of unknown sources any string is taken."""
+def parses(log: str, text: str, sink: SinkLog | None) -> bool:
+    """Whether a string is an entry of its log. Of a log of an unknown source any string is taken."""
     data = text.encode("utf-8", "surrogateescape")
     parser = _PARSERS.get(log)
-    if parser is None and log.startswith(SOURCES):
+    if log == SINK and sink is not None:
+        parser = sink.parse
+    elif log.startswith(SOURCES):
         parser = _source_parser(data)
     if parser is None:
         return True

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from slackwater.connectors.machine import memory_bytes
 from slackwater.errors import UsageError
 from slackwater.masking import mask_setting
 
@@ -15,8 +16,10 @@ _MASTER = re.compile(
 """As ``SparkContext`` matches it; ``spark-submit`` and the context give a Java stack trace for anything else."""
 
 _AT_LEAST_ONE = r"0*[1-9]\d*"
+DRIVER_MEMORY = "spark.driver.memory"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _LAUNCH_SETTINGS = {
-    "spark.driver.memory": (_AT_LEAST_ONE + "[kmgt]?", "such as 512m or 4g"),
+    DRIVER_MEMORY: (_AT_LEAST_ONE + "[kmgt]?", "such as 512m or 4g"),
     "spark.executor.memory": (_AT_LEAST_ONE + "([kmgtp]b?|b)?", "such as 512m or 4g"),
     "spark.executor.cores": (_AT_LEAST_ONE, "an integer of at least 1"),
     "spark.cores.max": (_AT_LEAST_ONE, "an integer of at least 1"),
@@ -37,11 +40,23 @@ def check_master(master: str) -> None:
 
 
 def check_launch_settings(settings: Mapping[str, str]) -> None:
-    """Raises UsageError for a setting with which no JVM would start."""
+    """Raises UsageError for a setting with which no JVM would start, or only one that this machine cannot hold."""
     for key, (form, expected) in _LAUNCH_SETTINGS.items():
         value = settings.get(key)
         if value is not None and re.fullmatch(form, value.strip(), re.IGNORECASE) is None:
             raise _refused(key, value, "no JVM starts with it", expected)
+    _check_driver_memory(settings.get(DRIVER_MEMORY))
+
+
+def _check_driver_memory(value: str | None) -> None:
+    """The JVM of the driver runs on this machine. One with a larger heap would hang or be killed, not fail."""
+    if value is None:
+        return
+    match = re.fullmatch(r"(\d+)([kmgt]?)", value.strip().lower())
+    available = memory_bytes()
+    if match and int(match[1]) * _UNITS[match[2]] > available:
+        expected = f"at most {available // _UNITS['m']}m, the memory of this machine"
+        raise _refused(DRIVER_MEMORY, value, "this machine has less memory", expected)
 
 
 def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:

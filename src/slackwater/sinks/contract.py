@@ -5,7 +5,7 @@ Code outside this package uses only these two protocols. It asks neither for a k
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -41,10 +41,14 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
-    """The log that a sink keeps itself: numbered entries in one folder of a store."""
+    """The log that a sink keeps itself: numbered entries in one folder of a store.
+
+    ``parse`` is the parser of one entry; it raises FormatError.
+    """
 
     store: ReadStore
     folder: str
+    parse: Callable[[bytes], object]
 
 
 class Output(Protocol):

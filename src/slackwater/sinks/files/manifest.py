@@ -26,7 +26,8 @@ class Manifest:
         found: dict[int, str] = {}
         for entry in self._store.list(FOLDER):
             parsed = parse_entry_name(entry.name)
-            if parsed is not None and not entry.is_dir and (parsed[1] or parsed[0] not in found):
+            # A folder counts: Spark takes it for an entry too, and fails to read it.
+            if parsed is not None and (parsed[1] or parsed[0] not in found):
                 found[parsed[0]] = entry.name
         return found
 
@@ -62,10 +63,10 @@ class Manifest:
         name = self.names().get(batch)
         if name is not None and not name.endswith(".compact"):
             return self.lines(name)
+        reason = "the manifest has no entry of it" if name is None else "the manifest was compacted"
         raise Refused(
             "sink-cut-unknown",
-            f"Cannot determine which files batch {batch} added: the manifest was compacted "
-            "and the ledger has no copy of the entry",
+            f"Cannot determine which files batch {batch} added: {reason} and the ledger has no copy of the entry",
             where=f"{self._store.location}/{FOLDER}",
             hint=f"cut back to batch {_newest_compacted(self.names())} or newer, which needs no compacted entry",
         )

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
-from slackwater.formats.file_sink_log import FOLDER, parse_sink_file
+from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log, parse_sink_file
 from slackwater.model.checkpoint_logs import SinkFile
 from slackwater.model.damage import Damage
 from slackwater.model.sink import Cut, Delivery, Owner, Traits
@@ -83,7 +83,7 @@ class FilesOutput:
         owner.claim(self._store, owner_now)
 
     def log(self) -> SinkLog | None:
-        return SinkLog(self._store, FOLDER)
+        return SinkLog(self._store, FOLDER, parse_file_sink_log)
 
     def name_of(self, uri: str) -> str | None:
         name = self._place.name_of(uri)
