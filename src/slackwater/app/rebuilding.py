@@ -30,7 +30,8 @@ SHOWN = 3
 LAST_WRITTEN = "last-written"
 EARLIEST = "earliest"
 BATCH = "batch:"
-BATCH_DIGITS = 19
+LARGEST_BATCH = 2**63 - 1
+DIGITS_MAX = 19
 """Batch ids are 64 bits wide."""
 
 QueryReader = Callable[[], QueryProfile | None]
@@ -64,7 +65,7 @@ def target_of(request: Request) -> int | None:
     if request.target == EARLIEST:
         return BEFORE_ALL
     number = request.target.removeprefix(BATCH)
-    if number == request.target or not (number.isascii() and number.isdigit() and len(number) < BATCH_DIGITS):
+    if number == request.target or not _is_batch(number):
         raise UsageError(
             "target",
             "A rebuild cannot be planned for this target",
@@ -73,6 +74,10 @@ def target_of(request: Request) -> int | None:
             hint="slackwater plan rebuild --help",
         )
     return int(number)
+
+
+def _is_batch(number: str) -> bool:
+    return number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX and int(number) <= LARGEST_BATCH
 
 
 def derive(

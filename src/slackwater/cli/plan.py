@@ -28,7 +28,6 @@ from slackwater.errors import UsageError
 
 LAST_WRITTEN = "last-written"
 EARLIEST = "earliest"
-BATCH_DIGITS = 19
 
 
 def declare(parser: Parser) -> None:
