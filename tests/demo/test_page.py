@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from slackwater.app.documents.demo import demo_document
 from slackwater.cli import demo_page
 from slackwater.cli.demo import exit_code
 from slackwater.demo.compare import Comparison
@@ -106,14 +107,14 @@ def test_a_missing_row_is_reported_first_and_in_the_exit_code(unequal: DemoResul
 
 
 def test_the_document_says_what_the_page_says(equal: DemoResult, unequal: DemoResult) -> None:
-    document = json.loads(json.dumps(equal.as_json()))
+    document = json.loads(json.dumps(demo_document(equal)))
     assert document["schema"] == "slackwater.demo/1"
     assert document["equal"] is True
     marks = {"planned": 12, "committed": 11, "state": 11, "written": 11, "owed": None}
     assert document["before"][GOLD] == marks | {"next_batch": 12}
     assert document["usual_recipe"]["lost"] == 591
-    assert unequal.as_json()["equal"] is False
-    assert [line["equal"] for line in unequal.as_json()["comparisons"]] == [True, True, True, False]
+    assert demo_document(unequal)["equal"] is False
+    assert [line["equal"] for line in demo_document(unequal)["comparisons"]] == [True, True, True, False]
 
 
 def test_the_picture_asks_no_server_for_anything(equal: DemoResult) -> None:

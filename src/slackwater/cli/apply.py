@@ -47,6 +47,7 @@ def apply(
 ) -> int:
     """Show the plan, have it confirmed, carry it out."""
     from slackwater.app.apply_plan import ApplyOptions, apply_plan  # noqa: PLC0415 - light start
+    from slackwater.app.documents.apply import apply_document  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.apply_display import ApplyDisplay  # noqa: PLC0415
     from slackwater.cli.render_plan import plan_page  # noqa: PLC0415
@@ -61,8 +62,7 @@ def apply(
     with open_workspace(settings, restore=True) as workspace, ApplyDisplay(plan) as display:
         applied = apply_plan(workspace, plan, display, options)
     if shown_as is Format.JSON:
-        told = {"outcome": applied.outcome, "repeated": applied.repeated, "plan": plan.id, "stream": plan.stream}
-        print_json({"schema": "slackwater.apply/1", **told})
+        print_json(apply_document(applied))
     elif applied.repeated:
         out().print(f"applied before: plan {plan.id} changed nothing now", markup=False)
     else:

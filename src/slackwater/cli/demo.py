@@ -116,12 +116,13 @@ class Steps:
 
 
 def _show(result: DemoResult, shown_as: Format, picture: NewFile | None) -> None:
+    from slackwater.app.documents.demo import demo_document  # noqa: PLC0415
     from slackwater.cli import demo_page  # noqa: PLC0415
 
     if picture is not None:
         with picture.open() as file:
             file.write(demo_page.as_svg(result).encode())
     if shown_as is Format.JSON:
-        print_json(result.as_json())
+        print_json(demo_document(result))
     else:
         demo_page.show(result, out())

@@ -38,9 +38,10 @@ def declare(parser: Parser) -> None:
 
 def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
     """Work out the position and show it."""
-    from slackwater.app.offsets import offsets as look  # noqa: PLC0415 - light start
+    from slackwater.app.documents.offsets import offsets_document  # noqa: PLC0415 - light start
+    from slackwater.app.offsets import offsets as look  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
-    from slackwater.cli.render_offsets import messages, offset_lines, offsets_document  # noqa: PLC0415
+    from slackwater.cli.render_offsets import messages, offset_lines  # noqa: PLC0415
 
     settings = prepare(home, shown_as)
     wanted = parse_at(at)
