@@ -33,9 +33,9 @@ def check_story(code: int, story: dict[str, Any]) -> None:
     assert before["written"] == story["killed"]["batch"] - 1
     assert story["restarted"]["sensor-merge-gold"]["next_batch"] == story["killed"]["batch"]
     assert 0 < story["rows_read_again"] < story["rows_read"] / 4
-    assert story["usual_recipe"]["refused"] == "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
-    assert story["usual_recipe"]["lost"] > 0
-    assert story["usual_recipe"]["skipped"] > 0
+    assert story["manual_restart"]["refused"] == "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
+    assert story["manual_restart"]["lost"] > 0
+    assert story["manual_restart"]["skipped"] > 0
 
 
 def check_that_the_comparison_can_fail(folder: Path) -> None:

@@ -14,7 +14,7 @@ from slackwater.cli.demo import exit_code
 from slackwater.demo.compare import Comparison
 from slackwater.demo.data import Input
 from slackwater.demo.places import GOLD, STREAMS
-from slackwater.demo.result import DemoResult, Recipe, StreamMarks
+from slackwater.demo.result import DemoResult, ManualRestart, StreamMarks
 from slackwater.model.marks import Marks
 from slackwater.model.plan import BuildGeneration, Cost, Facts, Plan, Request
 
@@ -64,7 +64,7 @@ def equal() -> DemoResult:
         rows_read_again=2172,
         rows_read=26075,
         comparisons=tuple(Comparison(name, 1083, 1083, 0, 0) for name in STREAMS),
-        recipe=Recipe("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE", 492, 1083, 591, 0, 12, 12),
+        manual_restart=ManualRestart("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE", 492, 1083, 591, 0, 12, 12),
         seconds=118.4,
         folder=None,
     )
@@ -112,7 +112,7 @@ def test_the_document_says_what_the_page_says(equal: DemoResult, unequal: DemoRe
     assert document["equal"] is True
     marks = {"planned": 12, "committed": 11, "state": 11, "written": 11, "owed": None}
     assert document["before"][GOLD] == marks | {"next_batch": 12}
-    assert document["usual_recipe"]["lost"] == 591
+    assert document["manual_restart"]["lost"] == 591
     assert demo_document(unequal)["equal"] is False
     assert [line["equal"] for line in demo_document(unequal)["comparisons"]] == [True, True, True, False]
 

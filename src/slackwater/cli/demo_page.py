@@ -26,7 +26,7 @@ def show(result: DemoResult, console: Console) -> None:
     _plan(result, console)
     _streams(result, console)
     _rows(result, console)
-    _recipe(result, console)
+    _manual_restart(result, console)
     _end(result, console)
 
 
@@ -110,16 +110,16 @@ def _rows(result: DemoResult, console: Console) -> None:
     console.print(table)
 
 
-def _recipe(result: DemoResult, console: Console) -> None:
-    recipe = result.recipe
+def _manual_restart(result: DemoResult, console: Console) -> None:
+    outcome = result.manual_restart
     console.print()
     console.print(Text("The popular manual restart, on a copy", style="bold"))
-    console.print(f"  Upgraded code, old checkpoint: {recipe.refused}")
+    console.print(f"  Upgraded code, old checkpoint: {outcome.refused}")
     console.print("  New checkpoint at the saved offsets, old output: ", end="")
-    console.print(f"{recipe.lost:,} of {recipe.expected_rows:,} rows lost", style="bold red", end="")
-    console.print(f", {recipe.wrong:,} wrong." if recipe.wrong else ".")
+    console.print(f"{outcome.lost:,} of {outcome.expected_rows:,} rows lost", style="bold red", end="")
+    console.print(f", {outcome.wrong:,} wrong." if outcome.wrong else ".")
     console.print(
-        f"  Its batch ids started at 0 again. The sink already had {recipe.skipped} of these {recipe.batches} ids"
+        f"  Its batch ids started at 0 again. The sink already had {outcome.skipped} of these {outcome.batches} ids"
     )
     console.print("  and skipped those batches silently.")
 

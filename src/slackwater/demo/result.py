@@ -19,11 +19,11 @@ class StreamMarks:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """What came of the usual recipe on a copy: ``lost`` rows never came, ``wrong`` ones should not have.
+class ManualRestart:
+    """The outcome of the manual restart of a copy: ``lost`` rows are missing, ``wrong`` ones are unexpected.
 
     ``refused`` is the name of the error with which Spark ends the upgraded code on the old checkpoint. ``skipped`` of
-    the ``batches`` it ran were dropped by the sink, which had seen their ids before.
+    the ``batches`` it ran were dropped by the sink, which already had their ids.
     """
 
     refused: str
@@ -50,7 +50,7 @@ class DemoResult:
     rows_read_again: int
     rows_read: int
     comparisons: tuple[Comparison, ...]
-    recipe: Recipe
+    manual_restart: ManualRestart
     seconds: float
     folder: str | None
 

@@ -25,7 +25,7 @@ def demo_document(result: DemoResult) -> dict[str, Any]:
         "rows_read_again": result.rows_read_again,
         "rows_read": result.rows_read,
         "comparisons": [{**asdict(line), "equal": line.equal} for line in result.comparisons],
-        "usual_recipe": asdict(result.recipe),
+        "manual_restart": asdict(result.manual_restart),
         "seconds": round(result.seconds, 1),
         "folder": result.folder,
     }
