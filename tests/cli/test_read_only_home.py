@@ -1,4 +1,4 @@
-"""A user who may read a home, but not write to it: what works, what does not, and what is said."""
+"""A user who may read a home, but not write to it: what works, what does not, and the messages."""
 
 from __future__ import annotations
 

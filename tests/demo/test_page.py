@@ -1,4 +1,4 @@
-"""The page and the document tell the same story, and an inequality cannot be overlooked."""
+"""The page and the document show the same result, and an inequality cannot be overlooked."""
 
 import io
 import json
@@ -106,7 +106,7 @@ def test_a_missing_row_is_reported_first_and_in_the_exit_code(unequal: DemoResul
     assert exit_code(unequal) == 8
 
 
-def test_the_document_says_what_the_page_says(equal: DemoResult, unequal: DemoResult) -> None:
+def test_the_document_has_what_the_page_shows(equal: DemoResult, unequal: DemoResult) -> None:
     document = json.loads(json.dumps(demo_document(equal)))
     assert document["schema"] == "slackwater.demo/1"
     assert document["equal"] is True

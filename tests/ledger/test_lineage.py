@@ -1,4 +1,4 @@
-"""Which lines count, against a model that simply remembers: random histories of runs, rebuilds, resets and undos."""
+"""Which lines count, against a simple model: random histories of runs, rebuilds, resets and undos."""
 
 from __future__ import annotations
 

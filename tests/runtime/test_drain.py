@@ -1,4 +1,4 @@
-"""A drain at any time lets the running batch be committed; Spark interrupts a batch that is stopped while planned."""
+"""After a drain at any time the running batch is committed; Spark interrupts a batch that is stopped while planned."""
 
 from __future__ import annotations
 

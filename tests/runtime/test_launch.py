@@ -91,7 +91,7 @@ def _spark_defaults(folder: Path) -> Path:
 
 
 class _Launched:
-    """Stands in the place of ``spark-submit``: notes its arguments and what is in the properties file."""
+    """Takes the place of ``spark-submit``: notes its arguments and what is in the properties file."""
 
     def __init__(self) -> None:
         self.arguments = ""

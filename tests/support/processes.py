@@ -1,4 +1,4 @@
-"""Command lines run as a user runs them: started, waited for by what they do, signalled, and seen to be gone."""
+"""Command lines run as a user runs them: started, waited for by what they do, signalled, and checked to have exited."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Command:
 
     @property
     def log(self) -> str:
-        """All that the command has said."""
+        """All output of the command so far."""
         return self.log_file.read_text(errors="replace")
 
     @property
@@ -68,7 +68,7 @@ class Command:
         return self._seen
 
     def wait_for(self, happened: Callable[[], bool], what: str, wait_s: float = WAIT_S) -> None:
-        """Wait for progress. Fails, with all the command said, where it ends before or takes too long."""
+        """Wait for progress. Fails, with all output of the command, if it ends before or takes too long."""
         deadline = time.monotonic() + wait_s
         while not happened():
             assert self.process.poll() is None, f"ended with {self.process.returncode} before {what}:\n{self.log}"
@@ -93,14 +93,14 @@ class Command:
         return [pid for pid, started in self.look().items() if is_alive(pid, started)]
 
     def gone_within(self, wait_s: float) -> bool:
-        """Whether all of its processes are gone within this time."""
+        """Whether all of its processes exit within this time."""
         deadline = time.monotonic() + wait_s
         while self.alive() and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_S)
         return not self.alive()
 
     def kill(self) -> None:
-        """End everything without a word."""
+        """End everything silently."""
         self.look()
         if self.process.poll() is None:
             self.process.kill()

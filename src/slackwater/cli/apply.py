@@ -45,7 +45,7 @@ def apply(
     debug: bool,
     shown_as: Format,
 ) -> int:
-    """Show the plan, have it confirmed, carry it out."""
+    """Show the plan, have it confirmed, apply it."""
     from slackwater.app.apply_plan import ApplyOptions, apply_plan  # noqa: PLC0415 - light start
     from slackwater.app.documents.apply import apply_document  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
@@ -86,7 +86,7 @@ def _read(file: Path) -> str:
 
 
 def confirm(stream: str, what: str) -> None:
-    """Have the stream's name typed. Raises Refused for another name, UsageError where nobody can be asked."""
+    """Have the stream's name typed. Raises Refused for another name, UsageError if there is no terminal."""
     name = stream.rpartition("/")[2]
     if not sys.stdin.isatty():
         raise UsageError("unconfirmed", "There is no terminal to confirm on", hint="give --yes")

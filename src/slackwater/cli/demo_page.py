@@ -43,8 +43,8 @@ def as_svg(result: DemoResult) -> str:
 def number_line(marks: Marks, last: int) -> tuple[str, str]:
     """Two lines of text: the batches up to ``last``, and below each its marks."""
     ids = range(max(0, last - SHOWN_BATCHES + 1), last + 1)
-    standing = {"o": marks.planned, "c": marks.committed, "v": marks.state, "w": marks.written}
-    letters = ("".join(letter for letter, batch in standing.items() if batch == number) for number in ids)
+    marked = {"o": marks.planned, "c": marks.committed, "v": marks.state, "w": marks.written}
+    letters = ("".join(letter for letter, batch in marked.items() if batch == number) for number in ids)
     lead = "..." if ids.start > 0 else "   "
     batches = "".join(f"{number}".rjust(CELL, "-") for number in ids)
     return lead + batches, " " * len(lead) + "".join(text.rjust(CELL) for text in letters)

@@ -32,7 +32,7 @@ def declare(parser: Parser) -> None:
     )
     add_home(parser)
     add_format(parser)
-    parser.epilog = "stdout has one JSON document for each source; stderr says what would be lost or written twice."
+    parser.epilog = "stdout has one JSON document for each source; stderr lists what would be lost or written twice."
     parser.set_defaults(verb=offsets)
 
 

@@ -19,7 +19,7 @@ OFFSET_WIDTH = 60
 def ledger_page(streams: Sequence[StreamView], place: str) -> Group:
     """A block for each stream."""
     if not streams:
-        return Group(Text(f"the ledger knows no stream yet: {place}"))
+        return Group(Text(f"the ledger has no stream yet: {place}"))
     parts: list[Text | Table] = []
     for view in streams:
         parts += [Text()] if parts else []
@@ -58,7 +58,7 @@ def _generations(view: StreamView) -> Table:
 
 
 def _runs(runs: Sequence[RunView]) -> Table:
-    table = _table("run", "generation", "begun", "ended", "how", "Spark", "reason")
+    table = _table("run", "generation", "started", "ended", "end", "Spark", "reason")
     for run in runs:
         record = run.record
         table.add_row(
@@ -74,7 +74,7 @@ def _runs(runs: Sequence[RunView]) -> Table:
 
 
 def _operations(operations: Sequence[OperationRecord]) -> Table:
-    table = _table("operation", "goal", "status", "begun", "ended", "what")
+    table = _table("operation", "goal", "status", "started", "ended", "summary")
     for record in operations:
         table.add_row(
             f"  {record.id}",

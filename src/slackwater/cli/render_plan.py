@@ -1,4 +1,4 @@
-"""A plan as a page: where the stream stands, what will be done, what it costs, how it is undone."""
+"""The page of a plan: the marks of the stream, the actions, their cost, and how they are undone."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def step_text(action: Action | Inverse) -> str:
             return f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
         case CutSink():
             taken = f"{len(action.files)} files, {action.bytes:,} bytes"
-            return f"cut the sink back to batch {action.after}: {taken}, into the backup"
+            return f"cut the sink back to batch {action.after}: {taken}, moved to the backup"
         case SwitchGeneration():
             return f"switch from generation {action.old} to {action.new}; {action.old} stays"
         case RemoveGeneration():
             return f"remove generation {action.number}, which the operation has built"
         case RestoreSink():
-            return f"put {batch_range(action.after + 1, action.after + len(action.batches))} back into the sink"
+            return f"restore {batch_range(action.after + 1, action.after + len(action.batches))} in the sink"
         case _:
             assert_never(action)
 
@@ -101,7 +101,7 @@ def _cost(plan: Plan) -> list[Text]:
     read = f"{cost.rows_read_again:,} of {cost.rows_recorded:,} recorded rows{more}"
     lines = [Text(f"  {cost.batches_replayed} batches are run again, reading {read}")]
     if cost.batches_cut:
-        lines.append(Text(f"  {cost.batches_cut} batches are cut from the sink and made again"))
+        lines.append(Text(f"  {cost.batches_cut} batches are cut from the sink and recomputed"))
     return lines
 
 

@@ -48,8 +48,8 @@ def _block(status: StreamStatus) -> list[Text]:
     lines += [_line("also", finding.text) for finding in status.findings[1:]]
     lines += [_line("found", text) for text in _details(first)]
     if status.operation is not None:
-        began = timestamp(status.operation.started_ms)
-        lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, begun {began}, not ended"))
+        started = timestamp(status.operation.started_ms)
+        lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, started {started}, not ended"))
     lines += [_line("next", step) for step in (first.next, first.advice) if step is not None]
     return lines
 
@@ -74,7 +74,7 @@ def _details(finding: Finding) -> list[str]:
 def _next_text(status: StreamStatus) -> str:
     if not status.rerun:
         return "to be planned"
-    return "under way" if status.run_end in {"running", "stopping"} else "planned already, to be run again"
+    return "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
 
 
 def _line(label: str, text: str) -> Text:
@@ -82,7 +82,7 @@ def _line(label: str, text: str) -> Text:
 
 
 def lease_text(view: LeaseView) -> str:
-    """Who holds a lease, in one line."""
+    """The holder of a lease, in one line."""
     lease = view.record
     if lease is None or lease.holder is None:
         return "free"
@@ -91,17 +91,17 @@ def lease_text(view: LeaseView) -> str:
     if view.state == "held":
         return f"held by {holder} {since}"
     if view.state == "only-jvm":
-        return f"{holder} was killed; its JVM (process {lease.holder.jvm_pid}) still lives and may write"
+        return f"{holder} was killed; its JVM (process {lease.holder.jvm_pid}) still runs and may write"
     if view.state == "abandoned":
-        return f"free: {holder} held it {since} and is gone"
-    return f"free: it expired at {timestamp(expires_ms(lease))}; {holder} held it {since}"
+        return f"free (last held by {holder} {since}, which has exited)"
+    return f"free (expired at {timestamp(expires_ms(lease))}; last held by {holder} {since})"
 
 
 def _run_text(status: StreamStatus) -> str:
     run = status.run
     if run is None:
         return "none"
-    text = f"{status.run_end}, begun {timestamp(run.started_ms)}"
+    text = f"{status.run_end}, started {timestamp(run.started_ms)}"
     if run.ended_ms is not None:
         text += f", ended {timestamp(run.ended_ms)} (after {span(run.ended_ms - run.started_ms)})"
     return text + (f": {run.reason}" if run.reason else "")

@@ -12,7 +12,7 @@ def declare(parser: Parser) -> None:
         "stream", metavar="STREAM", nargs="?", type=string, help="only this one: stream, or pipeline/stream"
     )
     parser.add_argument(
-        "--verify", action="store_true", help="read every file that the marks speak of, not only the newest"
+        "--verify", action="store_true", help="read every file that the marks depend on, not only the newest"
     )
     add_home(parser)
     add_format(parser)

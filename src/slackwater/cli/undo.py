@@ -21,7 +21,7 @@ def declare(parser: Parser) -> None:
 
 
 def undo(*, operation: str, yes: bool, home: str | None, moved: bool, copied: bool, shown_as: Format) -> int:
-    """Show what will be taken back, have it confirmed, take it back."""
+    """Show what will be undone, have it confirmed, undo it."""
     from slackwater.app.documents.undo import undo_document  # noqa: PLC0415 - light start
     from slackwater.app.undo_operation import find_operation, plan_of_operation, undo_operation  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415

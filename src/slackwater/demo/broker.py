@@ -42,7 +42,7 @@ _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 
 @dataclass(frozen=True, slots=True)
 class BrokerProcess:
-    """What ``broker.json`` in the folder says: the process, when it started (clock ticks since boot), and its port."""
+    """The content of ``broker.json`` in the folder: the process, when it started (clock ticks since boot), and its port."""
 
     pid: int
     started: int

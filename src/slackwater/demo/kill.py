@@ -1,6 +1,6 @@
 """``kill -9`` in the middle of a batch: after Spark has planned it, before the sink has written it.
 
-Waits on progress, never on time. To be sure of the moment, the processes are frozen (SIGSTOP), looked at, and only then
+Waits on progress, never on time. To be sure of the time, the processes are stopped (SIGSTOP), checked, and only then
 killed; a batch that got through before the frost is let go, and the next one is waited for.
 """
 

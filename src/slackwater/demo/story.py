@@ -38,10 +38,10 @@ class Progress(Protocol):
     """Receives the progress of the demo."""
 
     def begin(self, what: str) -> None:
-        """A step begins."""
+        """A step starts."""
 
     def end(self, outcome: str) -> None:
-        """The step that began last is done."""
+        """The step that started last has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class Story:
         self._manual_folder = folder / "manual-restart"
         self._began = time.monotonic()
 
-    def tell(self) -> DemoResult:
-        """All steps. Raises SlackwaterError where one fails."""
+    def run(self) -> DemoResult:
+        """Run all steps. Raises SlackwaterError if one fails."""
         laid_down = self._step("Writing a year of weather", self._lay_down, _after_input)
         killed = self._step("Running the pipeline, kill -9 in the middle of a batch", self._run_and_kill, _after_kill)
         restart = self._step("Upgrading the gold stage, planning its restart", self._upgrade, _after_plan)

@@ -141,7 +141,7 @@ def _ambiguous(name: str, names: Sequence[str]) -> UsageError:
         "stream-ambiguous",
         f"More than one pipeline has a stream {name}",
         found=", ".join(names),
-        hint=f"say which one, for example {names[0]}",
+        hint=f"name one of them in full, for example {names[0]}",
     )
 
 

@@ -102,7 +102,7 @@ log_lines = Table(
     Column("generation", WholeNumber, primary_key=True, autoincrement=False),
     Column("log", Name, primary_key=True),
     Column("entry", LongNumber, primary_key=True, autoincrement=False),
-    # Bytes and not text: Kafka's sources/<i>/0 begins with a NUL, which PostgreSQL's text cannot hold.
+    # Bytes and not a string: Kafka's sources/<i>/0 begins with a NUL, which PostgreSQL's text cannot hold.
     Column("text", Bytes, nullable=False),
     _belongs_to_generation(),
 )

@@ -185,7 +185,7 @@ def _missing_files(
         lines = ledger.lines(stream.full_name, SOURCES + offset.source, (-1 if first is None else first) + 1, last)
         span = SourceRange(offset.source, start, offset.text, {entry: line.text for entry, line in lines.items()})
         try:
-            missing += kind.gone(span, StoreReach())
+            missing += kind.unavailable(span, StoreReach())
         except FormatError as error:
             missing.append(f"source {offset.source}, whose recorded entries cannot be parsed ({error.message})")
     return tuple(missing)

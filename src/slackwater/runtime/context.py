@@ -30,7 +30,7 @@ class StreamContext:
     def output(self, stream: str) -> str:
         """The output directory of another stream of the pipeline, for ``spark.readStream...load(...)``.
 
-        Its manifest is created before Spark looks at it: a file source decides once whether its input has a manifest,
+        Its manifest is created before Spark reads it: a file source decides once whether its input has a manifest,
         and without one it would read files of uncommitted batches. Raises PipelineError if the pipeline has no such
         stream or its output cannot be read by a stream.
         """

@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class Drain:
-    """The drain of one query: call ``begin`` once, then ``finished`` until it is true."""
+    """The drain of one query: call ``start`` once, then ``finished`` until it is true."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
@@ -44,7 +44,7 @@ class Drain:
         self._ending = False
         self._idle = 0
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Let no batch start after the running one."""
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
 

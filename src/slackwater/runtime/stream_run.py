@@ -130,7 +130,7 @@ class StreamRun:
             self._conclude("stopped")
         elif self._drain is None:
             self._drain = Drain(self._active.query)
-            self._drain.begin()
+            self._drain.start()
 
     def _handle_end(self, run: QueryRun) -> None:
         error = run.query.exception()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 READ_LIMIT = 1 << 30
-"""Bytes that a read returns at most unless the caller says otherwise: no log of a checkpoint or sink comes near it."""
+"""Bytes that a read returns at most unless the caller sets a limit: logs of checkpoints and sinks are far smaller."""
 
 
 class FileTooLarge(OSError):

@@ -1,4 +1,4 @@
-"""What was committed when a sink was looked at: a batch that it held already is skipped when it is run again."""
+"""The committed batch at the time a sink mark was read: a batch that the sink had already is skipped when it runs again."""
 
 from __future__ import annotations
 
