@@ -4,7 +4,7 @@
 
 Runs the daily aggregation of weather.py, the file beside it, over a directory of readings, and prints one line for each
 three arguments: ``done``, or the name of Spark's error. With the old checkpoint this is the upgrade itself; with a new
-checkpoint, the old output and only the unread readings it is the manual restart. ``slackwater demo`` runs both on copies.
+checkpoint, the old output and only the unread readings it is the manual restart. ``slackwater demo`` runs both.
 """
 
 import re

@@ -202,7 +202,7 @@ def closed(*descriptors: int) -> Step:
 
 
 def removed_directory() -> Step:
-    """Started in a folder that is removed before the command looks at it."""
+    """Started in a folder that is removed before the command reads it."""
 
     def change(world: World) -> None:
         world.directory = world.folder.parent / "removed"

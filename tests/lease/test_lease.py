@@ -186,7 +186,7 @@ def test_a_holder_on_another_host_is_dead_once_its_heartbeat_has_expired(
     assert Lease.acquire(ledger, STREAM, folder, "apply", expires_s=30).fence == 5
 
 
-def test_a_sign_of_life_given_at_the_last_moment_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:
+def test_a_heartbeat_just_in_time_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:
     seen = _held_by(ledger, ELSEWHERE, clock)
     assert ledger.renew_lease(replace(seen, heartbeat_ms=clock.now_ms + 1))
     assert not ledger.take_lease(seen, replace(seen, fence=5, holder=this_process()))

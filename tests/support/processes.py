@@ -60,9 +60,9 @@ class Command:
     @property
     def jvms(self) -> list[int]:
         """The process ids of its JVMs."""
-        return [pid for pid in self.look() if pid in children_of(self.pid)]
+        return [pid for pid in self.refresh() if pid in children_of(self.pid)]
 
-    def look(self) -> dict[int, int]:
+    def refresh(self) -> dict[int, int]:
         """Every process seen below this one so far; those of a killed parent are no longer found from it."""
         self._seen |= descendants(self.pid)
         return self._seen
@@ -74,11 +74,11 @@ class Command:
             assert self.process.poll() is None, f"ended with {self.process.returncode} before {what}:\n{self.log}"
             assert time.monotonic() < deadline, f"not within {wait_s:g} s: {what}:\n{self.log}"
             time.sleep(LOOK_EVERY_S)
-        self.look()
+        self.refresh()
 
     def signal_group(self, number: signal.Signals) -> None:
         """Signal the whole process group, as a terminal, ``timeout`` and service managers do."""
-        self.look()
+        self.refresh()
         os.killpg(self.pid, number)
 
     def end(self, wait_s: float = WAIT_S) -> int:
@@ -90,7 +90,7 @@ class Command:
 
     def alive(self) -> list[int]:
         """Which of all the processes seen still run."""
-        return [pid for pid, started in self.look().items() if is_alive(pid, started)]
+        return [pid for pid, started in self.refresh().items() if is_alive(pid, started)]
 
     def gone_within(self, wait_s: float) -> bool:
         """Whether all of its processes exit within this time."""
@@ -101,7 +101,7 @@ class Command:
 
     def kill(self) -> None:
         """End everything silently."""
-        self.look()
+        self.refresh()
         if self.process.poll() is None:
             self.process.kill()
         for pid in self.alive():

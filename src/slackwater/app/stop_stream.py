@@ -35,7 +35,7 @@ def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[s
 
 
 def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Callable[[str], None]) -> RunRecord | None:
-    """Ask the current run; one that is starting, or waiting to be restarted after a failure, is asked as soon as it runs."""
+    """Ask the current run; one that is starting, or waiting for a restart, is asked as soon as it runs."""
     announced = False
     while True:
         lease = _lease(workspace, stream)

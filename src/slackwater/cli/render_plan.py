@@ -47,7 +47,7 @@ def number_line(facts: Facts) -> Table:
         ("committed", facts.committed, "newest batch in commits/"),
         ("state", facts.state, "newest batch whose state can be loaded"),
         ("written", facts.written, "newest batch the sink itself shows"),
-        ("continue after", facts.target, f"watermark {_moment(facts.watermark_ms)}"),
+        ("continue after", facts.target, f"watermark {_timestamp(facts.watermark_ms)}"),
         (
             "contributing",
             facts.contributing if facts.contributing <= facts.target else None,
@@ -105,5 +105,5 @@ def _cost(plan: Plan) -> list[Text]:
     return lines
 
 
-def _moment(epoch_ms: int) -> str:
+def _timestamp(epoch_ms: int) -> str:
     return utc_text(epoch_ms) if epoch_ms > 0 else "none yet"

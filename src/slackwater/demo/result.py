@@ -59,6 +59,6 @@ class DemoResult:
         """Whether every stream wrote what an uninterrupted run writes."""
         return all(comparison.equal for comparison in self.comparisons)
 
-    def marks_of(self, stream: str, moment: tuple[StreamMarks, ...]) -> Marks:
-        """The marks of one stream at one moment."""
-        return next(line.marks for line in moment if line.stream == stream)
+    def marks_of(self, stream: str, lines: tuple[StreamMarks, ...]) -> Marks:
+        """The marks of one stream in a list of marks."""
+        return next(line.marks for line in lines if line.stream == stream)

@@ -13,9 +13,9 @@ from typing import Protocol, TypeVar
 
 from slackwater.demo import data, manual_restart
 from slackwater.demo.commands import Commands
-from slackwater.demo.compare import Comparison, Row, compare, moment, rows_of, up_to_then
+from slackwater.demo.compare import Comparison, Row, compare, rows_of, timestamp_of, up_to_then
 from slackwater.demo.examples import read_example, with_change, with_stream_of_change
-from slackwater.demo.kill import Moment, kill_in_the_middle
+from slackwater.demo.kill import KillPoint, kill_in_the_middle
 from slackwater.demo.places import GOLD, STREAMS, Workplace
 from slackwater.demo.result import DemoResult, ManualRestart, StreamMarks
 from slackwater.demo.source_files import files_taken, planned, rows_in
@@ -134,7 +134,7 @@ class Story:
         place = self._interrupted
         command = self._commands.start("run-killed", ["-m", "slackwater", "run", "weather.py"], place.folder)
         half_way = data.FILES // 2
-        batch = kill_in_the_middle(command, Moment(place.checkpoint(GOLD, 1), place.output(GOLD), half_way))
+        batch = kill_in_the_middle(command, KillPoint(place.checkpoint(GOLD, 1), place.output(GOLD), half_way))
         return Killed(batch, self._status("killed"), manual_restart.keep(place, self._manual_folder))
 
     def _upgrade(self) -> Restart:
@@ -154,9 +154,9 @@ class Story:
         self._commands.slackwater("run-to-the-end", arguments, self._interrupted.folder)
         return self._status("end")
 
-    def _status(self, moment_name: str) -> tuple[StreamMarks, ...]:
+    def _status(self, when: str) -> tuple[StreamMarks, ...]:
         arguments = ["status", "--format", "json"]
-        text = self._commands.slackwater(f"status-{moment_name}", arguments, self._interrupted.folder)
+        text = self._commands.slackwater(f"status-{when}", arguments, self._interrupted.folder)
         streams = {stream["name"]: stream["marks"] for stream in json.loads(text)["streams"]}
         return tuple(StreamMarks(name, Marks(**streams[name])) for name in STREAMS)
 
@@ -175,7 +175,7 @@ class Story:
         return up_to_then(
             rows_of(self._uninterrupted.output(GOLD)),
             rows_of(self._uninterrupted.folder / UPGRADED_OUTPUT),
-            lambda row: moment(row, "day") + timedelta(days=1) <= watermark,
+            lambda row: timestamp_of(row, "day") + timedelta(days=1) <= watermark,
         )
 
     def _manual_restart(self, killed: Killed, expected: Counter[Row]) -> ManualRestart:

@@ -1,4 +1,4 @@
-"""``home.json``: the place where a home was created, so that a moved or copied home is recognised before anything is changed.
+"""``home.json``: where a home was created, so that a moved or copied one is recognised before anything is changed.
 
 Ledger and plans hold absolute paths and ids of outputs. A copy of a home that acted on them would change the outputs
 of the original.

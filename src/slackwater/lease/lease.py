@@ -61,7 +61,7 @@ class Lease:
     ) -> Self:
         """Take the stream's lease, or raise ``LeaseHeld`` (``lease-held``). Never waits.
 
-        ``purpose`` names the operation of the holder in one or two words, for the message to those who are refused. ``expires_s``
+        ``purpose`` names the operation in one or two words, for messages to refused processes. ``expires_s``
         applies to holders on other hosts only.
         """
         while True:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal
+
+from slackwater.model.units import utc_text
 
 Risk = Literal["skip", "loss", "duplicate", "wrong", "stuck", "none"]
 Output = Literal["same", "new", "any"]
@@ -155,11 +156,10 @@ def _read_again(facts: RestartFacts) -> list[Effect]:
 def _late_rows(facts: RestartFacts) -> Effect | None:
     if not facts.stateful or facts.watermark_ms <= 0:
         return None
-    moment = datetime.fromtimestamp(facts.watermark_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return Effect(
         "new",
         "wrong",
-        f"the watermark, {moment}, starts again: rows that the stream would drop as late are counted, and the windows "
+        f"the watermark, {utc_text(facts.watermark_ms)}, starts again: rows that the stream would drop as late are counted, and the windows "
         "that they belong to, which the old output has, are written a second time",
     )
 

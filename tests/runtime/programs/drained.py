@@ -1,4 +1,4 @@
-"""drained.py FOLDER SEED COUNT: drains queries at random moments. Prints the batch of each at the start and at the end."""
+"""drained.py FOLDER SEED COUNT: drains queries at random times. Prints the first and last batch of each."""
 
 import json
 import random

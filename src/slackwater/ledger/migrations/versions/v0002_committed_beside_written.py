@@ -1,4 +1,4 @@
-"""The committed batch at the time a sink mark was read: a batch that the sink had already is skipped when it runs again."""
+"""The committed batch when a sink mark was read: the sink skips a batch that it has when it runs again."""
 
 from __future__ import annotations
 
