@@ -84,7 +84,7 @@ def _location_of_stream(name: str, home: str | None) -> str | None:
 
 
 def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
-    """The checkpoint, listed. Raises ``NotFound`` saying what is there instead of one."""
+    """The checkpoint, listed. Raises ``NotFound`` with what was found instead."""
     store = open_read_store(resolve(target, home))
     require_reachable(store)
     return open_checkpoint(store, limits)

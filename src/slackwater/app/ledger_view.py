@@ -32,7 +32,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """One source's part in a batch. ``start`` and ``end`` are Spark's own texts, ``None`` where there is none."""
+    """One source's part in a batch. ``start`` and ``end`` are Spark's own strings, ``None`` where there is none."""
 
     source: str
     start: str | None

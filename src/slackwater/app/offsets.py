@@ -56,7 +56,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the position is worked out from."""
+    """The input from which the position is computed."""
 
     batches: BatchHistory
     snapshot: Snapshot

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Called by argparse for each verb: an unknown argument is reported by the verb that it was given to."""
+        """Called by argparse for each verb: an unknown argument is reported by its own verb."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             option = unknown[0].partition("=")[0]

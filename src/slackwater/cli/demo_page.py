@@ -31,7 +31,7 @@ def show(result: DemoResult, console: Console) -> None:
 
 
 def as_svg(result: DemoResult) -> str:
-    """The page as a picture that asks no server for anything."""
+    """The page as a picture without references to servers."""
     from rich._export_format import CONSOLE_SVG_FORMAT  # noqa: PLC0415 - rich has no public name for it
 
     console = Console(record=True, width=PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, highlight=False)
@@ -41,7 +41,7 @@ def as_svg(result: DemoResult) -> str:
 
 
 def number_line(marks: Marks, last: int) -> tuple[str, str]:
-    """Two lines of text: the batches up to ``last``, and below each its marks."""
+    """Two lines: the batches up to ``last``, and below each its marks."""
     ids = range(max(0, last - SHOWN_BATCHES + 1), last + 1)
     marked = {"o": marks.planned, "c": marks.committed, "v": marks.state, "w": marks.written}
     letters = ("".join(letter for letter, batch in marked.items() if batch == number) for number in ids)

@@ -1,6 +1,6 @@
 """The page that ``slackwater inspect`` prints: what an on-call person needs, in the order it is needed.
 
-Plain text and the standard library only, because this page must be there at once.
+Plain text and the standard library only, because this page must be quick.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHOWN_LEFTOVERS = 5
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What the page shows beyond the usual."""
+    """What the page shows in addition to the default."""
 
     batch: int | None = None
     all_settings: bool = False
@@ -287,7 +287,7 @@ def state_page(rows: dict[str, Any]) -> str:
 
 
 def time_text(milliseconds: int | None) -> str:
-    """A timestamp in UTC; 0 is how Spark writes that there is no watermark yet."""
+    """A timestamp in UTC; Spark writes 0 for a watermark not yet set."""
     if milliseconds is None:
         return "-"
     return utc_text(milliseconds) if milliseconds else "none yet"
@@ -298,7 +298,7 @@ def _cut(text: str) -> str:
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Columns under each other; the last one is as wide as it is."""
+    """Aligned columns; the last one is not padded."""
     listed = list(rows)
     count = max((len(row) for row in listed), default=0)
     widths = [max((len(row[column]) for row in listed if column < len(row)), default=0) for column in range(count)]

@@ -1,4 +1,4 @@
-"""Small words that several pages share: timestamps, durations and numbers that may be absent."""
+"""Formats that several pages share: timestamps, durations and numbers that may be absent."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class EmptyBase:
 
 
 class Reach(Protocol):
-    """What the outside can still serve. Callers that may do IO pass one in."""
+    """What sources can still serve now. Callers that may do IO pass one in."""
 
     def exists(self, path: str) -> bool:
         """Whether a source file exists; ``path`` is the URI or path as recorded."""

@@ -11,7 +11,7 @@ SCHEMA = "slackwater.demo/1"
 
 
 def demo_document(result: DemoResult) -> dict[str, Any]:
-    """All that the page shows."""
+    """The same facts as on the page."""
     return {
         "schema": SCHEMA,
         "equal": result.equal,
