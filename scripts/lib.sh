@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # What the scripts share: where things are, a Python environment from the lock, and a Java that Spark runs on.
-# Sourced, never run. Talk goes to stderr, so that a script's stdout is its answer.
+# Sourced, never run. Messages go to stderr, so that a script's stdout is its answer.
 
 ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 VENV=$ROOT/.venv

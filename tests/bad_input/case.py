@@ -189,7 +189,7 @@ def of_somebody_else(path: str) -> Step:
             target.chmod(0)
         world.in_child.append(_without_power_over_permissions)
 
-    return Step(f"{path} is of somebody else", change, in_process=True)
+    return Step(f"{path} belongs to another user", change, in_process=True)
 
 
 def closed(*descriptors: int) -> Step:

@@ -1,4 +1,4 @@
-"""Marks, offsets, watermarks, operators and counts of every real checkpoint, against what Spark reported while it ran."""
+"""Marks, offsets, watermarks, operators and counts of every real checkpoint, against what Spark reported."""
 
 from __future__ import annotations
 

@@ -77,11 +77,11 @@ def test_an_interrupted_demo_leaves_nothing_running_and_says_what_it_left(
         wait_for(folder / "interrupted/out/raw/_spark_metadata/0", demo)
         processes = tree(demo.pid)
         os.kill(demo.pid, signal_number)
-        _, talk = demo.communicate(timeout=60)
+        _, messages = demo.communicate(timeout=60)
     finally:
         demo.kill()
     assert demo.returncode == 130
-    assert str(folder) in talk.decode()
+    assert str(folder) in messages.decode()
     assert len(processes) >= 3, "the demo, a pipeline's Python and its JVM"
     assert wait_until_gone(processes, 5.0)
 

@@ -34,7 +34,7 @@ def _hear_interrupts() -> None:
 
 
 class Command:
-    """``slackwater ...`` in a session of its own, its talk in a file. Kills all it started when the test ends."""
+    """``slackwater ...`` in a session of its own, its output in a file. Kills all it started when the test ends."""
 
     def __init__(self, arguments: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None) -> None:
         _hear_interrupts()

@@ -15,7 +15,7 @@ from slackwater.model.finding import Finding
 from slackwater.model.marks import Marks
 from slackwater.model.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.model.snapshot import Snapshot
-from slackwater.recording.snapshot import Looking, look
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.settings import Settings
 
 SEARCHED_BATCHES = 20
@@ -103,7 +103,7 @@ def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = 
     ledger = workspace.ledger
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
     try:
-        snapshot = look(Looking(ledger, workspace.home, thorough=verify), stream)
+        snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify), stream)
     except OSError as error:
         raise EnvironmentMissing(
             "store-unreachable",

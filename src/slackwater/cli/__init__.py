@@ -1,1 +1,1 @@
-"""The command line: parses, calls one use case, renders. Data goes to stdout, messages to stderr. No other package imports it."""
+"""The command line: parses, calls one use case, renders. Data goes to stdout, messages to stderr."""

@@ -78,7 +78,7 @@ class Story:
         self._interrupted = Workplace(folder / "interrupted")
         self._uninterrupted = Workplace(folder / "uninterrupted")
         self._manual_folder = folder / "manual-restart"
-        self._began = time.monotonic()
+        self._started = time.monotonic()
 
     def run(self) -> DemoResult:
         """Run all steps. Raises SlackwaterError if one fails."""
@@ -108,7 +108,7 @@ class Story:
             rows_read=rows_of(self._interrupted.output("sensor-deserialize")).total(),
             comparisons=comparisons,
             manual_restart=usual,
-            seconds=time.monotonic() - self._began,
+            seconds=time.monotonic() - self._started,
             folder=None,
         )
 

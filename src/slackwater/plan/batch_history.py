@@ -78,7 +78,7 @@ class BatchHistory:
         return self.missing(batch + 1, later[-1], reach)
 
     def rows(self, batch: int) -> int | None:
-        """How many rows a batch read: from its progress event, else where the offsets of all sources tell it."""
+        """How many rows a batch read: from its progress event, else from the offsets of all sources."""
         reported = self.history.input_rows.get(batch)
         if reported is not None:
             return reported

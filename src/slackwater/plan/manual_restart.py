@@ -6,7 +6,7 @@ fails with CANNOT_LOAD_STATE_STORE). State starts empty. The watermark starts ag
 stream would have dropped. A new output directory avoids only the first of these.
 
 In this module w is the newest batch in the sink, p the batch after which the new query reads, b the first
-one whose rows still matter after w. New batches 0..w are skipped, whatever is in them. Rows of b..p are forgotten.
+one whose rows still matter after w. New batches 0..w are skipped, whatever is in them. Rows of b..p are lost.
 Batches p+1..w are read a second time.
 """
 
@@ -62,7 +62,7 @@ OTHER_SOURCE = Effect(
 class RestartFacts:
     """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it is unknown. All are batch ids, or -1.
 
-    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` says why the state cannot be recomputed by
+    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` is why the state cannot be recomputed by
     reading again; ``watermark_ms`` is the watermark after w.
     """
 
@@ -159,8 +159,8 @@ def _late_rows(facts: RestartFacts) -> Effect | None:
     return Effect(
         "new",
         "wrong",
-        f"the watermark, {utc_text(facts.watermark_ms)}, starts again: rows that the stream would drop as late are counted, and the windows "
-        "that they belong to, which the old output has, are written a second time",
+        f"the watermark, {utc_text(facts.watermark_ms)}, starts again: rows that the stream would drop as late "
+        "are counted, and the windows that they belong to, which the old output has, are written a second time",
     )
 
 

@@ -37,7 +37,7 @@ def position_after(batches: BatchHistory, batch: int) -> tuple[SourcePosition, .
 
 
 def _initial(batches: BatchHistory, source: str, first_end: str | None) -> str | None:
-    """The position before batch 0; for Kafka it is recorded, as nothing else knows what ``latest`` was then."""
+    """The position before batch 0; for Kafka it is recorded, because ``latest`` of that time has no other record."""
     return batches.kind(source, first_end).initial(batches.history.sources.get(source, {}))
 
 
