@@ -35,7 +35,7 @@ def _source_messages(source: SourcePosition) -> list[str]:
     if source.files_read is None and not source.files_to_come:
         return []
     read = "an unknown number of" if source.files_read is None else f"{source.files_read:,}"
-    lines = [f"source {source.source} is a file source: {read} files lie before this position"]
+    lines = [f"source {source.source} is a file source: {read} files are before this position"]
     if source.files_to_come:
         lines.append(f"the first one after it is {source.files_to_come[0].path}")
     return lines

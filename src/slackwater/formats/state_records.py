@@ -84,7 +84,7 @@ def records_of_pairs(keys: Sequence[bytes], values: Sequence[bytes]) -> Records:
 
 
 def records_of_alternating(view: ByteView, lengths: Positions) -> Records:
-    """Puts of keys and values that lie one after the other: key, value, key, value."""
+    """Puts of keys and values that follow one another: key, value, key, value."""
     starts = np.cumsum(lengths) - lengths
     return Records(view, starts[0::2], lengths[0::2], starts[1::2], lengths[1::2])
 

@@ -77,7 +77,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class BatchSource:
-    """One source's part in a batch, from the query's progress: offsets as JSON text, as Spark reports them."""
+    """One source's part in a batch, from the query's progress: offsets as JSON strings, as Spark reports them."""
 
     description: str
     start: str | None
@@ -144,7 +144,7 @@ UNDOING = "undoing"
 
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """A plan with what became of it. ``status``: applying, applied, refused, unknown, undoing or undone."""
+    """A plan with its outcome. ``status``: applying, applied, refused, unknown, undoing or undone."""
 
     id: str
     stream: str

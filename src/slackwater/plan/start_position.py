@@ -14,7 +14,7 @@ from slackwater.sources.contract import SourceRange
 class SourcePosition:
     """One source's position. ``offset`` is Spark's string, ``None`` where it is not recorded or the source has none.
 
-    ``kind`` is that of the source. ``files_read`` and ``files_to_come`` are for sources that read files: how many lie
+    ``kind`` is that of the source. ``files_read`` and ``files_to_come`` are for sources that read files: how many are
     before the position, and which were recorded after it; ``files_read`` is ``None`` where not all are recorded.
     """
 

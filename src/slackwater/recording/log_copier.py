@@ -33,7 +33,7 @@ def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore
 
 @dataclass(slots=True)
 class _Progress:
-    """What the ledger has of one log. ``doubtful`` entries are there too, but their text is still to be compared."""
+    """What the ledger has of one log. ``doubtful`` entries are there too, but their content is still to be compared."""
 
     known: set[int]
     doubtful: set[int]
@@ -65,7 +65,7 @@ class _Listed:
 class LogCopier:
     """Copies again and again; a pass in which nothing is new lists a few directories and runs no SQL.
 
-    Its first pass also compares the newest entries with the ledger's text. For one thread at a time.
+    Its first pass also compares the newest entries with the ledger's copies. For one thread at a time.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class LogCopier:
         yield _Listed(METADATA, self._checkpoint, "", {0: METADATA})
 
     def _fresh(self, listed: _Listed) -> dict[int, str]:
-        """The texts of the entries that are not known to be in the ledger."""
+        """The content of the entries that are not known to be in the ledger."""
         log, names = listed.log, listed.names
         if not names:
             return {}

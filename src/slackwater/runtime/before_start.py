@@ -36,7 +36,7 @@ NOT_SHOWN = frozenset({"failed", "failed-permanently", "several-watermarks"})
 
 @dataclass(frozen=True, slots=True)
 class ReadyToStart:
-    """What a run needs of the check: who copies the logs from now on, and the newest committed batch (-1: none).
+    """The result of the check: the copier of the logs, and the newest committed batch (-1: none).
 
     ``warnings`` are sentences that the user should read before the query starts.
     """

@@ -1,4 +1,4 @@
-"""What a stream's function can ask for: the outputs of other streams of its pipeline, and its own names and home."""
+"""The context of a stream's function: the outputs of other streams of its pipeline, and its own names and home."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StreamContext:
         if definition is None or stream == self.stream:
             raise PipelineError(
                 "upstream-unknown",
-                f"Stream {self.stream} asks for the output of a stream that its pipeline does not have",
+                f"Stream {self.stream} uses the output of a stream that its pipeline does not have",
                 expected=", ".join(sorted(set(self._streams) - {self.stream})) or "no name: it has no other stream",
                 found=repr(stream),
             )

@@ -37,7 +37,7 @@ class StoreTraits(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A name in a listing. ``size`` is ``None`` where the listing does not give it for free."""
+    """A name in a listing. ``size`` is ``None`` if the listing does not include it."""
 
     name: str
     is_dir: bool
@@ -48,7 +48,7 @@ class Folder(NamedTuple):
     """One directory of a walk: plain names, because a checkpoint can have 60,000 of them.
 
     ``path`` is relative to the root of the store. ``sizes`` goes with ``files`` and is ``None`` where the listing does
-    not give sizes for free (local disks: one ``stat`` for each file would cost five times the walk).
+    not include sizes (local disks: one ``stat`` for each file would cost five times the walk).
     """
 
     path: str
