@@ -1,8 +1,8 @@
 """The lease: who may write to a stream now, with a heartbeat, and a fence number by which a late writer is rejected.
 
 After ``kill -9`` of a Python driver its JVM runs for up to two more seconds, and was observed to commit another batch
-in that time. So a holder is dead only when both processes have exited. What may not happen: two holders at once; a lease
-taken from a holder whose processes can be looked up and are alive, however old its heartbeat is.
+in that time. So a holder is dead only when both processes have exited. What may not happen: two holders at once; a
+lease taken from a holder whose processes can be looked up and are alive, however old its heartbeat is.
 
 The ledger's row decides. ``lease.json`` beside the checkpoints is a copy for people, and for a ledger that was lost and
 created again while a holder is alive.

@@ -128,8 +128,8 @@ class LogLine:
 class SinkMark:
     """The newest batch that a stream's sink showed when it was read; -1 for none.
 
-    ``committed`` is the newest batch that Spark had committed then, ``None`` where that was not read. A batch in between
-    is one that the sink skips when it is run again.
+    ``committed`` is the newest batch that Spark had committed then, ``None`` where that was not read. A batch in
+    between is one that the sink skips when it is run again.
     """
 
     stream: str
