@@ -137,7 +137,7 @@ def test_a_home_that_may_not_be_entered(home: Path, tmp_path: Path) -> None:
     home.chmod(0o755)
     make_writable_again(tmp_path)
     assert done.returncode == 9, done.stderr
-    assert "error ledger-unreachable: " in done.stderr
+    assert "error home-inaccessible: " in done.stderr
 
 
 def test_rows_read_while_the_file_changed_are_not_shown(home: Path, tmp_path: Path) -> None:
