@@ -152,9 +152,7 @@ def _check_derived(workspace: Workspace, operation: Operation, read_query: Calla
     asked = Asked(plan.request, plan.pipeline_file)
     # A plan that was made without Spark is derived without it, too.
     reader = read_query if plan.request.query_read else lambda: None
-    derived = derive(
-        workspace, operation.stream, asked, reader, identity=(plan.id, plan.made_at), own_lease=True
-    ).plan
+    derived = derive(workspace, operation.stream, asked, reader, identity=(plan.id, plan.made_at), own_lease=True).plan
     facts = {(one.action, one.name): one.expected for one in derived.preconditions}
     known = [one for one in plan.preconditions if (one.action, one.name) in facts]
     compare(plan, known, lambda one: facts[one.action, one.name])
