@@ -219,7 +219,7 @@ class Facts:
 class Request:
     """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
 
-    ``query_read`` is false where the changed query should have been read and Spark was not to be had.
+    ``query_read`` is false where the changed query should have been read and Spark was not available.
     """
 
     __pydantic_config__: ClassVar = STRICT
