@@ -4,7 +4,7 @@
 
 A file source hands over one small file for each batch, so a batch is as short as it can be and every cost shows.
 Time is taken from the files that Spark writes, ``sources/0/1`` to the last of ``commits/``, which is the same for all
-variants and knows nothing of how a query is started or waited for. The first round warms up and does not count. Two
+variants and does not depend on how a query is started or awaited. The first round warms up and does not count. Two
 runs of the same variant differ by some percent on a small machine: the ratio is the median of all rounds.
 """
 
@@ -161,7 +161,7 @@ VARIANTS: dict[str, Callable[[Bench], None]] = {
 
 
 def measure(variant: Callable[[Bench], None], bench: Bench) -> Sample:
-    """Run the stream once. The folder is gone afterwards."""
+    """Run the stream once. The folder is removed afterwards."""
     jvm = driver_jvm_pid(bench.spark)
     cpu_before_s = _cpu_s(os.getpid()) + _cpu_s(jvm)
     try:

@@ -4,7 +4,7 @@ Reads lines of JSON below ``landing/`` and writes below ``out/``, both in the wo
 
     slackwater run weather.py --until-caught-up
 
-Every function returns a plain streaming DataFrame. Nothing in this file says where to start reading, so nothing in it
+Every function returns a plain streaming DataFrame. Nothing in this file sets where to start reading, so nothing in it
 changes for a restart elsewhere.
 """
 

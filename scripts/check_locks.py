@@ -1,4 +1,4 @@
-"""Do the locks still say what pyproject.toml asks for? Answered from the files alone, without a network.
+"""Check that the locks match pyproject.toml, from the files alone, without a network.
 
 For each Python the project supports, on Linux: every requirement has exactly one pin that fits it, every pin has a
 hash, the development lock holds the runtime lock at the same versions, and no address or path of a machine has crept

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # What the scripts share: where things are, a Python environment from the lock, and a Java that Spark runs on.
-# Sourced, never run. Talk goes to stderr, so that a script's stdout is its answer.
+# Sourced, never run. Messages go to stderr, so that a script's stdout is its answer.
 
 ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 VENV=$ROOT/.venv
@@ -20,7 +20,7 @@ fail() {
 
 is_root() { [[ $(id -u) -eq 0 ]]; }
 
-# Debian and its children. Quiet, because what it says matters only if it fails.
+# Debian and its derivatives. Quiet, because its output matters only if it fails.
 apt_install() {
     local log
     command -v apt-get >/dev/null || return 1
@@ -84,7 +84,7 @@ fingerprint() {
         sha256sum | cut -d ' ' -f 1
 }
 
-# environment_is KIND: the environment was completed from the lock that stands here now. The development lock holds
+# environment_is KIND: the environment was completed from the present lock. The development lock holds
 # everything of the runtime lock, at the same versions.
 environment_is() {
     local kind
@@ -109,7 +109,7 @@ install_environment() {
     pip_install --require-hashes -r "$ROOT/requirements/build.txt"
     pip_install --require-hashes --no-build-isolation -r "$ROOT/requirements/$kind.txt"
     pip_install --no-deps --no-build-isolation -e "$ROOT"
-    # What pip does for every other package: without it each start compiles our modules anew where Python may not write.
+    # What pip does for every other package: without it each start compiles our modules again where Python may not write.
     "$VENV/bin/python" -m compileall -q "$ROOT/src"
     fingerprint "$kind" >"$VENV/.complete-$kind.part"
     mv -f -- "$VENV/.complete-$kind.part" "$VENV/.complete-$kind"
@@ -132,7 +132,7 @@ use_spark() {
     local lock=$ROOT/requirements/spark-$1.txt folder=$CACHE/spark/$1 staging
     if [[ ! -f $lock ]]; then
         say "error: Spark $1 is not locked"
-        say "hint: those that are have a requirements/spark-<version>.txt; their list stands in scripts/lock"
+        say "hint: those that are have a requirements/spark-<version>.txt; the list is in scripts/lock"
         exit 2
     fi
     if ! cmp -s -- "$lock" "$folder/.complete"; then

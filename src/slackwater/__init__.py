@@ -1,6 +1,6 @@
 """Slackwater runs PySpark Structured Streaming pipelines and makes stopping, upgrading and restarting them safe.
 
-What stands in ``__all__`` is the public surface; everything else may change. Importing this package imports no pyspark,
+The names in ``__all__`` are the public surface; everything else may change. Importing this package imports no pyspark,
 and each public name brings its module when it is first used: most commands need none of them.
 """
 

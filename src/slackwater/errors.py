@@ -7,14 +7,14 @@
     |   `-- SettingsError                   slackwater.toml or SLACKWATER_* is not usable
     |-- NotFound                   exit 4   no such stream, checkpoint, plan or output
     |-- Refused                    exit 5   nothing was changed, because it would not be safe
-    |   |-- LeaseHeld                       somebody else may be writing to the stream
+    |   |-- LeaseHeld                       another process may be writing to the stream
     |   `-- Moved                           a precondition of a plan no longer holds
     |-- OutcomeUnknown             exit 6   something may have been changed; nothing more is touched
     |-- StreamFailed               exit 7   a streaming query ended with an error
     |-- EnvironmentMissing         exit 9   Java, an extra, a connector jar or a server is missing
-    `-- DataError                  exit 3   bytes on a store are not what their format says
+    `-- DataError                  exit 3   bytes on a store do not match their format
         |-- FormatError                     a file does not decode (readers turn it into damage)
-        `-- SinkUnreadable                  a sink cannot say what was last written
+        `-- SinkUnreadable                  the newest batch in a sink cannot be read
 
 Each carries a stable ``code``, one complete sentence, the place, what was expected and found, and a hint: the next
 command to type. Foreign exceptions are translated once, where they are met, with ``from``. Secrets are masked here, so
@@ -57,7 +57,7 @@ class SlackwaterError(Exception):
         return f"{self.message}{place}{comparison}"
 
     def as_dict(self) -> dict[str, str]:
-        """The error as the JSON renderers show it: only the fields that say something."""
+        """The error as the JSON renderers show it: without empty fields."""
         fields = {
             "code": self.code,
             "message": self.message,
@@ -104,7 +104,7 @@ class Refused(SlackwaterError):
 
 
 class LeaseHeld(Refused):
-    """Somebody else may be writing to the stream."""
+    """Another process may be writing to the stream."""
 
 
 class Moved(Refused):
@@ -112,7 +112,7 @@ class Moved(Refused):
 
 
 class OutcomeUnknown(SlackwaterError):
-    """Something may have been changed; nothing more is touched, and the hint says how to find out."""
+    """Something may have been changed; nothing more is changed, and the hint is how to find out."""
 
     exit_code = 6
 
@@ -130,14 +130,14 @@ class EnvironmentMissing(SlackwaterError):
 
 
 class DataError(SlackwaterError):
-    """Bytes on a store are not what their format says."""
+    """Bytes on a store do not match their format."""
 
     exit_code = 3
 
 
 class FormatError(DataError):
-    """A file does not decode. Readers of checkpoints turn it into a ``Damage`` value and go on."""
+    """A file cannot be decoded. Readers of checkpoints turn it into a ``Damage`` value and continue."""
 
 
 class SinkUnreadable(DataError):
-    """A sink cannot say which batch was written last."""
+    """The newest batch in a sink cannot be read."""

@@ -185,7 +185,7 @@ def _files_before(folder: Path, stream: str, at: str) -> int:
 
 def _effects(folder: Path, stream: str, at: str) -> dict[tuple[str, str], dict[str, Any]]:
     effects = _offsets(folder, stream, at)["manual_restart"]["effects"]
-    # The first of a kind: what is said about the source comes last.
+    # The first of a kind: effects of the source come last.
     return {(effect["output"], effect["risk"]): effect for effect in reversed(effects)}
 
 

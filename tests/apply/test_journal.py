@@ -12,10 +12,10 @@ from slackwater.apply.journal import JOURNAL, Journal, State
 from slackwater.errors import FormatError
 
 STEPS: list[tuple[int, str, State]] = [
-    (0, "build-generation", "begun"),
+    (0, "build-generation", "started"),
     (0, "build-generation", "done"),
-    (1, "cut-sink", "begun"),
-    (2, "cut-sink", "begun"),
+    (1, "cut-sink", "started"),
+    (2, "cut-sink", "started"),
 ]
 
 
@@ -30,7 +30,7 @@ def test_states_and_facts_are_read_back(tmp_path: Path) -> None:
     _write(tmp_path)
     journal = Journal(tmp_path)
     assert journal.state(0) == "done"
-    assert journal.state(1) == "begun"
+    assert journal.state(1) == "started"
     assert journal.state(3) is None
     assert journal.facts(0) == {"layout": {"operators": []}}
     assert journal.facts(1) == {}
@@ -41,10 +41,10 @@ def test_two_actions_of_one_kind_are_kept_apart(tmp_path: Path) -> None:
     _write(tmp_path)
     Journal(tmp_path).write(1, "cut-sink", "done", 5)
     journal = Journal(tmp_path)
-    assert (journal.state(1), journal.state(2)) == ("done", "begun")
+    assert (journal.state(1), journal.state(2)) == ("done", "started")
 
 
-def test_an_action_that_was_undone_counts_as_not_begun(tmp_path: Path) -> None:
+def test_an_action_that_was_undone_counts_as_not_started(tmp_path: Path) -> None:
     _write(tmp_path)
     Journal(tmp_path).write(1, "restore-sink", "undoing", 5)
     assert Journal(tmp_path).state(1) == "undoing"
@@ -57,7 +57,7 @@ def test_an_end_holds_until_the_next_step(tmp_path: Path) -> None:
     Journal(tmp_path).write_end("undone", 5)
     journal = Journal(tmp_path)
     assert (journal.end, journal.in_progress) == ("undone", False)
-    journal.write(0, "build-generation", "begun", 6)
+    journal.write(0, "build-generation", "started", 6)
     assert Journal(tmp_path).in_progress
 
 
@@ -69,11 +69,11 @@ def test_a_torn_last_line_was_never_acted_on(tmp_path_factory: pytest.TempPathFa
     (folder / JOURNAL).write_bytes(torn)
     journal = Journal(folder)
     lines = torn.count(b"\n")
-    assert journal.state(1) == ("begun" if lines >= 3 else None)
-    assert journal.state(0) == (None, "begun", "done", "done", "done")[lines]
+    assert journal.state(1) == ("started" if lines >= 3 else None)
+    assert journal.state(0) == (None, "started", "done", "done", "done")[lines]
     # What is written next takes the place of the torn line.
-    journal.write(3, "switch-generation", "begun", 9)
-    assert Journal(folder).state(3) == "begun"
+    journal.write(3, "switch-generation", "started", 9)
+    assert Journal(folder).state(3) == "started"
     assert (folder / JOURNAL).read_bytes().startswith(torn[: torn.rfind(b"\n") + 1])
 
 

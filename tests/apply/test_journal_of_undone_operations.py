@@ -10,10 +10,10 @@ from slackwater.apply.journal import End, Journal
 
 
 def _interrupted_undo(folder: Path) -> Journal:
-    """Two actions were done; the first has an inverse, which was begun."""
+    """Two actions were done; the first has an inverse, which was started."""
     journal = Journal(folder)
     for at_ms, (index, kind) in enumerate([(0, "build-generation"), (1, "replay-batches")]):
-        journal.write(index, kind, "begun", at_ms)
+        journal.write(index, kind, "started", at_ms)
         journal.write(index, kind, "done", at_ms, {"layout": {}})
     journal.write(0, "remove-generation", "undoing", 5)
     return journal

@@ -12,7 +12,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
 MADE_UP = '''
 @dataclass(frozen=True, slots=True)
 class MadeUp:
-    """An action that nobody handles."""
+    """An action without a handler."""
 
     kind: Literal["made-up"] = "made-up"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 TYPE_IGNORES_MAX = 10
 LINT_IGNORES_MAX = 25
 TYPE_IGNORE = re.compile(r"#\s*type:\s*ignore(?P<code>\[[\w\-, ]+\])?(?P<reason>\s+[#-]\s+\S.*)?")
-# A heavy import stands where it is used, and a number of bytes in a format is its own name: neither needs a reason.
+# A heavy import is placed where it is used, and a number of bytes in a format is its own name: neither needs a reason.
 SELF_EXPLAINING = {": PLC0415", ": PLR2004"}
 LINT_IGNORE = re.compile(r"#\s*noqa(?P<code>:\s*[A-Z]+\d+(,\s*[A-Z]+\d+)*)?(?P<reason>\s+[#-]\s+\S.*)?")
 

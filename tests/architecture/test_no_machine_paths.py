@@ -19,7 +19,7 @@ HOSTS = (
     "find" + r"-links\s*=?\s*/",
 )
 FORBIDDEN = re.compile("|".join((*PLACES, *HOSTS)))
-# The one script that tells uv to leave addresses out has to name the options.
+# The one script that makes uv leave addresses out has to name the options.
 MAY_NAME_OPTIONS = {"scripts/lock"}
 
 
@@ -27,7 +27,7 @@ def _lines(file: Path) -> list[str]:
     try:
         return file.read_text().splitlines()
     except UnicodeDecodeError:
-        return []  # a golden checkpoint; what Spark wrote is looked at by the tests that use it
+        return []  # a golden checkpoint; what Spark wrote is read by the tests that use it
 
 
 def test_no_tracked_file_names_a_place_of_one_machine(root: Path, tracked_files: list[Path]) -> None:

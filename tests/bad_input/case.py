@@ -201,7 +201,7 @@ def of_somebody_else(path: str) -> Step:
             target.chmod(0)
         world.in_child.append(_without_power_over_permissions)
 
-    return Step(f"{path} is of somebody else", change, in_process=True)
+    return Step(f"{path} belongs to another user", change, in_process=True)
 
 
 def closed(*descriptors: int) -> Step:
@@ -214,7 +214,7 @@ def closed(*descriptors: int) -> Step:
 
 
 def removed_directory() -> Step:
-    """Started in a folder that is removed before the command looks at it."""
+    """Started in a folder that is removed before the command reads it."""
 
     def change(world: World) -> None:
         world.directory = world.folder.parent / "removed"

@@ -216,7 +216,7 @@ def _check(case: Case, code: int, out: str, err: str) -> None:
     assert (code, shown) == (case.exit_code, [case.error] if case.error else []), err + out
     assert case.says in out + err
     if case.error:
-        assert any(word in err for word in ("hint", "expected", "found")), f"nothing to go on: {err}"
+        assert any(word in err for word in ("hint", "expected", "found")), f"no hint: {err}"
 
 
 def _changes(before: dict[str, str], after: dict[str, str]) -> set[str]:

@@ -17,7 +17,7 @@ NAMES = [f"{version}-{case}" for version, case in CASES]
 
 @cache
 def description(version: str, case: str) -> dict[str, Any]:
-    """``case.json``: what Spark itself said."""
+    """``case.json``: what Spark itself reported."""
     described: dict[str, Any] = json.loads((corpus_folder(version, case) / "case.json").read_text())
     return described
 

@@ -1,4 +1,4 @@
-"""Marks, offsets, watermarks, operators and counts of every real checkpoint, against what Spark said while it ran."""
+"""Marks, offsets, watermarks, operators and counts of every real checkpoint, against what Spark reported."""
 
 from __future__ import annotations
 
@@ -75,12 +75,17 @@ def test_offsets_equal_progress(case: tuple[str, str]) -> None:
     progress = last_progress(*case)
     checked = 0
     for line in report_of(case).batches:
-        said = progress.get(line.id)
+        reported = progress.get(line.id)
         # Batches of asynchronous progress and of real-time mode have entries that cover more than the batch.
-        if said is None or not line.planned or "async" in case[1] or case[1] in {"realtime_mode", "continuous_rate"}:
+        if (
+            reported is None
+            or not line.planned
+            or "async" in case[1]
+            or case[1] in {"realtime_mode", "continuous_rate"}
+        ):
             continue
         ends = [parsed(end.end) for end in line.sources]
-        assert ends == [parsed(source["endOffset"]) for source in said["sources"]], line.id
+        assert ends == [parsed(source["endOffset"]) for source in reported["sources"]], line.id
         checked += 1
     assert checked or not progress or "async" in case[1] or case[1] in {"realtime_mode", "continuous_rate"}
 
@@ -97,12 +102,12 @@ def test_watermarks_equal_progress(case: tuple[str, str]) -> None:
 def test_operators_equal_progress(case: tuple[str, str]) -> None:
     progress = last_progress(*case)
     report = report_of(case, state=True)
-    said = progress.get(report.marks.committed, {}).get("stateOperators", [])
-    if not said:
+    reported = progress.get(report.marks.committed, {}).get("stateOperators", [])
+    if not reported:
         return
     # Progress lists the operator nearest the sink first, as the ids do.
-    assert len(report.operators) == len(said)
-    for operator, metrics in zip(report.operators, said, strict=True):
+    assert len(report.operators) == len(reported)
+    for operator, metrics in zip(report.operators, reported, strict=True):
         # Session windows have no name of their own in the progress of 3.5.
         assert metrics["operatorName"] in {operator.name, "defaultName"}
         stores = 4 if operator.name == "symmetricHashJoin" and len(operator.stores) > 1 else 1
@@ -111,8 +116,8 @@ def test_operators_equal_progress(case: tuple[str, str]) -> None:
 
 def test_row_counts_equal_progress(case: tuple[str, str]) -> None:
     report = report_of(case, state=True)
-    said = last_progress(*case).get(report.marks.committed, {}).get("stateOperators", [])
-    for operator, metrics in zip(report.operators, said, strict=False):
+    reported = last_progress(*case).get(report.marks.committed, {}).get("stateOperators", [])
+    for operator, metrics in zip(report.operators, reported, strict=False):
         if operator.name.startswith("transformWithState"):
             continue  # counts keys of some families and elements of others; the dumps compare every row
         counted = [

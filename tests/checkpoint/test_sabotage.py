@@ -89,7 +89,7 @@ def test_nothing_raises_without_checksums(case: tuple[str, str], tmp_path: Path)
 
 @pytest.mark.parametrize("case", SABOTAGED[:1], ids="-".join)
 def test_sums_and_framing_of_lz4_tell_damage_of_state_alone(case: tuple[str, str], tmp_path: Path) -> None:
-    """On an object store nothing lies beside a delta, but its blocks carry sums of their own."""
+    """On an object store no checksum file is beside a delta, but its blocks have checksums."""
     original = tmp_path / "original"
     shutil.copytree(checkpoint_folder(*case), original)
     without_checksums(original)
@@ -98,7 +98,7 @@ def test_sums_and_framing_of_lz4_tell_damage_of_state_alone(case: tuple[str, str
     silent = []
     for edit, path, checkpoint in damaged_copies(original, tmp_path, SEED):
         if path.suffix not in STATE_SUFFIXES or (path.is_file() and path.read_bytes() in whole):
-            continue  # a whole state file of another version or kind: nothing in it says that it is not this one
+            continue  # a whole state file of another version or kind: nothing in it shows that it is not this one
         report, rows, damage = read(checkpoint)
         if differs(rows, truth) and not (report.damage or damage):
             silent.append(f"{edit} of {path.relative_to(checkpoint)}")

@@ -42,8 +42,8 @@ def slackwater(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
     def run(*arguments: str) -> Done:
         code = main(arguments)
-        told = capsys.readouterr()
-        return Done(code, _shown(told.out, tmp_path), _shown(told.err, tmp_path))
+        captured = capsys.readouterr()
+        return Done(code, _shown(captured.out, tmp_path), _shown(captured.err, tmp_path))
 
     return run
 

@@ -1,4 +1,4 @@
-"""``slackwater ledger``: what is remembered."""
+"""``slackwater ledger``: what is recorded."""
 
 from __future__ import annotations
 

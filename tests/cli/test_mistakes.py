@@ -113,7 +113,7 @@ def test_a_plan_whose_source_files_do_not_exist(slackwater: Slackwater, tmp_path
 
     done = slackwater("plan", "rebuild", "per_page", "--format", "json")
 
-    assert (done.code, done.error["code"]) == (5, "source-files-gone")
+    assert (done.code, done.error["code"]) == (5, "source-files-lost")
 
 
 @pytest.mark.parametrize(

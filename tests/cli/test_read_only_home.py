@@ -1,4 +1,4 @@
-"""A user who may read a home, but not write to it: what works, what does not, and what is said."""
+"""A user who may read a home, but not write to it: what works, what does not, and the messages."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_home_that_may_not_be_entered(home: Path, tmp_path: Path) -> None:
     home.chmod(0o755)
     make_writable_again(tmp_path)
     assert done.returncode == 9, done.stderr
-    assert "error ledger-unreachable: " in done.stderr
+    assert "error home-inaccessible: " in done.stderr
 
 
 def test_rows_read_while_the_file_changed_are_not_shown(home: Path, tmp_path: Path) -> None:

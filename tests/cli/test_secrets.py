@@ -25,7 +25,7 @@ HIDDEN = "hunter2"
         ("postgresql://ann@/ledger?host={folder}&password={password}", "ledger-unreachable"),
         ("postgresql://ann@/ledger?host={folder}&sslpassword={password}", "ledger-unreachable"),
         ("postgresql://ann:{password}@/ledger?host={folder}", "ledger-unreachable"),
-        ("postgresql://ann:{password}/x@localhost:1/ledger", "ledger-unreachable"),
+        ("postgresql://ann:{password}/x@localhost:1/ledger", "ledger-url"),
         ("postgresql://ann:x@{password}@localhost:1/ledger", "ledger-url"),
         ("postgresql://ann:{password}@localhost:port/ledger", "ledger-url"),
         ("postgresql://ann:{password}", "ledger-url"),

@@ -42,13 +42,13 @@ def test_a_reader_that_has_enough_is_no_error(arguments: list[str], tmp_path: Pa
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        told = process.stderr.read()
+        messages = process.stderr.read()
 
-    assert (process.returncode, told) == (0, b"")
+    assert (process.returncode, messages) == (0, b"")
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["status"], ["connectors", "list"]], ids=" ".join)
-def test_a_full_disk_is_told(arguments: list[str], tmp_path: Path) -> None:
+def test_a_full_disk_is_messages(arguments: list[str], tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "slackwater", *arguments],
@@ -59,8 +59,8 @@ def test_a_full_disk_is_told(arguments: list[str], tmp_path: Path) -> None:
             timeout=60,
         )
 
-    told = b"error disk-full: There is no space left to write to\nhint: free some space and try again\n"
-    assert (done.returncode, done.stderr) == (9, told)
+    messages = b"error disk-full: There is no space left to write to\nhint: free some space and try again\n"
+    assert (done.returncode, done.stderr) == (9, messages)
 
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "<&- 1>&- 2>&-"])
@@ -73,7 +73,7 @@ def test_it_may_be_started_without_a_place_for_its_output(closed: str, tmp_path:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_an_error_keeps_its_exit_code_where_nobody_can_be_told(tmp_path: Path) -> None:
+def test_an_error_keeps_its_exit_code_where_nobody_can_be_messages(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "slackwater", "stop", "nosuch"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None

@@ -160,7 +160,7 @@ def test_a_holder_on_another_host_that_fell_silent(slackwater: Slackwater, tmp_p
     _hold(home, LeaseRecord(STREAM, 1, away, "run", RAN_MS, RAN_MS))
 
     assert slackwater("status", "--format", "json").document["streams"][0]["lease"]["state"] == "expired"
-    assert "free: it expired at 2026-01-01 20:40:30 UTC" in slackwater("status").out
+    assert "free (expired at 2026-01-01 20:40:30 UTC" in slackwater("status").out
 
 
 def test_an_unfinished_operation(slackwater: Slackwater, tmp_path: Path) -> None:

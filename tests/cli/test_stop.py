@@ -1,4 +1,4 @@
-"""``slackwater stop``: asks, waits, and says how it ended."""
+"""``slackwater stop``: asks, waits, and reports how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of verbs stands beside the verbs, so that it can be shown without importing them."""
+"""The list of verbs is kept beside the verbs, so that it can be shown without importing them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ COMMANDS = [[verb, *second] for verb in VERBS for second in VERBS_OF_GROUPS.get(
 
 
 def test_all_verbs_are_listed(slackwater: Slackwater) -> None:
-    told = slackwater("--help").out
+    expected = slackwater("--help").out
 
-    assert all(f"\n    {name} " in told for name in VERBS), told
+    assert all(f"\n    {name} " in expected for name in VERBS), expected
 
 
 @pytest.mark.parametrize("verb", COMMANDS, ids=" ".join)
@@ -42,7 +42,7 @@ def test_every_verb_explains_itself(slackwater: Slackwater, verb: list[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("status", "--form=json"), "unrecognized: --form=json"),
         (("inspect", "x", "--batch", "-1"), "give an integer from 0 to 9223372036854775807; found '-1'"),
@@ -51,8 +51,8 @@ def test_every_verb_explains_itself(slackwater: Slackwater, verb: list[str]) -> 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_does_not_parse(slackwater: Slackwater, arguments: tuple[str, ...], told: str) -> None:
+def test_what_does_not_parse(slackwater: Slackwater, arguments: tuple[str, ...], expected: str) -> None:
     done = slackwater(*arguments)
 
     assert done.code == 2
-    assert told in done.err.lower()
+    assert expected in done.err.lower()

@@ -1,4 +1,4 @@
-"""The broker of the demo is a real one: it keeps records, comes back with them, and is gone when it is stopped."""
+"""The broker of the demo is a real one: it keeps records, has them after a restart, and exits when it is stopped."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from slackwater.connectors.locked import jars_of
 
 def test_the_ivy_inside_pyspark_fetches_the_locked_jar(tmp_path: Path) -> None:
     [driver] = jars_of("postgresql", "4.1.3")
-    said: list[str] = []
-    cache = JarCache(tmp_path, ways=[lambda *_: "", by_ivy], say=said.append)
+    messages: list[str] = []
+    cache = JarCache(tmp_path, ways=[lambda *_: "", by_ivy], say=messages.append)
     cache.complete("postgresql", [driver])
     assert cache.has(driver)
-    assert said == ["fetching 1 jar for postgresql"]
+    assert messages == ["fetching 1 jar for postgresql"]
     assert not list(tmp_path.glob(".fetching-*"))
 
 

@@ -1,4 +1,4 @@
-"""The locked Kafka jars in a real Spark: read, write, and go on after a stop, against a real broker."""
+"""The locked Kafka jars in a real Spark: read, write, and continue after a stop, against a real broker."""
 
 from __future__ import annotations
 

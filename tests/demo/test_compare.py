@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from slackwater.demo.compare import Row, committed_files, compare, moment, rows_of, up_to_then
+from slackwater.demo.compare import Row, committed_files, compare, rows_of, timestamp_of, up_to_then
 
 ROWS = [{"station": "EWR", "mean": 38.7}, {"station": "JFK", "mean": 38.9}, {"station": "JFK", "mean": 38.9}]
 
@@ -78,11 +78,11 @@ def test_files_without_rows_and_compacted_entries_are_read(tmp_path: Path) -> No
     assert {dict(row)["batch"] for row in rows_of(output)} == set(range(12))
 
 
-def test_old_rows_up_to_a_moment_and_new_ones_after_it() -> None:
+def test_old_rows_up_to_a_time_and_new_ones_after_it() -> None:
     def row(day: int, version: str) -> Row:
         return (("day", datetime(2013, 1, day)), ("version", version))  # noqa: DTZ001 - as pyarrow reads Spark's
 
     old = Counter([row(1, "old"), row(2, "old"), row(2, "old"), row(3, "old")])
     new = Counter([row(1, "new"), row(3, "new"), row(3, "new")])
-    expected = up_to_then(old, new, lambda candidate: moment(candidate, "day") < datetime(2013, 1, 3, tzinfo=UTC))
+    expected = up_to_then(old, new, lambda candidate: timestamp_of(candidate, "day") < datetime(2013, 1, 3, tzinfo=UTC))
     assert expected == Counter([row(1, "old"), row(2, "old"), row(2, "old"), row(3, "new"), row(3, "new")])

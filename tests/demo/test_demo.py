@@ -33,9 +33,9 @@ def check_story(code: int, story: dict[str, Any]) -> None:
     assert before["written"] == story["killed"]["batch"] - 1
     assert story["restarted"]["sensor-merge-gold"]["next_batch"] == story["killed"]["batch"]
     assert 0 < story["rows_read_again"] < story["rows_read"] / 4
-    assert story["usual_recipe"]["refused"] == "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
-    assert story["usual_recipe"]["lost"] > 0
-    assert story["usual_recipe"]["skipped"] > 0
+    assert story["manual_restart"]["refused"] == "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
+    assert story["manual_restart"]["lost"] > 0
+    assert story["manual_restart"]["skipped"] > 0
 
 
 def check_that_the_comparison_can_fail(folder: Path) -> None:
@@ -77,11 +77,11 @@ def test_an_interrupted_demo_leaves_nothing_running_and_says_what_it_left(
         wait_for(folder / "interrupted/out/raw/_spark_metadata/0", demo)
         processes = tree(demo.pid)
         os.kill(demo.pid, signal_number)
-        _, talk = demo.communicate(timeout=60)
+        _, messages = demo.communicate(timeout=60)
     finally:
         demo.kill()
     assert demo.returncode == 130
-    assert str(folder) in talk.decode()
+    assert str(folder) in messages.decode()
     assert len(processes) >= 3, "the demo, a pipeline's Python and its JVM"
     assert wait_until_gone(processes, 5.0)
 

@@ -1,4 +1,4 @@
-"""The examples are found, and the demo's changes of them do what they say."""
+"""The examples are found, and the demo's changes of them do what they describe."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""The moment for kill -9 is the right one, and processes are ended by their own ids."""
+"""The point of kill -9 is in the middle of a batch, and processes are ended by their own ids."""
 
 import signal
 import subprocess
@@ -10,50 +10,50 @@ import pytest
 
 from slackwater.demo import processes
 from slackwater.demo.commands import Commands
-from slackwater.demo.kill import Moment, batch_in_the_middle
+from slackwater.demo.kill import KillPoint, batch_in_the_middle
 from slackwater.errors import StreamFailed
 
 
 @pytest.fixture
-def moment(tmp_path: Path) -> Moment:
+def point(tmp_path: Path) -> KillPoint:
     (tmp_path / "checkpoint/offsets").mkdir(parents=True)
     (tmp_path / "out/_spark_metadata").mkdir(parents=True)
-    return Moment(tmp_path / "checkpoint", tmp_path / "out", least_position=3)
+    return KillPoint(tmp_path / "checkpoint", tmp_path / "out", least_position=3)
 
 
-def plan(moment: Moment, batch: int, position: int) -> None:
+def plan(point: KillPoint, batch: int, position: int) -> None:
     text = f'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"logOffset":{position}}}'
-    (moment.checkpoint / "offsets" / str(batch)).write_text(text)
+    (point.checkpoint / "offsets" / str(batch)).write_text(text)
 
 
-def write(moment: Moment, name: str) -> None:
-    (moment.output / "_spark_metadata" / name).touch()
+def write(point: KillPoint, name: str) -> None:
+    (point.output / "_spark_metadata" / name).touch()
 
 
-def test_a_batch_that_is_planned_and_not_written_is_in_the_middle(moment: Moment) -> None:
-    assert batch_in_the_middle(moment) is None
-    plan(moment, 2, 2)
-    plan(moment, 3, 3)
-    assert batch_in_the_middle(moment) == 3
+def test_a_batch_that_is_planned_and_not_written_is_in_the_middle(point: KillPoint) -> None:
+    assert batch_in_the_middle(point) is None
+    plan(point, 2, 2)
+    plan(point, 3, 3)
+    assert batch_in_the_middle(point) == 3
 
 
 @pytest.mark.parametrize("name", ["3", "3.compact"])
-def test_a_written_batch_is_not(moment: Moment, name: str) -> None:
-    plan(moment, 2, 2)
-    plan(moment, 3, 3)
-    write(moment, name)
-    assert batch_in_the_middle(moment) is None
+def test_a_written_batch_is_not(point: KillPoint, name: str) -> None:
+    plan(point, 2, 2)
+    plan(point, 3, 3)
+    write(point, name)
+    assert batch_in_the_middle(point) is None
 
 
-def test_neither_is_one_without_data_nor_one_too_early(moment: Moment) -> None:
-    plan(moment, 2, 4)
-    plan(moment, 3, 4)
-    assert batch_in_the_middle(moment) is None
-    plan(moment, 0, 0)
-    plan(moment, 1, 2)
-    (moment.checkpoint / "offsets/2").unlink()
-    (moment.checkpoint / "offsets/3").unlink()
-    assert batch_in_the_middle(moment) is None
+def test_neither_is_one_without_data_nor_one_too_early(point: KillPoint) -> None:
+    plan(point, 2, 4)
+    plan(point, 3, 4)
+    assert batch_in_the_middle(point) is None
+    plan(point, 0, 0)
+    plan(point, 1, 2)
+    (point.checkpoint / "offsets/2").unlink()
+    (point.checkpoint / "offsets/3").unlink()
+    assert batch_in_the_middle(point) is None
 
 
 WITH_A_CHILD = """

@@ -1,4 +1,4 @@
-"""The page and the document tell the same story, and an inequality cannot be overlooked."""
+"""The page and the document show the same result, and an inequality cannot be overlooked."""
 
 import io
 import json
@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from slackwater.app.documents.demo import demo_document
 from slackwater.cli import demo_page
 from slackwater.cli.demo import exit_code
 from slackwater.demo.compare import Comparison
 from slackwater.demo.data import Input
 from slackwater.demo.places import GOLD, STREAMS
-from slackwater.demo.result import DemoResult, Recipe, StreamMarks
+from slackwater.demo.result import DemoResult, ManualRestart, StreamMarks
 from slackwater.model.marks import Marks
 from slackwater.model.plan import BuildGeneration, Cost, Facts, Plan, Request
 
@@ -63,7 +64,7 @@ def equal() -> DemoResult:
         rows_read_again=2172,
         rows_read=26075,
         comparisons=tuple(Comparison(name, 1083, 1083, 0, 0) for name in STREAMS),
-        recipe=Recipe("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE", 492, 1083, 591, 0, 12, 12),
+        manual_restart=ManualRestart("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE", 492, 1083, 591, 0, 12, 12),
         seconds=118.4,
         folder=None,
     )
@@ -105,15 +106,15 @@ def test_a_missing_row_is_reported_first_and_in_the_exit_code(unequal: DemoResul
     assert exit_code(unequal) == 8
 
 
-def test_the_document_says_what_the_page_says(equal: DemoResult, unequal: DemoResult) -> None:
-    document = json.loads(json.dumps(equal.as_json()))
+def test_the_document_has_what_the_page_shows(equal: DemoResult, unequal: DemoResult) -> None:
+    document = json.loads(json.dumps(demo_document(equal)))
     assert document["schema"] == "slackwater.demo/1"
     assert document["equal"] is True
     marks = {"planned": 12, "committed": 11, "state": 11, "written": 11, "owed": None}
     assert document["before"][GOLD] == marks | {"next_batch": 12}
-    assert document["usual_recipe"]["lost"] == 591
-    assert unequal.as_json()["equal"] is False
-    assert [line["equal"] for line in unequal.as_json()["comparisons"]] == [True, True, True, False]
+    assert document["manual_restart"]["lost"] == 591
+    assert demo_document(unequal)["equal"] is False
+    assert [line["equal"] for line in demo_document(unequal)["comparisons"]] == [True, True, True, False]
 
 
 def test_the_picture_asks_no_server_for_anything(equal: DemoResult) -> None:

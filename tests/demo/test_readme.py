@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from slackwater.demo.commands import Commands
-from slackwater.demo.compare import moment, rows_of
+from slackwater.demo.compare import rows_of, timestamp_of
 from slackwater.demo.examples import examples_folder, read_example
-from slackwater.demo.kill import Moment, kill_in_the_middle
+from slackwater.demo.kill import KillPoint, kill_in_the_middle
 from tests.docs.reader import Reader, steps_of
 
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -48,7 +48,7 @@ def expected_clicks(folder: Path) -> Counter[tuple[datetime, str, int]]:
 
 def written_clicks(output: Path) -> Counter[tuple[datetime, object, object]]:
     rows = rows_of(output).items()
-    return Counter({(moment(row, "start"), dict(row)["page"], dict(row)["clicks"]): times for row, times in rows})
+    return Counter({(timestamp_of(row, "start"), dict(row)["page"], dict(row)["clicks"]): times for row, times in rows})
 
 
 @pytest.mark.spark
@@ -61,7 +61,7 @@ def test_a_stream_whose_checkpoint_is_deleted_after_a_kill_is_rebuilt_as_the_rea
     with Commands(tmp_path / "logs", {}) as commands:
         assert steps[-1] == ["slackwater", "run", "clicks.py", "--until-caught-up"]
         running = commands.start("run-killed", ["-m", *steps[-1]], tmp_path)
-        kill_in_the_middle(running, Moment(checkpoint, tmp_path / "out/per_page", least_position=8))
+        kill_in_the_middle(running, KillPoint(checkpoint, tmp_path / "out/per_page", least_position=8))
         assert remove == ["rm", "-r", str(checkpoint.relative_to(tmp_path))]
         shutil.rmtree(checkpoint)
         for step in steps:
@@ -96,7 +96,7 @@ def test_the_readme_word_for_word(tmp_path: Path) -> None:
     project = folder / "try"
     assert written_clicks(project / "out" / "per_page") == expected_clicks(project / "clicks")
     days = rows_of(project / "out" / "gold")
-    measured = {(moment(row, "day"), dict(row)["station"]) for row in days}
+    measured = {(timestamp_of(row, "day"), dict(row)["station"]) for row in days}
     # Seven files of ten days; the watermark is two days behind, so the last three days are not written yet.
     assert len(measured) == days.total() == 67 * 3
     assert {day for day, _ in measured} == {FIRST_DAY + timedelta(days=number) for number in range(67)}

@@ -48,7 +48,7 @@ CLEAN = Snapshot(
 def at(o: int, c: int, v: int | None, w: int | None, **fields: object) -> Snapshot:
     """A stream with these marks, of which the ledger has recorded the same."""
     recorded = Recorded(planned=o, committed=c, shown=-1 if w is None else w)
-    return replace(CLEAN, **{"marks": Marks(o, c, v, w), "recorded": recorded, **fields})  # type: ignore[arg-type]
+    return replace(CLEAN, **{"marks": Marks(o, c, v, w), "recorded": recorded, **fields})  # type: ignore[arg-type]  # by field name
 
 
 INTERRUPTED = {"planned_entry": ONE, "recorded": Recorded(6, 5, 6, next_entry=ONE)}

@@ -52,7 +52,7 @@ def test_the_shell_keeps_its_folder_and_the_exit_code(tmp_path: Path) -> None:
         ("slackwater run x", (), "WARNING: something", ["not shown: WARNING: something"]),
         ("slackwater apply p", ("next: slackwater run /home/me/try/x.py",), "next: slackwater run /tmp/a/try/x.py", []),
         ("slackwater status", ("  marks   planned 5",), "  marks   planned 5, written 4\n  lag  3 files", []),
-        ("slackwater status", ("  go on   slackwater run x",), "  next  slackwater run x", []),
+        ("slackwater status", ("  then    slackwater run x",), "  next  slackwater run x", []),
         ("slackwater status", ("  lag   -",), "  marks   planned 5", ["not printed: lag"]),
     ],
 )

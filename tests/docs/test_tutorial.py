@@ -12,7 +12,7 @@ from tests.docs.reader import ROOT, Reader, steps_of
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 EXIT_CODES = {"diff": 1, "slackwater status": None}
-"""``None``: any. The exit code of ``status`` says what state the stream is in."""
+"""``None``: any. The exit code of ``status`` depends on the state of the stream."""
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""A home knows its place: one that was moved or copied is recognised."""
+"""A home that was moved or copied is recognised."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_what_is_no_checkpoint(make: str, checkpoint: Path, tmp_path: Path) -> N
         "delta": "a Delta table",
         "iceberg": "an Iceberg table",
         "file": "a file",
-        "absent": "neither a path nor a stream",
+        "absent": "no path and no stream of this name",
         "inside": "inside a checkpoint",
         "other": "other entries",
     }[make]

@@ -164,7 +164,7 @@ def test_a_zip_that_expands_to_more_than_256_mib_is_damage(promise: str, tmp_pat
 
 
 def shrink_promises(path: Path) -> None:
-    """Let the central directory say that each large member has 1,000 bytes."""
+    """Make the central directory record 1,000 bytes for each large member."""
     data = bytearray(path.read_bytes())
     position = data.index(b"PK\1\2")
     while (position := data.find(b"PK\1\2", position)) != -1:

@@ -81,8 +81,8 @@ def test_of_those_who_ask_at_once_exactly_one_wins(started: Callable[[str], Prog
     assert [program.read_line() for program in programs] == ["ready"] * 6
     for program in programs:
         program.write_line("go")
-    said = sorted(program.read_line() for program in programs)
-    assert said == ["fence 1", *["lease-held"] * 5]
+    messages = sorted(program.read_line() for program in programs)
+    assert messages == ["fence 1", *["lease-held"] * 5]
     held = ledger.lease(STREAM)
     assert held is not None
     assert held.holder is not None
@@ -121,18 +121,20 @@ def test_a_killed_driver_holds_the_lease_until_its_jvm_is_gone(
     assert Lease.acquire(ledger, STREAM, folder, "apply").fence == 2
 
 
-def test_waiting_for_the_jvm_of_a_killed_driver_is_said_once(started: Callable[[str], Program], ledger: Ledger) -> None:
+def test_waiting_for_the_jvm_of_a_killed_driver_is_messages_once(
+    started: Callable[[str], Program], ledger: Ledger
+) -> None:
     driver = started("driver_with_jvm")
     jvm_pid = int(driver.read_line())
     driver.kill()
-    said: list[str] = []
+    messages: list[str] = []
 
     def say(line: str) -> None:
-        said.append(line)
+        messages.append(line)
         os.kill(jvm_pid, signal.SIGKILL)
 
     wait_until_free(ledger, STREAM, wait_s=20, say=say)
-    assert said == [
+    assert messages == [
         f"the driver of weather/hourly has exited, but its JVM (pid {jvm_pid}) still runs; waiting up to 20 s"
     ]
 
@@ -150,11 +152,11 @@ def test_waiting_ends_where_the_jvm_does_not(started: Callable[[str], Program], 
 
 
 def test_nobody_waits_for_a_living_holder(ledger: Ledger, folder: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     with Lease.acquire(ledger, STREAM, folder, "run"), pytest.raises(LeaseHeld):
-        wait_until_free(ledger, STREAM, wait_s=60, say=said.append)
-    wait_until_free(ledger, STREAM, wait_s=60, say=said.append)
-    assert said == []
+        wait_until_free(ledger, STREAM, wait_s=60, say=messages.append)
+    wait_until_free(ledger, STREAM, wait_s=60, say=messages.append)
+    assert messages == []
 
 
 def test_a_living_holder_on_this_host_keeps_the_lease_however_old_its_heartbeat(
@@ -184,7 +186,7 @@ def test_a_holder_on_another_host_is_dead_once_its_heartbeat_has_expired(
     assert Lease.acquire(ledger, STREAM, folder, "apply", expires_s=30).fence == 5
 
 
-def test_a_sign_of_life_given_at_the_last_moment_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:
+def test_a_heartbeat_just_in_time_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:
     seen = _held_by(ledger, ELSEWHERE, clock)
     assert ledger.renew_lease(replace(seen, heartbeat_ms=clock.now_ms + 1))
     assert not ledger.take_lease(seen, replace(seen, fence=5, holder=this_process()))
@@ -212,14 +214,14 @@ def test_a_released_lease_cannot_be_renewed(ledger: Ledger, folder: Path) -> Non
     assert caught.value.code == "lease-lost"
 
 
-def test_a_ledger_that_was_begun_anew_still_sees_the_living_holder_in_the_file(
+def test_a_ledger_that_was_created_again_still_sees_the_living_holder_in_the_file(
     ledger: Ledger, folder: Path, empty_sqlite: Path, tmp_path: Path
 ) -> None:
     Lease.acquire(ledger, STREAM, folder, "run").release()
     holder = Lease.acquire(ledger, STREAM, folder, "run")
-    begun_anew = tmp_path / "begun-anew.db"
-    begun_anew.write_bytes(empty_sqlite.read_bytes())
-    with Ledger.open(begun_anew, create=False) as other:
+    created_again = tmp_path / "created-again.db"
+    created_again.write_bytes(empty_sqlite.read_bytes())
+    with Ledger.open(created_again, create=False) as other:
         with pytest.raises(LeaseHeld):
             Lease.acquire(other, STREAM, folder, "apply")
         holder.release()

@@ -1,4 +1,4 @@
-"""Which lines count, against a model that simply remembers: random histories of runs, rebuilds, resets and undos."""
+"""Which lines count, against a simple model: random histories of runs, rebuilds, resets and undos."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SOURCE_LOG = "sources/0"
 
 @dataclass
 class Past:
-    """What a stream's logs look like from one generation."""
+    """A stream's logs as seen from one generation."""
 
     batches: dict[int, str] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)

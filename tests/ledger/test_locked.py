@@ -1,4 +1,4 @@
-"""A ledger that another process has locked: the user is told so, the command waits, and in the end it gives up."""
+"""A ledger that another process has locked: the user is informed, the command waits, and in the end it gives up."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def test_a_command_says_that_it_waits_and_then_works(tmp_path: Path, arguments: 
         waiting = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert waiting.stderr is not None
         started = time.monotonic()
-        said = waiting.stderr.readline()
+        messages = waiting.stderr.readline()
         after_s = time.monotonic() - started
     out, more = waiting.communicate(timeout=30)
-    assert said == f"the ledger {path} is locked by another process; waiting up to {BUSY_TIMEOUT_S} s\n"
+    assert messages == f"the ledger {path} is locked by another process; waiting up to {BUSY_TIMEOUT_S} s\n"
     assert after_s < 10
     assert "clicks/per_page" in out
     assert (waiting.returncode, out) == (unlocked.returncode, unlocked.stdout), more
@@ -67,8 +67,8 @@ def test_a_command_says_that_it_waits_and_then_works(tmp_path: Path, arguments: 
 
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
 def test_it_counts_down_and_gives_up(sqlite_url: str, *, writes: bool) -> None:
-    said: list[str] = []
-    file = SqliteFile(parse_url(sqlite_url), said.append, wait_s=7)
+    messages: list[str] = []
+    file = SqliteFile(parse_url(sqlite_url), messages.append, wait_s=7)
     engine = file.engine().execution_options(**{WRITES: writes})
     with _locked_by_another_process(sqlite_url), pytest.raises(EnvironmentMissing) as caught, engine.begin():
         pass
@@ -76,17 +76,17 @@ def test_it_counts_down_and_gives_up(sqlite_url: str, *, writes: bool) -> None:
     assert (caught.value.code, caught.value.exit_code) == ("ledger-locked", 9)
     assert caught.value.hint is not None
     assert f"fuser -v {sqlite_url}" in caught.value.hint
-    assert said[0] == f"the ledger {sqlite_url} is locked by another process; waiting up to 7 s"
-    assert [line.partition(";")[0] for line in said[1:]] == ["the ledger is still locked"]
+    assert messages[0] == f"the ledger {sqlite_url} is locked by another process; waiting up to 7 s"
+    assert [line.partition(";")[0] for line in messages[1:]] == ["the ledger is still locked"]
 
 
 def test_a_short_wait_is_silent(sqlite_url: str) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     with _locked_by_another_process(sqlite_url) as holder:
         _release(holder)
-        with Ledger.open(sqlite_url, create=False, say=said.append) as ledger:
+        with Ledger.open(sqlite_url, create=False, say=messages.append) as ledger:
             assert ledger.streams() == []
-    assert said == []
+    assert messages == []
 
 
 def test_after_a_wait_the_connection_works_as_before(sqlite_url: str) -> None:

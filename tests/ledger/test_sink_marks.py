@@ -24,7 +24,7 @@ def test_a_batch_that_is_written_and_not_committed_is_recorded(ledger: Ledger) -
     assert [(mark.written, mark.committed) for mark in ledger.sink_marks(STREAM)] == [(4, 4), (5, 4), (5, 5)]
 
 
-def test_two_looks_at_one_moment_are_both_kept(ledger: Ledger, clock: Clock) -> None:
+def test_two_marks_of_one_millisecond_are_both_kept(ledger: Ledger, clock: Clock) -> None:
     ledger.record_sink_mark(STREAM, 4)
     ledger.record_sink_mark(STREAM, -1)
     assert [mark.written for mark in ledger.sink_marks(STREAM)] == [4, -1]

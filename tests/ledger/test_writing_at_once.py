@@ -38,7 +38,7 @@ def test_threads_of_one_process_share_a_ledger(ledger: Ledger) -> None:
                 ledger.record_lines([LogLine(STREAM, 1, log, entry, f"v1\n{log}")])
                 ledger.record_batch(BatchRecord(STREAM, 1, entry, timestamp_ms=0, input_rows=0))
                 assert entry in ledger.lines(STREAM, log)
-        except Exception as error:  # noqa: BLE001 - told to the test below
+        except Exception as error:  # noqa: BLE001 - reported to the test below
             errors.append(error)
 
     threads = [threading.Thread(target=write, args=(f"sources/{number}",)) for number in range(4)]
@@ -53,10 +53,10 @@ def test_threads_of_one_process_share_a_ledger(ledger: Ledger) -> None:
 
 def test_what_a_killed_process_had_recorded_is_there_and_whole(ledger: Ledger, ledger_url: str) -> None:
     program = start_program("write_until_killed", ledger_url, STREAM)
-    told = [int(program.read_line()) for _ in range(20)]
+    reported = [int(program.read_line()) for _ in range(20)]
     program.kill()
     recorded = ledger.recorded_entries(STREAM, 1, "offsets")
-    assert recorded >= set(told)
+    assert recorded >= set(reported)
     assert recorded == set(range(len(recorded)))
     assert ledger.recorded_entries(STREAM, 1, "sources/0") == recorded
 

@@ -74,7 +74,7 @@ def test_of_a_sink_that_purged_its_first_entries_the_oldest_known_one_stands_for
     copier(ledger, corpus_case("4.3.0", PURGED, tmp_path)).copy()
     files = {entry: line.text.count("\n") for entry, line in ledger.lines(STREAM, "sink").items()}
     assert files == {8: 9, 9: 1, 10: 1, 11: 1}
-    # A source's lines say where they belong: nothing of it is lost.
+    # A source's lines name their entry: none is lost.
     assert set(ledger.lines(STREAM, "sources/0")) == set(range(12))
 
 
@@ -279,7 +279,7 @@ def test_a_new_generation_does_not_repeat_what_the_sink_has_kept(ledger: Ledger,
     ledger.add_generation(GenerationRecord(STREAM, 2, str(case), based_at=6))
     ledger.set_current_generation(STREAM, 2)
     sink_log = case / "sink" / "_spark_metadata"
-    (sink_log / "7").write_text('v1\n{"path":"file:///gold/anew.parquet","action":"add"}')
+    (sink_log / "7").write_text('v1\n{"path":"file:///gold/again.parquet","action":"add"}')
     copier(ledger, case, generation=2).copy()
     assert ledger.recorded_entries(STREAM, 2, "sink") == {7}
     assert ledger.lines(STREAM, "sink")[7].text == (sink_log / "7").read_text()
@@ -315,7 +315,7 @@ def _same_as_on_disk(ledger: Ledger, stream: str, case: Path) -> None:
 
 
 def _same_lines(ledger: Ledger, stream: str, log: str, folder: Path) -> None:
-    """Every line of the log stands in the ledger exactly once; a source's line under the entry that it names."""
+    """Every line of the log is in the ledger exactly once; a source's line under the entry that it names."""
     on_disk = {
         line
         for path in folder.iterdir()

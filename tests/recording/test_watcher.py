@@ -47,26 +47,28 @@ def test_stopping_a_watcher_that_was_never_started_is_no_error(ledger: Ledger, t
 
 
 class FailingStore(LocalStore):
-    """Fails for the first listings, as a store does that is away for a while."""
+    """Fails for the first listings, as a store does that is unreachable for a while."""
 
     failures = 5
 
     def list(self, path: str = "") -> tuple[Entry, ...]:
         if self.failures:
             self.failures -= 1
-            raise OSError("the store is away")
+            raise OSError("the store is unreachable")
         return super().list(path)
 
 
-def test_an_error_is_counted_and_said_once_and_the_copy_goes_on(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_error_is_counted_and_logged_once_and_the_copy_goes_on(ledger: Ledger, tmp_path: Path) -> None:
     case = corpus_case("4.3.0", CASE, tmp_path)
     watcher = Watcher(LogCopier(ledger, STREAM, 1, FailingStore(case / "checkpoint")), interval_s=0.01)
-    with capture_logs() as said:
+    with capture_logs() as logged:
         watcher.start()
         _wait_until(lambda: watcher.copied > 0)
         watcher.stop()
     assert watcher.errors == 5
-    assert [(line["event"], line["error"]) for line in said] == [("the ledger was not updated", "the store is away")]
+    assert [(line["event"], line["error"]) for line in logged] == [
+        ("the ledger was not updated", "the store is unreachable")
+    ]
     assert set(ledger.lines(STREAM, "commits")) == set(range(8))
 
 

@@ -150,10 +150,10 @@ class Workspace:
         return done
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """A command that goes on in the background, its talk in ``talk.log``."""
-        with (self.folder / "talk.log").open("ab") as talk:
+        """A command in the background, its output in ``output.log``."""
+        with (self.folder / "output.log").open("ab") as output:
             command = [sys.executable, "-m", "slackwater", *arguments]
-            return subprocess.Popen(command, cwd=self.folder, stdout=talk, stderr=talk, stdin=subprocess.DEVNULL)
+            return subprocess.Popen(command, cwd=self.folder, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
 
     def written(self) -> int:
         """The newest batch of the sink's manifest, -1 for none."""

@@ -51,7 +51,7 @@ def test_killed_and_rebuilt_is_as_if_uninterrupted(
 
 
 def test_a_batch_that_the_sink_skipped_is_read_again(tmp_path: Path) -> None:
-    """Killed after the sink write, simply gone on with, killed again: of the skipped batch no event ever told a row."""
+    """Killed after the sink write, run again, killed again: no event ever reported a row of the skipped batch."""
     interrupted, uninterrupted = _without_late_rows(tmp_path / "a"), _without_late_rows(tmp_path / "b")
     uninterrupted.run()
     interrupted.kill_at(*POINTS["after the sink write, before the commit"])

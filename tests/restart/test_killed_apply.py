@@ -58,7 +58,7 @@ def _kill_at(workspace: SmallWorkspace, line: int, command: tuple[str, ...]) -> 
     children: set[int] = set()
     while len(_journal(workspace)) < line:
         children.update(children_of(process.pid))
-        assert process.poll() is None, (workspace.folder / "talk.log").read_text()
+        assert process.poll() is None, (workspace.folder / "output.log").read_text()
     kill_with_children(process, [*children])
 
 

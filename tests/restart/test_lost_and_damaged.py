@@ -1,4 +1,4 @@
-"""Deleted checkpoints, unreadable sinks, batches nobody recorded, killed applies: exact, or refused with the reason."""
+"""Deleted checkpoints, unreadable sinks, batches that are not recorded, killed applies: exact, or refused."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _forget_batch(workspace: Workspace, batch: int) -> None:
 
 
 def _reader_of(workspace: Workspace, batch: int) -> StreamRecord:
-    """Another stream of the home that has taken the files of a batch, as its source log would say."""
+    """Another stream of the home that has taken the files of a batch, as its source log would record."""
     manifest = workspace.output / "_spark_metadata" / str(batch)
     paths = [json.loads(line)["path"] for line in manifest.read_text().split("\n")[1:]]
     assert paths, "the batch to be cut must have written files"

@@ -1,4 +1,4 @@
-"""Input that is gone, a torn log, a deleted ledger, copied homes: refused or exact, and nothing good is overwritten."""
+"""Deleted input, a torn log, a deleted ledger, copied homes: refused or exact, and nothing good is overwritten."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def unbroken(finished: tuple[SmallWorkspace, Saved]) -> Rows:
     return rows
 
 
-def test_a_cut_whose_input_is_gone_is_refused(finished: tuple[SmallWorkspace, Saved]) -> None:
+def test_a_cut_whose_input_is_deleted_is_refused(finished: tuple[SmallWorkspace, Saved]) -> None:
     workspace, saved = finished
     saved.restore()
-    gone = workspace.folder / "landing" / "f4.json"
-    gone.unlink()
+    deleted = workspace.folder / "landing" / "f4.json"
+    deleted.unlink()
     before = tree(workspace.folder)
 
     refused = workspace.slackwater("plan", "rebuild", STREAM, "--at", "batch:2", "--out", "plan.json", code=5)
 
-    assert error_code(refused) == "source-files-gone"
+    assert error_code(refused) == "source-files-lost"
     assert "f4.json" in refused.stderr
     assert tree(workspace.folder) == before
 
@@ -61,7 +61,7 @@ def test_input_that_goes_between_plan_and_apply_is_refused(finished: tuple[Small
 
     refused = workspace.slackwater("apply", "plan.json", "--yes", *CONF, code=5)
 
-    assert error_code(refused) == "source-files-gone"
+    assert error_code(refused) == "source-files-lost"
     assert "f5.json" in refused.stderr
     assert tree(workspace.folder) == before
 
@@ -117,7 +117,7 @@ def test_a_copied_project_leaves_the_original_alone(finished: tuple[SmallWorkspa
         assert "--copied" in refused.stderr
     assert staging.status(code=5)["verdict"]["code"] == "home-copied"
 
-    # The copy of the output belongs to the original still, as far as the copied pipeline says where it is.
+    # The copy of the output belongs to the original still, by the path in the copied pipeline.
     plan = staging.slackwater("plan", "rebuild", STREAM, "--copied", "--out", "plan.json", code=5)
     assert error_code(plan) == "sink-owned"
     run = staging.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=5)

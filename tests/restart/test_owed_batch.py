@@ -24,7 +24,7 @@ ONCE = PIPELINE.replace(DELAY, DELAY + ", trigger=sw.triggers.once()")
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
-    """The rows of runs that nobody killed: after the first file, and after the second."""
+    """The rows of uninterrupted runs: after the first file, and after the second."""
     workspace = SmallWorkspace(tmp_path_factory.mktemp("unbroken"))
     workspace.add("first", FIRST)
     workspace.caught_up()
@@ -89,8 +89,8 @@ def test_a_query_that_runs_one_batch_runs_it_first(tmp_path: Path, unbroken: tup
     workspace.add("first", FIRST)
     workspace.slackwater("run", "clicks.py", *CONF)
     workspace.add("second", SECOND)
-    said = workspace.slackwater("run", "clicks.py", *CONF).stderr
-    assert f"web/{STREAM}: batch 1, without data, is planned first" in said
+    messages = workspace.slackwater("run", "clicks.py", *CONF).stderr
+    assert f"web/{STREAM}: batch 1, without data, is planned first" in messages
     assert workspace.ids("commits") == [0, 1, 2], "the batch that is owed and the one with the data"
 
     workspace.slackwater("run", "clicks.py", *CONF)

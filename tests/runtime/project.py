@@ -47,7 +47,7 @@ class Project:
         self._files += count
 
     def start(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Command:
-        """Begin ``slackwater ...``."""
+        """Start ``slackwater ...``."""
         command = Command(arguments, self.folder, environment=environment)
         self.commands.append(command)
         return command
@@ -66,7 +66,7 @@ class Project:
             yield ledger
 
     def runs(self, stream: str) -> list[RunRecord]:
-        """What the ledger says of a stream's runs; nothing as long as there is no ledger."""
+        """The runs of a stream in the ledger; empty as long as there is no ledger."""
         try:
             with self.ledger() as ledger:
                 return ledger.runs(f"{PIPELINE}/{stream}")

@@ -1,4 +1,4 @@
-"""A drain at any time lets the running batch be committed; Spark interrupts a batch that is stopped while planned."""
+"""After a drain at any time the running batch is committed; Spark interrupts a batch that is stopped while planned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNT = 16
 
 
 @pytest.mark.spark
-def test_no_moment_breaks_a_batch_off(tmp_path: Path) -> None:
+def test_a_drain_at_any_time_interrupts_no_batch(tmp_path: Path) -> None:
     seed = os.environ.get("SLACKWATER_TEST_SEED", str(time.time_ns() % 1_000_000))
     program = Path(__file__).with_name("programs") / "drained.py"
     ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""Without Java or PySpark, or with settings that Spark does not take, a run ends at once and says what to do."""
+"""Without Java or PySpark, or with settings that Spark does not take, a run ends at once with a hint."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def look_up(number):
         raise RuntimeError("the lookup failed") from error
 
 def unused_port():
-    # A port that was free a moment ago and that nobody listens on.
+    # A port that was free just now and on which no process listens.
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -102,7 +102,7 @@ def test_each_stream_ends_in_its_own_way(project: Project) -> None:
 
     ends = {name: [(run.end, run.reason) for run in project.runs(name)] for name in ("bad", "refused", "flaky")}
     assert ends["bad"] == [("failed", "ValueError: row three is bad")]
-    # Spark 3.5 tells the reason without its class.
+    # Spark 3.5 reports the reason without its class.
     refused = "Connection refused" if spark_version().startswith("3.") else "ConnectException: Connection refused"
     assert ends["refused"] == [("failed", refused)] * 3
     assert [end for end, _ in ends["flaky"]] == ["failed", "finished"]
@@ -191,7 +191,7 @@ def test_the_innermost_cause_decides(text: str, reason: str, *, transient: bool)
 def test_a_cause_behind_others_is_found() -> None:
     error = RuntimeError("the query failed")
     error.__cause__ = RuntimeError("wrapped")
-    error.__cause__.__cause__ = ConnectionRefusedError("nobody there")
+    error.__cause__.__cause__ = ConnectionRefusedError("no listener")
     assert failures.is_transient(error.__cause__.__cause__)
     assert failures.is_transient(error)
     assert not failures.is_transient(RuntimeError("wrapped"))
@@ -200,7 +200,7 @@ def test_a_cause_behind_others_is_found() -> None:
 def test_a_transient_cause_of_our_own_error_is_found() -> None:
     refused = StreamFailed("store-unreadable", "The output cannot be read: Could not connect to the endpoint URL")
     refused.__cause__ = OSError("Could not connect to the endpoint URL")
-    refused.__cause__.__context__ = ConnectionRefusedError(111, "nobody listens")
+    refused.__cause__.__context__ = ConnectionRefusedError(111, "no listener")
     failure = failures.classify(refused)
     assert (failure.kind, failure.code) == ("transient", "store-unreachable")
 

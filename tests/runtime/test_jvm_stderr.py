@@ -1,4 +1,4 @@
-"""What Java writes to stderr reaches the user, but for one warning that says nothing about the user's pipeline."""
+"""What Java writes to stderr reaches the user, except one warning that does not concern the user's pipeline."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def test_a_process_that_writes_in_pieces_loses_only_the_warning(capfd: pytest.Ca
 def test_a_run_says_that_it_starts_spark_and_shows_java_s_own_lines(project: Project) -> None:
     project.write(PIPELINE)
     project.add_files(1)
-    begun = time.monotonic()
+    started = time.monotonic()
     command = project.start("run", "pipeline.py", "--until-caught-up")
-    while "starting Spark" not in command.log and time.monotonic() < begun + 30:
+    while "starting Spark" not in command.log and time.monotonic() < started + 30:
         time.sleep(0.01)
-    waited_s = time.monotonic() - begun
+    waited_s = time.monotonic() - started
 
     assert command.end() == 0, command.log
     assert "starting Spark" in command.log

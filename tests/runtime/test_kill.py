@@ -1,4 +1,4 @@
-"""After ``kill -9`` at any moment the ledger lacks at most the batch in flight, and the next run continues exactly."""
+"""After ``kill -9`` at any time the ledger lacks at most the batch in flight, and the next run continues exactly."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_the_ledger_knows_all_but_the_batch_in_flight(project: Project) -> None:
     project.write(PIPELINE)
     project.add_files(FILES)
     for number in range(KILLS):
-        # A point of the work, and from there a moment within the time of a batch or two.
+        # A point of the work, and from there a time within the time of a batch or two.
         target = project.committed("rows") + chance.randint(2, 12)
         command = project.start("run", "pipeline.py", "--until-caught-up")
         when = f"seed {seed}, kill {number} after batch {target}"
         command.wait_for(partial(_has_committed, project, target), when)
-        moment = time.monotonic() + chance.uniform(0, 0.5)
-        while time.monotonic() < moment:
+        deadline = time.monotonic() + chance.uniform(0, 0.5)
+        while time.monotonic() < deadline:
             pass
         command.kill()
         _compare(project, when)

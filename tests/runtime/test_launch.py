@@ -57,11 +57,11 @@ def test_no_process_shows_a_secret_while_a_session_runs(project: Project) -> Non
     shown: dict[int, str] = {}
 
     def session_started() -> bool:
-        shown.update({pid: _readable_of(pid) for pid in command.look() if pid != command.pid})
+        shown.update({pid: _readable_of(pid) for pid in command.refresh() if pid != command.pid})
         return (project.folder / "found.json").exists()
 
     command.wait_for(session_started, "the session")
-    shown.update({pid: _readable_of(pid) for pid in command.look()})
+    shown.update({pid: _readable_of(pid) for pid in command.refresh()})
 
     assert any("org.apache.spark.deploy.SparkSubmit" in text for text in shown.values())
     assert [text for text in shown.values() if "hunter2" in text] == []
@@ -91,7 +91,7 @@ def _spark_defaults(folder: Path) -> Path:
 
 
 class _Launched:
-    """Stands in the place of ``spark-submit``: notes its arguments and what is in the properties file."""
+    """Takes the place of ``spark-submit``: notes its arguments and what is in the properties file."""
 
     def __init__(self) -> None:
         self.arguments = ""

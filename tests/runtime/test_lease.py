@@ -29,9 +29,9 @@ def test_a_second_run_is_refused_and_a_killed_drivers_jvm_is_waited_for(project:
     first = project.start("run", "pipeline.py")
     first.wait_for(lambda: project.committed("rows") >= 1, "batches are committed")
 
-    began = time.monotonic()
+    started = time.monotonic()
     second = project.run(expected=5)
-    assert time.monotonic() - began < 5, "a refusal does not start Spark"
+    assert time.monotonic() - started < 5, "a refusal does not start Spark"
     assert "error lease-held: work/rows is held by pid " in second.log
     assert f"pid {first.pid} on " in second.log
     assert "since 20" in second.log
@@ -43,7 +43,7 @@ def test_a_second_run_is_refused_and_a_killed_drivers_jvm_is_waited_for(project:
     os.kill(first.pid, signal.SIGKILL)
     first.process.wait()
     third = project.start("run", "pipeline.py", "--until-caught-up")
-    third.wait_for(lambda: f"its JVM (pid {jvm}) still runs" in third.log, "it says what it waits for")
+    third.wait_for(lambda: f"its JVM (pid {jvm}) still runs" in third.log, "it reports what it waits for")
     assert project.runs("rows")[-1].end is None, "nothing starts before the JVM has exited"
     os.kill(jvm, signal.SIGCONT)
 

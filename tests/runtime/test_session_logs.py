@@ -1,4 +1,4 @@
-"""What py4j logs when its JVM dies in the middle of a call: the run says it in a sentence, not with a traceback."""
+"""What py4j logs when its JVM dies during a call: the run reports it in one sentence, not with a traceback."""
 
 from __future__ import annotations
 

@@ -63,10 +63,10 @@ def test_stages_in_order_and_a_subset_on_a_terminal(project: Project) -> None:
     # The watermark is a minute behind the newest row: its own window and the one before are still open.
     assert project.ids("out/third") == list(range(10)), command.log
     assert '"zone":"east"' in _text(project, "out/second")
-    began = [project.runs(name)[0].started_ms for name in STAGES]
+    started = [project.runs(name)[0].started_ms for name in STAGES]
     ended = [project.runs(name)[0].ended_ms or 0 for name in STAGES]
-    assert ended[0] <= began[1], command.log
-    assert ended[1] <= began[2], command.log
+    assert ended[0] <= started[1], command.log
+    assert ended[1] <= started[2], command.log
     assert re.search(
         r"^\d\d:\d\d:\d\d work/first batch=2 rows=4 rows/s=\S+ lag=- watermark=- state=0$", command.log, re.MULTILINE
     )

@@ -1,4 +1,4 @@
-"""Stopping: a drain finishes the running batch and begins no other, whoever asks for it; nothing is left behind."""
+"""Stopping: a drain finishes the running batch and starts no other, whoever requests it; nothing is left behind."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_second_signal_stops_at_once(project: Project) -> None:
     command = _slow(project, 300)
     command.wait_for(lambda: project.planned("rows") == 0, "a batch runs")
     command.signal_group(signal.SIGINT)
-    command.wait_for(lambda: "draining:" in command.log, "the drain begins")
+    command.wait_for(lambda: "draining:" in command.log, "the drain starts")
     command.signal_group(signal.SIGINT)
 
     assert command.end(60) == 130, command.log

@@ -82,7 +82,7 @@ def test_a_broken_ledger_does_not_break_the_query_and_is_filled_in_later(watched
             _assert_equal_to_files(ledger, "watched/broken", 1, log, watched.folder / "broken-1" / log)
 
 
-def test_a_deleted_ledger_is_begun_again_from_the_checkpoint(watched: Watched) -> None:
+def test_a_deleted_ledger_is_created_again_from_the_checkpoint(watched: Watched) -> None:
     assert watched.report["deleted"]["errors_again"] == 0, watched.log
     with watched.ledger("deleted") as ledger:
         for log in ("offsets", "commits", "sources/0"):

@@ -16,7 +16,7 @@ LAST = 12
 
 
 class SinkKind(Protocol):
-    """How the suite makes and looks at an output of one kind, without the code under test."""
+    """How the suite makes and reads an output of one kind, without the code under test."""
 
     name: str
     traits: Traits

@@ -62,7 +62,7 @@ class DirectoryOutput:
         root = Path(self.location).as_uri() + "/"
         return uri.removeprefix(root) if uri.startswith(root) else None
 
-    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:  # noqa: ARG002 - its files say it all
+    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:  # noqa: ARG002 - its files have everything
         doomed = tuple(each for each in self._batches() if each > batch)
         files = tuple(f"{each}.json" for each in doomed)
         return Cut(batch, doomed, files, sum(self._store.size(file) for file in files))

@@ -231,7 +231,7 @@ def test_cut_and_restore_on_another_store() -> None:
 
 
 class TestDamage:
-    """Cheap checks look at the newest entries and at the files of the newest batch that has any."""
+    """Cheap checks read the newest entries and the files of the newest batch that has any."""
 
     def test_a_sound_output_has_none(self, tmp_path: Path) -> None:
         for interval in (1, 3, 10):

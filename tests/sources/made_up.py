@@ -37,7 +37,7 @@ class Book(OpaqueSource):
     def unrecorded(self, span: SourceRange) -> tuple[str, ...]:
         return () if 0 in span.log else ("0",)
 
-    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
+    def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         start, earliest = _page(span.start), _page(reach.earliest(span.source))
         lost = start is not None and earliest is not None and start < earliest
         return (f"pages {start} to {earliest}",) if lost else ()

@@ -150,9 +150,9 @@ def test_what_is_gone(example: Example) -> None:
     first, _, last = example.offsets
     span = _span(example, first, last)
 
-    assert kind.gone(span, Outside()) == ()
-    assert kind.gone(span, Outside(oldest=example.oldest or first)) == ()
-    assert kind.gone(span, Outside(files=False)) == tuple(file.path for file in kind.files(span))
+    assert kind.unavailable(span, Outside()) == ()
+    assert kind.unavailable(span, Outside(oldest=example.oldest or first)) == ()
+    assert kind.unavailable(span, Outside(files=False)) == tuple(file.path for file in kind.files(span))
 
 
 @every_example
@@ -174,6 +174,6 @@ def test_an_offset_of_another_kind_raises_nothing(example: Example, foreign: str
         kind.rows(span)
         kind.unrecorded(span)
         kind.files(span)
-        kind.gone(span, Outside(oldest=foreign))
+        kind.unavailable(span, Outside(oldest=foreign))
         kind.describe(foreign)
         kind.cut_entry(foreign)

@@ -1,4 +1,4 @@
-"""Kinds, rows and logs of real checkpoints, against what Spark itself said of their sources."""
+"""Kinds, rows and logs of real checkpoints, against what Spark itself reported of their sources."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_the_empty_base_of_a_topic_starts_where_the_range_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("earliest", "gone"),
+    ("earliest", "unavailable"),
     [
         ('{"t":{"0":5,"1":0}}', ()),
         ('{"t":{"0":8,"1":0}}', ("t-0: offsets 5 to 7; the oldest that is left is 8",)),
@@ -68,16 +68,16 @@ def test_the_empty_base_of_a_topic_starts_where_the_range_starts() -> None:
     ],
     ids=["kept", "some", "all", "new partition", "partition deleted", "another partition", "unknown"],
 )
-def test_what_a_topic_no_longer_has(earliest: str | None, gone: tuple[str, ...]) -> None:
+def test_what_a_topic_no_longer_has(earliest: str | None, unavailable: tuple[str, ...]) -> None:
     span = _kafka('{"t":{"0":5}}', '{"t":{"0":10,"1":3}}')
 
-    assert KAFKA.gone(span, Outside(oldest=earliest)) == gone
+    assert KAFKA.unavailable(span, Outside(oldest=earliest)) == unavailable
 
 
 def test_a_partition_without_rows_in_the_range_is_not_missed() -> None:
     span = _kafka('{"t":{"0":5}}', '{"t":{"0":5}}')
 
-    assert KAFKA.gone(span, Outside(oldest='{"t":{"0":90}}')) == ()
+    assert KAFKA.unavailable(span, Outside(oldest='{"t":{"0":90}}')) == ()
 
 
 def test_positions_of_a_topic_for_people() -> None:

@@ -83,7 +83,7 @@ def test_what_a_killed_write_left_is_settled_first(act: str) -> None:
 def test_a_rename_that_the_server_did_not_do_is_an_error() -> None:
     class Deaf(FailingFileSystem):
         def mv(self, path1: str, path2: str, **_: Any) -> None:
-            """As WebHDFS, whose refusal fsspec does not look at."""
+            """As WebHDFS, whose refusal fsspec ignores."""
 
     store = store_on(Deaf())
     with pytest.raises(OSError, match="was not renamed"):

@@ -59,7 +59,7 @@ def test_each_file_is_asked_for_once(s3_location: str, asked: Counter[str]) -> N
     asked.clear()
     report = inspect_checkpoint(s3_location)
     assert [(damage.path, damage.kind) for damage in report.damage] == [("state/0/0/_metadata/schema", "missing")]
-    # The root is looked at before it is walked; logs and operators are listed each by themselves.
+    # The root is read before it is walked; logs and operators are listed each by themselves.
     assert asked.pop("LIST") == 6
     logs = {f"GET /{log}/{batch}" for log in ("offsets", "commits") for batch in range(3)}
     assert asked == dict.fromkeys({"GET /metadata", "GET /state/0/_metadata/metadata", *logs}, 1)

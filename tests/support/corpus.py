@@ -42,7 +42,7 @@ def _unpacked(version: str) -> Path:
     folder = tempfile.TemporaryDirectory(prefix=f"corpus-{version}-", ignore_cleanup_errors=True)
     _keep.append(folder)
     with tarfile.open(archive) as tar:
-        # Python before 3.11.4, which is Debian 12's, knows no filters and passes this over.
+        # Python before 3.11.4, which is Debian 12's, has no filters and ignores this.
         tar.extraction_filter = getattr(tarfile, "data_filter", None)
         tar.extractall(folder.name)  # noqa: S202 - our own archive
     return Path(folder.name) / version

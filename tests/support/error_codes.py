@@ -46,7 +46,7 @@ then 7, else 0. The risk is what would happen to rows if the stream were started
 
 @dataclass(frozen=True, order=True)
 class FindingCode:
-    """A finding of the package; ``…`` in its sentence stands for what varies."""
+    """A finding of the package; ``…`` in its sentence replaces what varies."""
 
     code: str
     severity: str
@@ -57,7 +57,7 @@ class FindingCode:
 
 @dataclass(frozen=True, order=True)
 class ErrorCode:
-    """A code with the kind that it is raised as; ``…`` in its sentence stands for what varies."""
+    """A code with the kind that it is raised as; ``…`` in its sentence replaces what varies."""
 
     code: str
     kind: str

@@ -28,7 +28,7 @@ _PATHS_OF = {
     "os.truncate": 1,
     "os.utime": 1,
 }
-"""How many paths an event begins with; the file descriptors of their directories are its last arguments."""
+"""How many paths an event starts with; the file descriptors of their directories are its last arguments."""
 _HAS_DIRECTORIES = frozenset(_PATHS_OF) - {"os.symlink", "os.truncate"}
 
 

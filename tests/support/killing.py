@@ -26,7 +26,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def kill_when(process: subprocess.Popen[bytes], reached: Callable[[], bool], ready: Callable[[], bool]) -> None:
-    """Kill the JVM, then Python, as soon as ``reached``. ``ready`` tells when the JVM is there to be looked up.
+    """Kill the JVM, then Python, as soon as ``reached``. ``ready`` is true once the JVM can be looked up.
 
     The JVM goes first: it is the one that writes. Raises AssertionError if the process ends by itself before.
     """

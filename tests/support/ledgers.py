@@ -60,7 +60,7 @@ def blank_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 class Clock:
-    """A time that only moves when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now_ms = 1_700_000_000_000

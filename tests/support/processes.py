@@ -1,4 +1,4 @@
-"""Command lines run as a user runs them: started, waited for by what they do, signalled, and seen to be gone."""
+"""Command lines run as a user runs them: started, waited for by what they do, signalled, and checked to have exited."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _hear_interrupts() -> None:
 
 
 class Command:
-    """``slackwater ...`` in a session of its own, its talk in a file. Kills all it started when the test ends."""
+    """``slackwater ...`` in a session of its own, its output in a file. Kills all it started when the test ends."""
 
     def __init__(self, arguments: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None) -> None:
         _hear_interrupts()
@@ -54,31 +54,31 @@ class Command:
 
     @property
     def log(self) -> str:
-        """All that the command has said."""
+        """All output of the command so far."""
         return self.log_file.read_text(errors="replace")
 
     @property
     def jvms(self) -> list[int]:
         """The process ids of its JVMs."""
-        return [pid for pid in self.look() if pid in children_of(self.pid)]
+        return [pid for pid in self.refresh() if pid in children_of(self.pid)]
 
-    def look(self) -> dict[int, int]:
+    def refresh(self) -> dict[int, int]:
         """Every process seen below this one so far; those of a killed parent are no longer found from it."""
         self._seen |= descendants(self.pid)
         return self._seen
 
     def wait_for(self, happened: Callable[[], bool], what: str, wait_s: float = WAIT_S) -> None:
-        """Wait for progress. Fails, with all the command said, where it ends before or takes too long."""
+        """Wait for progress. Fails, with all output of the command, if it ends before or takes too long."""
         deadline = time.monotonic() + wait_s
         while not happened():
             assert self.process.poll() is None, f"ended with {self.process.returncode} before {what}:\n{self.log}"
             assert time.monotonic() < deadline, f"not within {wait_s:g} s: {what}:\n{self.log}"
             time.sleep(LOOK_EVERY_S)
-        self.look()
+        self.refresh()
 
     def signal_group(self, number: signal.Signals) -> None:
         """Signal the whole process group, as a terminal, ``timeout`` and service managers do."""
-        self.look()
+        self.refresh()
         os.killpg(self.pid, number)
 
     def end(self, wait_s: float = WAIT_S) -> int:
@@ -90,18 +90,18 @@ class Command:
 
     def alive(self) -> list[int]:
         """Which of all the processes seen still run."""
-        return [pid for pid, started in self.look().items() if is_alive(pid, started)]
+        return [pid for pid, started in self.refresh().items() if is_alive(pid, started)]
 
     def gone_within(self, wait_s: float) -> bool:
-        """Whether all of its processes are gone within this time."""
+        """Whether all of its processes exit within this time."""
         deadline = time.monotonic() + wait_s
         while self.alive() and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_S)
         return not self.alive()
 
     def kill(self) -> None:
-        """End everything without a word."""
-        self.look()
+        """End everything silently."""
+        self.refresh()
         if self.process.poll() is None:
             self.process.kill()
         for pid in self.alive():

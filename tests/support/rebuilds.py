@@ -143,7 +143,7 @@ class Project:
     def files(self, *folders: Path) -> dict[str, str]:
         """Every file below some folders with the hash of its content; empty folders too.
 
-        Temporary files of writes that were killed are left out: nobody reads them, and nothing can remove them then.
+        Temporary files of writes that were killed are left out: no code reads them, and nothing can remove them then.
         """
         found = {}
         for folder in folders:

@@ -39,7 +39,7 @@ def flip_bit(path: Path, chance: random.Random, _donors: list[Path]) -> None:
 
 
 def remove(path: Path, _random: random.Random, _donors: list[Path]) -> None:
-    """Gone, its checksums left behind."""
+    """Deleted; its checksums remain."""
     path.unlink()
 
 
@@ -62,7 +62,7 @@ def replace_by_other_kind(path: Path, chance: random.Random, donors: list[Path])
 
 
 def _kind(path: Path, *, by_folder: bool) -> str:
-    """Logs are told apart by their directory, state files by their suffix."""
+    """Logs are distinguished by their directory, state files by their suffix."""
     return path.parent.name + path.suffix if by_folder else path.suffix
 
 

@@ -9,7 +9,7 @@ from slackwater.model.checkpoint_logs import SinkFile, SourceFile
 
 
 def entry_name(entry: int, interval: int) -> str:
-    """The one name under which Spark looks for this entry."""
+    """The one name under which Spark reads this entry."""
     return f"{entry}.compact" if (entry + 1) % interval == 0 else str(entry)
 
 

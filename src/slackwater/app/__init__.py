@@ -1,4 +1,4 @@
 """Use cases, one module each: the only thing that the command line (and later pages) call.
 
-A use case takes plain values, returns plain values and prints nothing; whoever shows it renders what it returns.
+A use case takes plain values, returns plain values and prints nothing; its caller renders the result.
 """

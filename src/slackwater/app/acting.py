@@ -1,4 +1,4 @@
-"""What every command that changes something does first: is this the home it is taken for, and is its ledger whole?"""
+"""The first checks of every command that changes something: the place of the home, and a lost ledger."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from slackwater.recording.stream_files import restore_lost, write_stream_file_of
 from slackwater.sinks.registry import open_output
 
 Consent = Literal["moved", "copied"] | None
-"""What the user says of a home that is not where it was made."""
+"""What the user declares about a home that was moved or copied."""
 
 
 def acting(workspace: Workspace, consent: Consent, say: Callable[[str], None]) -> None:
     """Recognise a moved or copied home, and restore what a lost ledger had.
 
-    Raises Refused (``home-moved``, ``home-copied``) without the user's word for it.
+    Raises Refused (``home-moved``, ``home-copied``) unless the user declares it.
     """
     place = place_of(workspace.home)
     if place.place != "here":
@@ -36,8 +36,8 @@ def acting(workspace: Workspace, consent: Consent, say: Callable[[str], None]) -
     restored = restore_lost(workspace.home, workspace.ledger)
     if restored:
         say(
-            f"the ledger did not know {', '.join(restored)}: restored from stream.json and the checkpoints; what only "
-            "the ledger had recorded is lost"
+            f"the ledger had no record of {', '.join(restored)}: restored from stream.json and the checkpoints; "
+            "what only the ledger had recorded is lost"
         )
 
 
@@ -62,7 +62,7 @@ def _accept(workspace: Workspace, place: Place) -> None:
 
 
 def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
-    """An output without an owner's mark was written by the original; from now on it says so."""
+    """An output without an owner's mark was written by the original; from now on the mark names it."""
     for stream in streams:
         output = open_output(stream.sink)
         known = read_stream_file(workspace.home, stream.pipeline, stream.name)

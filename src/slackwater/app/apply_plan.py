@@ -27,7 +27,7 @@ from slackwater.plan.document import render
 from slackwater.plan.rebuild import batches_used
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.reach import StoreReach
-from slackwater.recording.snapshot import Looking, look
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.runtime.loader import digest, load
 from slackwater.runtime.replay import SparkReplayer
 from slackwater.runtime.session import require_spark
@@ -36,7 +36,7 @@ from slackwater.storage.local import LocalStore
 
 
 class ApplyDisplay(Protocol):
-    """Whoever shows an apply to its user."""
+    """The display of an apply."""
 
     def say(self, text: str) -> None:
         """A message."""
@@ -50,7 +50,7 @@ class ApplyDisplay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of a plan. ``repeated`` is true where it had been applied before, so that nothing was done now."""
+    """The outcome of an apply. ``repeated`` is true where it had been applied before, so that nothing was done now."""
 
     plan: Plan
     outcome: Literal["applied"] = "applied"
@@ -59,7 +59,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How Spark is started for the replay, and what the user says of a home that is not where it was made."""
+    """How Spark is started for the replay, and what the user declares about a home that was moved or copied."""
 
     spark: Mapping[str, str]
     master: str | None = None
@@ -152,9 +152,7 @@ def _check_derived(workspace: Workspace, operation: Operation, read_query: Calla
     asked = Asked(plan.request, plan.pipeline_file)
     # A plan that was made without Spark is derived without it, too.
     reader = read_query if plan.request.query_read else lambda: None
-    derived = derive(
-        workspace, operation.stream, asked, reader, identity=(plan.id, plan.made_at), own_lease=True
-    ).plan
+    derived = derive(workspace, operation.stream, asked, reader, identity=(plan.id, plan.made_at), own_lease=True).plan
     facts = {(one.action, one.name): one.expected for one in derived.preconditions}
     known = [one for one in plan.preconditions if (one.action, one.name) in facts]
     compare(plan, known, lambda one: facts[one.action, one.name])
@@ -176,7 +174,7 @@ def _short(value: object) -> str:
 
 
 def _check_continued(operation: Operation) -> None:
-    """A continued apply takes the very plan that it began with, and not one that is being taken back."""
+    """A continued apply takes the same plan that it started with, and not one that is being undone."""
     if operation.journal.being_undone:
         raise Refused(
             "undo-unfinished",
@@ -188,9 +186,9 @@ def _check_continued(operation: Operation) -> None:
     if recorded != render(operation.plan):
         raise Refused(
             "plan-differs",
-            f"Operation {operation.plan.id} was begun with another plan of this id",
+            f"Operation {operation.plan.id} was started with another plan of this id",
             where=str(operation.folder / PLAN_FILE),
-            hint=f"continue with the plan that it began with: slackwater apply {operation.folder / PLAN_FILE} --yes\n"
+            hint=f"continue with the plan that it started with: slackwater apply {operation.folder / PLAN_FILE} --yes\n"
             f"or, to go back: slackwater undo {operation.plan.id} --yes",
         )
 
@@ -249,7 +247,7 @@ def _facts(
     ledger, batches = workspace.ledger, BatchHistory(history)
     facts, target = plan.facts, plan.facts.target
     cut = next((action for action in plan.actions if isinstance(action, CutSink)), None)
-    looking = Looking(ledger, workspace.home, own_lease=True)
+    context = SnapshotContext(ledger, workspace.home, own_lease=True)
 
     def current() -> StreamRecord:
         return ledger.find_stream(stream.full_name)
@@ -263,9 +261,9 @@ def _facts(
 
     return {
         "generation": lambda: str(current().current_generation),
-        "planned": lambda: str(look(looking, current()).marks.planned),
-        "committed": lambda: str(look(looking, current()).marks.committed),
-        "written": lambda: str(look(looking, current()).marks.written),
+        "planned": lambda: str(read_snapshot(context, current()).marks.planned),
+        "committed": lambda: str(read_snapshot(context, current()).marks.committed),
+        "written": lambda: str(read_snapshot(context, current()).marks.written),
         "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
         "pipeline": lambda: digest(plan.pipeline_file),
         "readers": lambda: _listed(readers_of(ledger, stream, cut.files if cut else ())),

@@ -20,7 +20,7 @@ BROKERS_VARIABLE = "WEATHER_BROKERS"
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """``folder``: where to work, kept afterwards; without it a temporary one, which goes unless ``keep``."""
+    """``folder``: where to work, kept afterwards; without it a temporary one, which is removed unless ``keep``."""
 
     source: Literal["files", "kafka"] = "files"
     folder: Path | None = None
@@ -42,14 +42,14 @@ def demo(options: DemoOptions, progress: DemoProgress) -> DemoResult:
     """
     folder = _folder(options.folder)
     progress.works_in(folder)
-    result = _tell(options.source, folder, progress)
+    result = _run(options.source, folder, progress)
     if options.folder or options.keep:
         return replace(result, folder=str(folder))
     shutil.rmtree(folder)
     return result
 
 
-def _tell(source: str, folder: Path, progress: Progress) -> DemoResult:
+def _run(source: str, folder: Path, progress: Progress) -> DemoResult:
     with ExitStack() as stack:
         environment: dict[str, str] = {}
         fill_topic: FillTopic | None = None
@@ -58,7 +58,7 @@ def _tell(source: str, folder: Path, progress: Progress) -> DemoResult:
             environment[BROKERS_VARIABLE] = brokers
             fill_topic = _fill(brokers)
         commands = stack.enter_context(Commands(folder / "logs", environment))
-        return Story(folder, commands, progress, fill_topic).tell()
+        return Story(folder, commands, progress, fill_topic).run()
 
 
 def _start_broker(stack: ExitStack, folder: Path, progress: Progress) -> str:

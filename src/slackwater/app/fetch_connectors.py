@@ -18,7 +18,7 @@ NO_SPARK = "none"
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """A connector whose jars are locked. ``fetched`` counts those that lie in the cache."""
+    """A connector whose jars are locked. ``fetched`` counts those in the cache."""
 
     name: str
     coordinates: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Use case: read a checkpoint and say what is in it. Nothing is written, and no JVM is started.
+"""Use case: read a checkpoint and report what is in it. Nothing is written, and no JVM is started.
 
 A local checkpoint needs only the standard library here; state rows, remote stores and the ledger bring their libraries
 when they are asked for.
@@ -84,14 +84,14 @@ def _location_of_stream(name: str, home: str | None) -> str | None:
 
 
 def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
-    """The checkpoint, listed. Raises ``NotFound`` saying what is there instead of one."""
+    """The checkpoint, listed. Raises ``NotFound`` with what was found instead."""
     store = open_read_store(resolve(target, home))
     require_reachable(store)
     return open_checkpoint(store, limits)
 
 
 def require_reachable(store: ReadStore) -> None:
-    """Look at the root first. Raises ``NotFound``, or ``EnvironmentMissing`` where the store cannot be reached."""
+    """Read the root first. Raises ``NotFound``, or ``EnvironmentMissing`` where the store cannot be reached."""
     try:
         require_checkpoint(store)
     except OSError as error:

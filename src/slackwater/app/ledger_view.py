@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slackwater.app.workspace import Workspace
 from slackwater.errors import FormatError, UsageError
@@ -12,6 +12,7 @@ from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.lease.view import end_of, view_of
 from slackwater.model.checkpoint_logs import OffsetEntry
 from slackwater.model.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.sinks.registry import open_output
 
 NEWEST_BATCHES = 20
 """How many batches are shown without a range."""
@@ -31,7 +32,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """One source's part in a batch. ``start`` and ``end`` are Spark's own texts, ``None`` where there is none."""
+    """One source's part in a batch. ``start`` and ``end`` are Spark's own strings, ``None`` where there is none."""
 
     source: str
     start: str | None
@@ -50,14 +51,23 @@ class BatchView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """One stream. ``batches`` is ``None`` where they were not asked for; ``batches_recorded`` counts all of them."""
+    """One stream. ``output`` is the location of its output.
+
+    ``batches`` is ``None`` if they were not asked for; ``batches_recorded`` counts all of them.
+    """
 
     stream: StreamRecord
+    output: str
     generations: tuple[GenerationRecord, ...]
     runs: tuple[RunView, ...]
     operations: tuple[OperationRecord, ...]
     batches_recorded: int
     batches: tuple[BatchView, ...] | None = None
+
+
+def parent_of(generation: GenerationRecord) -> int:
+    """The generation from which a rebuilt one was built; records of older versions do not have it."""
+    return generation.number - 1 if generation.parent is None else generation.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +119,7 @@ def ledger_view(
     if name is None:
         return tuple(_stream(workspace, stream) for stream in workspace.ledger.streams())
     stream = workspace.ledger.find_stream(name)
-    view = _stream(workspace, stream)
-    return (
-        StreamView(
-            view.stream,
-            view.generations,
-            view.runs,
-            view.operations,
-            view.batches_recorded,
-            _batches(workspace, stream, wanted),
-        ),
-    )
+    return (replace(_stream(workspace, stream), batches=_batches(workspace, stream, wanted)),)
 
 
 def _stream(workspace: Workspace, stream: StreamRecord) -> StreamView:
@@ -127,6 +127,7 @@ def _stream(workspace: Workspace, stream: StreamRecord) -> StreamView:
     lease = view_of(ledger.lease(name), ledger.now_ms())
     return StreamView(
         stream=stream,
+        output=open_output(stream.sink).location,
         generations=tuple(ledger.generations(name)),
         runs=tuple(RunView(run, end_of(run, lease)) for run in ledger.runs(name)),
         operations=tuple(ledger.operations(name)),
@@ -140,12 +141,12 @@ def _batches(workspace: Workspace, stream: StreamRecord, wanted: BatchRange | No
     if wanted is None:
         newest = known[-NEWEST_BATCHES:]
         wanted = BatchRange(newest[0] if newest else None)
-    told = {batch.batch_id: batch for batch in ledger.batches(name, wanted.first, wanted.last)}
+    reported = {batch.batch_id: batch for batch in ledger.batches(name, wanted.first, wanted.last)}
     before = None if wanted.first is None else max(wanted.first - 1, 0)
     lines = ledger.lines(name, "offsets", before, wanted.last)
     entries = {batch: _entry(line.text) for batch, line in lines.items()}
-    shown = sorted({batch for batch in {*entries, *told} if wanted.first is None or batch >= wanted.first})
-    return tuple(_batch(batch, told.get(batch), entries) for batch in shown)
+    shown = sorted({batch for batch in {*entries, *reported} if wanted.first is None or batch >= wanted.first})
+    return tuple(_batch(batch, reported.get(batch), entries) for batch in shown)
 
 
 def _entry(text: str) -> OffsetEntry | None:
@@ -162,7 +163,7 @@ def _batch(batch: int, progress: BatchRecord | None, entries: Mapping[int, Offse
     if entry is not None:
         sources = tuple(SourceRange(end.source, starts.get(end.source), end.text) for end in entry.offsets)
     else:
-        told = progress.sources if progress else ()
-        sources = tuple(SourceRange(str(index), source.start, source.end) for index, source in enumerate(told))
+        known = progress.sources if progress else ()
+        sources = tuple(SourceRange(str(index), source.start, source.end) for index, source in enumerate(known))
     watermark = entry.watermark_ms if entry else (progress.watermark_ms if progress else None)
     return BatchView(batch, progress, watermark or 0, sources)

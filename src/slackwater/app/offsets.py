@@ -22,7 +22,7 @@ from slackwater.plan.manual_restart import Effect, RestartFacts, effects_of
 from slackwater.plan.rebuild import NOT_REPRODUCIBLE, Rebuild, target_batch
 from slackwater.plan.start_position import SourcePosition, position_after
 from slackwater.recording.history import history_of
-from slackwater.recording.snapshot import Looking, look
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the position is worked out from."""
+    """The input from which the position is computed."""
 
     batches: BatchHistory
     snapshot: Snapshot
@@ -113,7 +113,7 @@ def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None])
         # The JVM of a killed driver may commit one more batch.
         wait_until_free(ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
     reconcile(workspace, stream)
-    snapshot = look(Looking(ledger, workspace.home), stream)
+    snapshot = read_snapshot(SnapshotContext(ledger, workspace.home), stream)
     refuse_unreadable(snapshot)
     history = history_of(ledger, stream)
     known = _Known(BatchHistory(history), snapshot)

@@ -23,7 +23,7 @@ from slackwater.runtime.session import require_spark
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """How Spark is started where the changed query has to be read, and what the user says of a moved or copied home."""
+    """How Spark is started to read a changed query, and what the user declares about a moved or copied home."""
 
     spark: Mapping[str, str] = field(default_factory=dict)
     master: str | None = None

@@ -21,7 +21,7 @@ from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, Scope, plan_of, scope_o
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.log_copier import copy_new
 from slackwater.recording.reach import StoreReach
-from slackwater.recording.snapshot import Looking, look
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.runtime.loader import digest, environment_read
 from slackwater.sinks.registry import open_output
 from slackwater.storage.open import open_read_store
@@ -95,8 +95,8 @@ def derive(
     way exists, DataError where something that is needed cannot be read.
     """
     reference = asked.pipeline_file or stream.pipeline_file
-    snapshot = look(
-        Looking(workspace.ledger, workspace.home, own_lease=own_lease), replace(stream, pipeline_file=reference)
+    snapshot = read_snapshot(
+        SnapshotContext(workspace.ledger, workspace.home, own_lease=own_lease), replace(stream, pipeline_file=reference)
     )
     _refuse(snapshot, operation=identity[0])
     reconcile(workspace, stream)
@@ -201,7 +201,7 @@ def _refuse_missing(rebuild: Rebuild, scope: Scope) -> None:
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(
-            "source-files-gone",
+            "source-files-lost",
             f"The source no longer has {len(missing)} files that have to be read again",
             where=f"stream {rebuild.snapshot.stream.full_name}",
             found=", ".join(missing[:SHOWN]) + more,

@@ -15,10 +15,10 @@ from slackwater.model.finding import Finding
 from slackwater.model.marks import Marks
 from slackwater.model.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.model.snapshot import Snapshot
-from slackwater.recording.snapshot import Looking, look
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.settings import Settings
 
-LOOK_BACK = 20
+SEARCHED_BATCHES = 20
 """How many batches before the newest known one may be without a progress event before the whole list is read."""
 
 URGENCY = (3, 5, 7)
@@ -31,7 +31,7 @@ class StreamStatus:
 
     ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
     that of the next batch. ``findings`` are what the
-    number line says, the most urgent first; never empty.
+    number line finds, the most urgent first; never empty.
     """
 
     snapshot: Snapshot
@@ -85,7 +85,7 @@ class HomeStatus:
 def status(settings: Settings, name: str | None = None, *, verify: bool = False) -> HomeStatus:
     """The state of the streams. A home without a ledger has no streams; NotFound where one was asked for by name.
 
-    ``verify`` reads every file that the marks speak of. Raises EnvironmentMissing where a store cannot be reached.
+    ``verify`` reads every file that the marks depend on. Raises EnvironmentMissing where a store cannot be reached.
     """
     try:
         with open_workspace(settings) as workspace:
@@ -103,7 +103,7 @@ def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = 
     ledger = workspace.ledger
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
     try:
-        snapshot = look(Looking(ledger, workspace.home, thorough=verify), stream)
+        snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify), stream)
     except OSError as error:
         raise EnvironmentMissing(
             "store-unreachable",
@@ -124,7 +124,7 @@ def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = 
 
 
 def _newest(workspace: Workspace, stream: StreamRecord, last: int) -> BatchRecord | None:
-    recent: Sequence[BatchRecord] = workspace.ledger.batches(stream.full_name, first=max(last - LOOK_BACK, 0))
+    recent: Sequence[BatchRecord] = workspace.ledger.batches(stream.full_name, first=max(last - SEARCHED_BATCHES, 0))
     if not recent:
         recent = workspace.ledger.batches(stream.full_name)
     return recent[-1] if recent else None

@@ -11,12 +11,12 @@ from slackwater.errors import NotFound
 from slackwater.lease.view import KILLED, RUN, LeaseView, is_running, view_of
 from slackwater.model.records import RunRecord, StreamRecord
 
-LOOK_AGAIN_S = 0.2
+POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """How the asking went. ``ended`` is the run's end, ``None`` where it had not ended when the waiting did."""
+    """The outcome of a request. ``ended`` is how the run ended, ``None`` if it had not ended within the wait."""
 
     stream: str
     run: int | None
@@ -35,8 +35,8 @@ def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[s
 
 
 def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Callable[[str], None]) -> RunRecord | None:
-    """Ask the run that goes on; one that starts, or waits after a failure to try again, is asked when it can be."""
-    said = False
+    """Ask the current run; one that is starting, or waiting for a restart, is asked as soon as it runs."""
+    announced = False
     while True:
         lease = _lease(workspace, stream)
         if is_running(workspace.ledger.last_run(stream.full_name), lease):
@@ -46,10 +46,10 @@ def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Calla
         _refuse_unless_held_by_run(stream, lease)
         if time.monotonic() >= deadline:
             return None
-        if not said:
-            say(f"{stream.full_name} is between two starts; it is asked as soon as its query runs")
-            said = True
-        time.sleep(LOOK_AGAIN_S)
+        if not announced:
+            say(f"{stream.full_name} is between two starts; it will be asked as soon as its query runs")
+            announced = True
+        time.sleep(POLL_S)
 
 
 def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: float) -> Stopped:
@@ -64,7 +64,7 @@ def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: 
             return Stopped(stream.full_name, run.id, KILLED)
         if time.monotonic() >= deadline:
             return Stopped(stream.full_name, run.id, None)
-        time.sleep(LOOK_AGAIN_S)
+        time.sleep(POLL_S)
 
 
 def _lease(workspace: Workspace, stream: StreamRecord) -> LeaseView:
@@ -76,11 +76,11 @@ def _refuse_unless_held_by_run(stream: StreamRecord, lease: LeaseView) -> None:
     if lease.state == "held" and purpose == RUN:
         return
     reasons = {
-        "free": "nobody holds it",
+        "free": "no process holds it",
         "held": f"it is held for {purpose}, which ends by itself",
         "only-jvm": "its driver was killed, and its JVM is about to end",
         "abandoned": "its driver was killed",
-        "expired": "its driver has not been heard of for too long",
+        "expired": "its driver has not sent a heartbeat for too long",
     }
     raise NotFound(
         "not-running",

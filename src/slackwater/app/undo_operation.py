@@ -1,4 +1,4 @@
-"""Use case: take an operation back, as far as it came, by the inverses in its plan."""
+"""Use case: undo an operation, as far as it came, by the inverses in its plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slackwater.storage.local import LocalStore
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What became of an operation. ``repeated``: there was nothing to take back."""
+    """The outcome of an undo. ``repeated``: there was nothing to undo."""
 
     plan: Plan
     outcome: Literal["undone"] = "undone"
@@ -45,7 +45,7 @@ def find_operation(workspace: Workspace, name: str) -> OperationRecord:
 
 
 def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
-    """The plan that an operation was begun with. Raises NotFound, or UsageError where it was changed since."""
+    """The plan that an operation was started with. Raises NotFound, or UsageError where it was changed since."""
     if IDENTIFIER.fullmatch(operation.id) is None:
         raise DataError(
             "ledger-unreadable",

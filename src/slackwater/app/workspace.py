@@ -16,7 +16,7 @@ from slackwater.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What a use case works in. ``say`` shows the user a message."""
+    """The settings, home and ledger of a use case. ``say`` shows the user a message."""
 
     settings: Settings
     home: Home

@@ -1,5 +1,5 @@
-"""Carries plans out: preconditions checked again, every step journaled before it is done, the old kept until pruned.
+"""Applies plans: preconditions checked again, every step journaled before it is done, the old kept until pruned.
 
-Only this package (and the runner) is ever handed a ``WriteStore``. It imports no pyspark: the replay of batches is
-asked of a ``Replayer``, which the runtime provides.
+Only this package (and the runner) is given a ``WriteStore``. It imports no pyspark: batches are replayed by a
+``Replayer``, which the runtime provides.
 """

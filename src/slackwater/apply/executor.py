@@ -1,7 +1,7 @@
 """Applies plans and takes them back: one loop over the actions, each journaled before and after it is done.
 
 A killed apply is continued by running it again, or taken back by ``undo``. Three outcomes: applied, refused (what was
-built aside is removed, nothing in use was changed), unknown (nothing more is touched).
+built aside is removed, nothing in use was changed), unknown (nothing more is changed).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def undo(operation: Operation) -> None:
 
 
 def has_changed_what_is_in_use(operation: Operation) -> bool:
-    """Whether an action was begun that changes more than what is built aside."""
+    """Whether an action was started that changes more than what is built aside."""
     return any(
         operation.journal.state(index) is not None
         for index, action in enumerate(operation.plan.actions)
@@ -81,7 +81,7 @@ def _apply_one(operation: Operation, index: int, action: Action) -> None:
         preconditions.check(operation.plan, index, operation.facts)
         if isinstance(action, BuildGeneration):
             build_generation.check_absent(operation, action)
-        journal.write(index, action.kind, "begun", now_ms())
+        journal.write(index, action.kind, "started", now_ms())
     facts = _do(operation, action)
     journal.write(index, action.kind, "done", now_ms(), facts)
 
@@ -141,7 +141,7 @@ def _take_back(operation: Operation, inverse: Inverse) -> None:
 
 
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
-    """Remove what was built aside; once something in use was begun to be changed, nothing more is touched."""
+    """Remove what was built aside; once the change of something in use was started, nothing more is changed."""
     if has_changed_what_is_in_use(operation):
         raise OutcomeUnknown(
             "apply-interrupted",

@@ -1,7 +1,7 @@
 """The journal of one operation: a line before each action and one after it, on the disk before anything happens.
 
 Lines are keyed by the action's index in the plan, so that a plan can hold several actions of one kind. ``facts`` of a
-line are what later actions need to know of this one.
+line are what later actions need of this one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from slackwater.errors import FormatError, Refused
 
-State = Literal["begun", "done", "undoing", "undone"]
+State = Literal["started", "done", "undoing", "undone"]
 End = Literal["applied", "refused", "undone"]
-STATES: tuple[State, ...] = ("begun", "done", "undoing", "undone")
+STATES: tuple[State, ...] = ("started", "done", "undoing", "undone")
 ENDS: tuple[End, ...] = ("applied", "refused", "undone")
 JOURNAL = "journal.jsonl"
 
@@ -34,18 +34,18 @@ class Journal:
         self._read()
 
     def state(self, index: int) -> State | None:
-        """How far an action came in this or an earlier, killed attempt; ``None``: not begun, or undone."""
+        """How far an action came in this or an earlier, killed attempt; ``None``: not started, or undone."""
         state = self._states.get(index)
         return None if state == "undone" else state
 
     @property
     def being_undone(self) -> bool:
-        """Whether taking the operation back was begun and has not ended."""
+        """Whether an undo of the operation was started and has not ended."""
         return self.end is None and not {"undoing", "undone"}.isdisjoint(self._states.values())
 
     @property
     def in_progress(self) -> bool:
-        """Whether an action was begun by an attempt that has not ended."""
+        """Whether an action was started by an attempt that has not ended."""
         return bool(self._states) and self.end is None
 
     def facts(self, index: int) -> Mapping[str, Any]:
@@ -121,9 +121,9 @@ class Journal:
     def _of_another_release(self) -> Refused:
         return Refused(
             "journal-version",
-            "The operation was begun by an earlier release, whose journal this one cannot continue",
+            "The operation was started by an earlier release, whose journal this one cannot continue",
             where=str(self._path),
             expected="a line for each action by its index",
             found="a line for each kind of step",
-            hint="finish it with the release that began it: slackwater apply of its plan.json",
+            hint="finish it with the release that started it: slackwater apply of its plan.json",
         )

@@ -23,7 +23,7 @@ PLAN_FILE = "plan.json"
 
 
 class Progress(Protocol):
-    """Whoever shows an operation to its user."""
+    """The display of an operation."""
 
     def action(self, action: Action | Inverse) -> None:
         """An action starts."""

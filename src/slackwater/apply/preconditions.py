@@ -1,4 +1,4 @@
-"""Checks the preconditions of one action just before it begins, and says what has changed since the plan was made."""
+"""Checks the preconditions of one action just before it starts, and reports what changed since the plan was made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], 
 
 
 def compare(plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable[[Precondition], str]) -> None:
-    """Raises Moved at the first precondition whose fact is another now."""
+    """Raises Moved at the first precondition whose fact has changed."""
     for precondition in preconditions:
         found = fact_of(precondition)
         if found != precondition.expected:

@@ -61,11 +61,11 @@ def missing_beside_checksums(listing: Listing) -> list[Damage]:
     for names, folders in listing.alike().items():
         hidden = [name for name in names if name[0] == "." and name.endswith(_HIDDEN_SUM)]
         owners = [name[1 : -len(_HIDDEN_SUM)] for name in hidden]
-        gone = [owner for owner in owners if owner and owner not in names and not is_leftover(owner)]
+        missing = [owner for owner in owners if owner and owner not in names and not is_leftover(owner)]
         damage += [
             Damage(_join(folder, owner), "missing", "a file, as its checksum exists", "nothing")
             for folder in folders
-            for owner in sorted(gone)
+            for owner in sorted(missing)
         ]
     return damage
 

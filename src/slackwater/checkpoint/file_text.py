@@ -16,7 +16,7 @@ _HADOOP_MAGIC = b"crc\0"
 
 
 def file_text(path: str, data: bytes, limits: ReadLimits) -> str:
-    """The content of the file at ``path``. Raises ``FormatError`` where it is not what its name says."""
+    """The content of the file at ``path``. Raises ``FormatError`` if it does not have the format of its name."""
     name = path.rstrip("/").rpartition("/")[2]
     state_file = parse_state_file(name)
     if state_file is not None and state_file.kind is StateFileKind.ZIP:

@@ -1,4 +1,4 @@
-"""Whether a location is a checkpoint, and what it looks like instead."""
+"""Whether a location is a checkpoint, and if not, what was found there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_checkpoint(entries: tuple[Entry, ...]) -> bool:
 
 
 def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
-    """What a location that is no checkpoint looks like, and the hint that goes with it."""
+    """What was found at a location that is not a checkpoint, and a hint for it."""
     names = {entry.name for entry in entries}
     if not entries:
         return _describe_nothing(store)

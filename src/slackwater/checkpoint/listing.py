@@ -20,7 +20,7 @@ class Listing:
     _names: dict[str, frozenset[str]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Hundreds of partitions hold files of the same names; equal sets become one object, looked at once.
+        # Hundreds of partitions hold files of the same names; equal sets become one object, checked once.
         known: dict[frozenset[str], frozenset[str]] = {}
         names = {}
         before: tuple[str, ...] = ()

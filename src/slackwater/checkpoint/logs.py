@@ -1,4 +1,4 @@
-"""The quick look at a checkpoint: its text logs and its marks, without decoding any state."""
+"""Reads the text logs and marks of a checkpoint without decoding state."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def source_order(name: str) -> tuple[int, int, str]:
 
 
 def damage_of(path: str, error: FormatError | OSError) -> Damage:
-    """What a reader says about a file that it could not read."""
+    """The damage of a file that could not be read."""
     if isinstance(error, FormatError):
         return Damage(path, error.code, error.expected or "", error.found or error.message)
     if isinstance(error, FileNotFoundError):

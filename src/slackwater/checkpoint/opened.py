@@ -1,4 +1,4 @@
-"""A checkpoint that was listed once; whoever asks more of it asks here."""
+"""A checkpoint that was listed once, for all readers of its files."""
 
 from __future__ import annotations
 

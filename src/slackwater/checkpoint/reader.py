@@ -237,7 +237,7 @@ class CheckpointReader:
         try:
             return self.opened.store.size(path)
         except OSError:
-            # Gone since it was listed; whoever reads it says so.
+            # Deleted since it was listed; reading it reports that.
             return 0
 
     def _complete(self, marks: Marks, commits: dict[int, CommitEntry]) -> None:

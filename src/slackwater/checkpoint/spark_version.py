@@ -1,4 +1,4 @@
-"""Which Spark wrote a checkpoint, as far as that shows: no file says it, but each release added something."""
+"""The version of Spark that wrote a checkpoint: no file records it, but each release added files or fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes to the text logs and state names of a checkpoint that nobody else writes to.
+"""Changes to the text logs and state names of a checkpoint that no other process writes to.
 
 Hadoop's local file system keeps ``.N.crc`` beside ``N`` and refuses ``N`` when they differ, so whoever changes a file
 removes that side file first: a file without one is read unchecked. Spark's own ``.crc`` of state files is renamed

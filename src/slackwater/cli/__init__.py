@@ -1,1 +1,1 @@
-"""The command line: parses, calls one use case, renders. stdout is data, stderr is talk. Nothing imports it."""
+"""The command line: parses, calls one use case, renders. Data goes to stdout, messages to stderr."""

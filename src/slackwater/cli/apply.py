@@ -45,8 +45,9 @@ def apply(
     debug: bool,
     shown_as: Format,
 ) -> int:
-    """Show the plan, have it confirmed, carry it out."""
+    """Show the plan, have it confirmed, apply it."""
     from slackwater.app.apply_plan import ApplyOptions, apply_plan  # noqa: PLC0415 - light start
+    from slackwater.app.documents.apply import apply_document  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.apply_display import ApplyDisplay  # noqa: PLC0415
     from slackwater.cli.render_plan import plan_page  # noqa: PLC0415
@@ -61,8 +62,7 @@ def apply(
     with open_workspace(settings, restore=True) as workspace, ApplyDisplay(plan) as display:
         applied = apply_plan(workspace, plan, display, options)
     if shown_as is Format.JSON:
-        told = {"outcome": applied.outcome, "repeated": applied.repeated, "plan": plan.id, "stream": plan.stream}
-        print_json({"schema": "slackwater.apply/1", **told})
+        print_json(apply_document(applied))
     elif applied.repeated:
         out().print(f"applied before: plan {plan.id} changed nothing now", markup=False)
     else:
@@ -86,7 +86,7 @@ def _read(file: Path) -> str:
 
 
 def confirm(stream: str, what: str) -> None:
-    """Have the stream's name typed. Raises Refused for another name, UsageError where nobody can be asked."""
+    """Have the stream's name typed. Raises Refused for another name, UsageError if there is no terminal."""
     name = stream.rpartition("/")[2]
     if not sys.stdin.isatty():
         raise UsageError("unconfirmed", "There is no terminal to confirm on", hint="give --yes")

@@ -1,4 +1,4 @@
-"""How an apply is shown while it works."""
+"""The display of a running apply."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class ApplyDisplay:
         self._progress.stop()
 
     def say(self, text: str) -> None:
-        """A line of talk."""
+        """A message."""
         self._console.print(text, markup=False)
 
     def action(self, action: Action | Inverse) -> None:
-        """An action begins."""
+        """An action starts."""
         self._console.print(f"- {step_text(action)}", markup=False)
 
     def batch(self, batch: int) -> None:

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Called by argparse for each verb: an unknown argument is reported by the verb that it was given to."""
+        """Called by argparse for each verb: an unknown argument is reported by its own verb."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             option = unknown[0].partition("=")[0]
@@ -85,7 +85,7 @@ def _option(action: argparse.Action) -> Option:
 
 
 def _values(action: argparse.Action) -> tuple[str, ...]:
-    """The values that an action lists as ``text|json``; upper case, as in ``FILE|MODULE``, says what they are."""
+    """The values that an action lists as ``text|json``; upper case, as in ``FILE|MODULE``, is the kind of value."""
     shown = action.metavar if isinstance(action.metavar, str) else ""
     return tuple(shown.split("|")) if "|" in shown and shown.islower() else ()
 
@@ -193,7 +193,7 @@ def add_home(parser: Parser) -> None:
 
 
 def add_consent(parser: Parser) -> None:
-    """What the user says of a home that is not where it was made."""
+    """The flags for a home that is not where it was created."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--moved", action="store_true", help="the home was moved here, and is used from here on")
     choice.add_argument("--copied", action="store_true", help="the home is a copy, and becomes one of its own")

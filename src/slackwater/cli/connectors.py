@@ -9,7 +9,6 @@ import sys
 from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_verbs, string
 from slackwater.cli.console import err, out, prepare, print_json
 
-SCHEMA = "slackwater.connectors/1"
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
 
 
@@ -44,14 +43,14 @@ def _spark_version(text: str) -> str:
 
 def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
     """Show which connectors exist, and which of their jars are in the cache."""
-    from slackwater.app.fetch_connectors import installed_spark, list_connectors  # noqa: PLC0415 - light start
+    from slackwater.app.documents.connectors import list_document  # noqa: PLC0415 - light start
+    from slackwater.app.fetch_connectors import installed_spark, list_connectors  # noqa: PLC0415
 
     prepare(home, shown_as)
     version = spark or installed_spark()
     found = list_connectors(version)
     if shown_as is Format.JSON:
-        listed = [{"name": one.name, "jars": list(one.coordinates), "fetched": one.fetched} for one in found]
-        print_json({"schema": SCHEMA, "spark": version, "connectors": listed})
+        print_json(list_document(version, found))
         return 0
     for one in found:
         jars = len(one.coordinates)
@@ -62,13 +61,14 @@ def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
 
 def fetch(*, names: list[str], spark: str | None, home: str | None, shown_as: Format) -> int:
     """Fetch the jars and print their paths."""
-    from slackwater.app.fetch_connectors import fetch_connectors, installed_spark  # noqa: PLC0415 - light start
+    from slackwater.app.documents.connectors import fetch_document  # noqa: PLC0415 - light start
+    from slackwater.app.fetch_connectors import fetch_connectors, installed_spark  # noqa: PLC0415
 
     prepare(home, shown_as)
     version = spark or installed_spark()
-    paths = [str(path) for path in fetch_connectors(names, version, lambda text: err().print(text, markup=False))]
+    paths = fetch_connectors(names, version, lambda text: err().print(text, markup=False))
     if shown_as is Format.JSON:
-        print_json({"schema": SCHEMA, "spark": version, "paths": paths})
+        print_json(fetch_document(version, paths))
         return 0
     for path in paths:
         sys.stdout.write(f"{path}\n")

@@ -81,7 +81,7 @@ class Steps:
         self._console = console
         self._folder: Path | None = None
         self._what = ""
-        self._began = self._step_began = time.monotonic()
+        self._started = self._step_started = time.monotonic()
         self._status: Status | None = None
 
     def works_in(self, folder: Path) -> None:
@@ -91,7 +91,7 @@ class Steps:
 
     def begin(self, what: str) -> None:
         """Show the step that starts."""
-        self._what, self._step_began = what, time.monotonic()
+        self._what, self._step_started = what, time.monotonic()
         if self._console.is_terminal:
             self._status = self._console.status(f"{what} ...")
             self._status.start()
@@ -100,7 +100,7 @@ class Steps:
         """Write the step's line."""
         self.close()
         now = time.monotonic()
-        self._console.print(f"{now - self._began:6.1f} s  {self._what}: {outcome} ({now - self._step_began:.1f} s)")
+        self._console.print(f"{now - self._started:6.1f} s  {self._what}: {outcome} ({now - self._step_started:.1f} s)")
 
     def interrupted(self) -> None:
         """Report what is left."""
@@ -116,12 +116,13 @@ class Steps:
 
 
 def _show(result: DemoResult, shown_as: Format, picture: NewFile | None) -> None:
+    from slackwater.app.documents.demo import demo_document  # noqa: PLC0415
     from slackwater.cli import demo_page  # noqa: PLC0415
 
     if picture is not None:
         with picture.open() as file:
             file.write(demo_page.as_svg(result).encode())
     if shown_as is Format.JSON:
-        print_json(result.as_json())
+        print_json(demo_document(result))
     else:
         demo_page.show(result, out())

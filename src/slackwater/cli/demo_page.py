@@ -26,12 +26,12 @@ def show(result: DemoResult, console: Console) -> None:
     _plan(result, console)
     _streams(result, console)
     _rows(result, console)
-    _recipe(result, console)
+    _manual_restart(result, console)
     _end(result, console)
 
 
 def as_svg(result: DemoResult) -> str:
-    """The page as a picture that asks no server for anything."""
+    """The page as a picture without references to servers."""
     from rich._export_format import CONSOLE_SVG_FORMAT  # noqa: PLC0415 - rich has no public name for it
 
     console = Console(record=True, width=PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, highlight=False)
@@ -41,10 +41,10 @@ def as_svg(result: DemoResult) -> str:
 
 
 def number_line(marks: Marks, last: int) -> tuple[str, str]:
-    """Two lines of text: the batches up to ``last``, and below each its marks."""
+    """Two lines: the batches up to ``last``, and below each its marks."""
     ids = range(max(0, last - SHOWN_BATCHES + 1), last + 1)
-    standing = {"o": marks.planned, "c": marks.committed, "v": marks.state, "w": marks.written}
-    letters = ("".join(letter for letter, batch in standing.items() if batch == number) for number in ids)
+    marked = {"o": marks.planned, "c": marks.committed, "v": marks.state, "w": marks.written}
+    letters = ("".join(letter for letter, batch in marked.items() if batch == number) for number in ids)
     lead = "..." if ids.start > 0 else "   "
     batches = "".join(f"{number}".rjust(CELL, "-") for number in ids)
     return lead + batches, " " * len(lead) + "".join(text.rjust(CELL) for text in letters)
@@ -110,16 +110,16 @@ def _rows(result: DemoResult, console: Console) -> None:
     console.print(table)
 
 
-def _recipe(result: DemoResult, console: Console) -> None:
-    recipe = result.recipe
+def _manual_restart(result: DemoResult, console: Console) -> None:
+    outcome = result.manual_restart
     console.print()
     console.print(Text("The popular manual restart, on a copy", style="bold"))
-    console.print(f"  Upgraded code, old checkpoint: {recipe.refused}")
+    console.print(f"  Upgraded code, old checkpoint: {outcome.refused}")
     console.print("  New checkpoint at the saved offsets, old output: ", end="")
-    console.print(f"{recipe.lost:,} of {recipe.expected_rows:,} rows lost", style="bold red", end="")
-    console.print(f", {recipe.wrong:,} wrong." if recipe.wrong else ".")
+    console.print(f"{outcome.lost:,} of {outcome.expected_rows:,} rows lost", style="bold red", end="")
+    console.print(f", {outcome.wrong:,} wrong." if outcome.wrong else ".")
     console.print(
-        f"  Its batch ids started at 0 again. The sink already had {recipe.skipped} of these {recipe.batches} ids"
+        f"  Its batch ids started at 0 again. The sink already had {outcome.skipped} of these {outcome.batches} ids"
     )
     console.print("  and skipped those batches silently.")
 

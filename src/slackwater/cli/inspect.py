@@ -98,9 +98,9 @@ def _show_report(target: str, options: ReadOptions, *, home: str | None, conf: b
 
     report = inspect_checkpoint(target, home=home, options=options)
     if shown_as is Format.JSON:
-        from slackwater.app.inspect_document import document  # noqa: PLC0415
+        from slackwater.app.documents.inspect import inspect_document  # noqa: PLC0415
 
-        print_json(document(report))
+        print_json(inspect_document(report))
     else:
         from slackwater.cli.render_inspect import PageOptions, page  # noqa: PLC0415
 
@@ -111,8 +111,8 @@ def _show_report(target: str, options: ReadOptions, *, home: str | None, conf: b
 def _show_state(
     target: str, request: StateRequest, *, home: str | None, limit: int | None, export: NewFile | None, shown_as: Format
 ) -> int:
+    from slackwater.app.documents.inspect import state_document  # noqa: PLC0415
     from slackwater.app.inspect import inspect_state  # noqa: PLC0415
-    from slackwater.app.inspect_document import state_document  # noqa: PLC0415
     from slackwater.app.state_export import write_parquet  # noqa: PLC0415
     from slackwater.cli.render_inspect import state_page  # noqa: PLC0415
 

@@ -26,9 +26,10 @@ def declare(parser: Parser) -> None:
 
 def ledger(*, stream: str | None, batches: str | None, home: str | None, shown_as: Format) -> int:
     """Read the ledger and show it."""
-    from slackwater.app.ledger_view import ledger_view, parse_range  # noqa: PLC0415 - light start
+    from slackwater.app.documents.ledger import ledger_document  # noqa: PLC0415 - light start
+    from slackwater.app.ledger_view import ledger_view, parse_range  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
-    from slackwater.cli.render_ledger import ledger_document, ledger_page  # noqa: PLC0415
+    from slackwater.cli.render_ledger import ledger_page  # noqa: PLC0415
 
     settings = prepare(home, shown_as)
     if batches is not None and stream is None:

@@ -39,7 +39,7 @@ VERBS = {
 
 
 class _Version(argparse.Action):
-    """Looks for the version only when it is asked for."""
+    """Reads the version only when it is needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
         from slackwater import __version__  # noqa: PLC0415 - only this option needs it
@@ -125,7 +125,7 @@ def _reported(arguments: list[str]) -> int:
 
 
 def _of_the_system(error: OSError) -> SlackwaterError:
-    """What the operating system refuses is a matter of the machine, wherever it was met."""
+    """An error of the operating system as one of the machine, wherever it was raised."""
     place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
     if error.errno in _NO_SPACE:
         return EnvironmentMissing(

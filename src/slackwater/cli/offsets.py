@@ -32,20 +32,21 @@ def declare(parser: Parser) -> None:
     )
     add_home(parser)
     add_format(parser)
-    parser.epilog = "stdout has one JSON document for each source; stderr says what would be lost or written twice."
+    parser.epilog = "stdout has one JSON document for each source; stderr lists what would be lost or written twice."
     parser.set_defaults(verb=offsets)
 
 
 def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
     """Work out the position and show it."""
-    from slackwater.app.offsets import offsets as look  # noqa: PLC0415 - light start
+    from slackwater.app.documents.offsets import offsets_document  # noqa: PLC0415 - light start
+    from slackwater.app.offsets import offsets as position_of  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
-    from slackwater.cli.render_offsets import messages, offset_lines, offsets_document  # noqa: PLC0415
+    from slackwater.cli.render_offsets import messages, offset_lines  # noqa: PLC0415
 
     settings = prepare(home, shown_as)
     wanted = parse_at(at)
     with open_workspace(settings) as workspace:
-        position = look(workspace, stream, wanted, lambda text: err().print(text, markup=False))
+        position = position_of(workspace, stream, wanted, lambda text: err().print(text, markup=False))
     if shown_as is Format.JSON:
         print_json(offsets_document(position))
         return 0

@@ -1,6 +1,6 @@
 """The page that ``slackwater inspect`` prints: what an on-call person needs, in the order it is needed.
 
-Plain text and the standard library only, because this page must be there at once.
+Plain text and the standard library only, because this page must be quick.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHOWN_LEFTOVERS = 5
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What the page shows beyond the usual."""
+    """What the page shows in addition to the default."""
 
     batch: int | None = None
     all_settings: bool = False
@@ -87,7 +87,7 @@ def _marks(report: CheckpointReport) -> str:
     marks = report.marks
     rows = [
         ("planned", _mark(marks.planned), "newest batch whose range is fixed (offsets/)"),
-        ("committed", _mark(marks.committed), "newest batch Spark says is done (commits/)"),
+        ("committed", _mark(marks.committed), "newest batch that Spark has finished (commits/)"),
         ("state", _mark(marks.state), "newest batch whose state can be loaded (state/)"),
     ]
     if marks.state is None:
@@ -102,24 +102,22 @@ def _mark(mark: int | None) -> str:
 def number_line(report: CheckpointReport) -> str:
     """The batch ids around the marks on one line, and under each id the marks on it."""
     marks, coming = report.marks, report.next_batch
-    standing: dict[int, list[str]] = {}
+    marked: dict[int, list[str]] = {}
     for name, mark in (("planned", marks.planned), ("committed", marks.committed), ("state", marks.state)):
         if mark is not None and mark >= 0:
-            standing.setdefault(mark, []).append(name)
+            marked.setdefault(mark, []).append(name)
     following = marks.next_batch if coming is None else coming.id
-    standing.setdefault(following, []).append("next")
-    first = max(0, min(standing) - 1)
+    marked.setdefault(following, []).append("next")
+    first = max(0, min(marked) - 1)
     # Never a range of all ids: a file name can claim batch 10**17. A state mark can be beyond the next batch.
-    ids = sorted({first, *standing, *range(max(first, following - 2), following + 1)})
+    ids = sorted({first, *marked, *range(max(first, following - 2), following + 1)})
     line, columns = "... " if first > 0 else "", {}
     for index, number in enumerate(ids):
         if index:
             line += " -- " if number == ids[index - 1] + 1 else " ... "
         columns[number] = len(line)
         line += str(number)
-    labels = [
-        " " * columns[number] + "^ " + ", ".join(names) for number, names in sorted(standing.items(), reverse=True)
-    ]
+    labels = [" " * columns[number] + "^ " + ", ".join(names) for number, names in sorted(marked.items(), reverse=True)]
     return "\n".join([line, *labels])
 
 
@@ -269,7 +267,7 @@ def _damage(damage: Sequence[Damage]) -> str:
 
 
 def state_page(rows: dict[str, Any]) -> str:
-    """State rows, one JSON object a line, after a line that says what they are."""
+    """State rows, one JSON object a line, after a line that names the operator, store and batch."""
     operator = rows["operator"]
     head = (
         f"operator {operator['id']} ({operator['name']}), {rows['store']}, after batch {rows['batch']}: "
@@ -289,7 +287,7 @@ def state_page(rows: dict[str, Any]) -> str:
 
 
 def time_text(milliseconds: int | None) -> str:
-    """A timestamp in UTC; 0 is how Spark writes that there is no watermark yet."""
+    """A timestamp in UTC; Spark writes 0 for a watermark not yet set."""
     if milliseconds is None:
         return "-"
     return utc_text(milliseconds) if milliseconds else "none yet"
@@ -300,7 +298,7 @@ def _cut(text: str) -> str:
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Columns under each other; the last one is as wide as it is."""
+    """Aligned columns; the last one is not padded."""
     listed = list(rows)
     count = max((len(row) for row in listed), default=0)
     widths = [max((len(row[column]) for row in listed if column < len(row)), default=0) for column in range(count)]

@@ -1,4 +1,4 @@
-"""A plan as a page: where the stream stands, what will be done, what it costs, how it is undone."""
+"""The page of a plan: the marks of the stream, the actions, their cost, and how they are undone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def number_line(facts: Facts) -> Table:
         ("committed", facts.committed, "newest batch in commits/"),
         ("state", facts.state, "newest batch whose state can be loaded"),
         ("written", facts.written, "newest batch the sink itself shows"),
-        ("continue after", facts.target, f"watermark {_moment(facts.watermark_ms)}"),
+        ("continue after", facts.target, f"watermark {_timestamp(facts.watermark_ms)}"),
         (
             "contributing",
             facts.contributing if facts.contributing <= facts.target else None,
@@ -72,13 +72,13 @@ def step_text(action: Action | Inverse) -> str:
             return f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
         case CutSink():
             taken = f"{len(action.files)} files, {action.bytes:,} bytes"
-            return f"cut the sink back to batch {action.after}: {taken}, into the backup"
+            return f"cut the sink back to batch {action.after}: {taken}, moved to the backup"
         case SwitchGeneration():
             return f"switch from generation {action.old} to {action.new}; {action.old} stays"
         case RemoveGeneration():
             return f"remove generation {action.number}, which the operation has built"
         case RestoreSink():
-            return f"put {batch_range(action.after + 1, action.after + len(action.batches))} back into the sink"
+            return f"restore {batch_range(action.after + 1, action.after + len(action.batches))} in the sink"
         case _:
             assert_never(action)
 
@@ -101,9 +101,9 @@ def _cost(plan: Plan) -> list[Text]:
     read = f"{cost.rows_read_again:,} of {cost.rows_recorded:,} recorded rows{more}"
     lines = [Text(f"  {cost.batches_replayed} batches are run again, reading {read}")]
     if cost.batches_cut:
-        lines.append(Text(f"  {cost.batches_cut} batches are cut from the sink and made again"))
+        lines.append(Text(f"  {cost.batches_cut} batches are cut from the sink and recomputed"))
     return lines
 
 
-def _moment(epoch_ms: int) -> str:
+def _timestamp(epoch_ms: int) -> str:
     return utc_text(epoch_ms) if epoch_ms > 0 else "none yet"

@@ -1,22 +1,15 @@
-"""Small words that several pages share: timestamps, durations and numbers that may be absent."""
+"""Formats that several pages share: timestamps, durations and numbers that may be absent."""
 
 from __future__ import annotations
 
-from slackwater.model.units import duration_text, iso_text, utc_text
+from slackwater.model.units import duration_text, utc_text
 
 
-def moment(epoch_ms: int | None) -> str:
-    """A time for people, in UTC; ``-`` where there is none (Spark's watermark starts at 0)."""
+def timestamp(epoch_ms: int | None) -> str:
+    """A timestamp in UTC; ``-`` where there is none (Spark's watermark starts at 0)."""
     if not epoch_ms or epoch_ms < 0:
         return "-"
     return utc_text(epoch_ms)
-
-
-def iso(epoch_ms: int | None) -> str | None:
-    """A time for programs."""
-    if not epoch_ms or epoch_ms < 0:
-        return None
-    return iso_text(epoch_ms)
 
 
 def span(milliseconds: int) -> str:

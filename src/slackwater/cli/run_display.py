@@ -1,4 +1,4 @@
-"""How a run is shown: one live line for each stream on a terminal, plain lines elsewhere."""
+"""The display of a run: one live line for each stream on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slackwater.model.units import iso_text
 
 
 class PlainDisplay:
-    """One line for each thing that happens, on stderr."""
+    """One line for each event, on stderr."""
 
     def __enter__(self) -> Self:
         return self
@@ -26,10 +26,10 @@ class PlainDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to put away."""
+        """Nothing to close."""
 
     def say(self, text: str) -> None:
-        """A line of talk."""
+        """A message."""
         self._write(text)
 
     def state(self, stream: str, state: str) -> None:
@@ -50,9 +50,9 @@ class PlainDisplay:
 
 
 class LiveDisplay:
-    """A table that is drawn again in place.
+    """A table that is updated in place.
 
-    Batches come from the recorder's thread, states from the runner's: one at a time may draw.
+    Batches come from the recorder's thread, states from the runner's: only one thread may draw at a time.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class LiveDisplay:
         self._live.stop()
 
     def say(self, text: str) -> None:
-        """A line of talk, above the table."""
+        """A message, above the table."""
         self._console.print(text, markup=False)
 
     def state(self, stream: str, state: str) -> None:

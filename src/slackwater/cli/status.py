@@ -12,7 +12,7 @@ def declare(parser: Parser) -> None:
         "stream", metavar="STREAM", nargs="?", type=string, help="only this one: stream, or pipeline/stream"
     )
     parser.add_argument(
-        "--verify", action="store_true", help="read every file that the marks speak of, not only the newest"
+        "--verify", action="store_true", help="read every file that the marks depend on, not only the newest"
     )
     add_home(parser)
     add_format(parser)
@@ -22,10 +22,11 @@ def declare(parser: Parser) -> None:
 
 def status(*, stream: str | None, verify: bool, home: str | None, shown_as: Format) -> int:
     """Read the state and show it."""
-    from slackwater.app.status import status as look  # noqa: PLC0415 - light start
-    from slackwater.cli.render_status import status_document, status_page  # noqa: PLC0415
+    from slackwater.app.documents.status import status_document  # noqa: PLC0415 - light start
+    from slackwater.app.status import status as read_status  # noqa: PLC0415
+    from slackwater.cli.render_status import status_page  # noqa: PLC0415
 
-    found = look(prepare(home, shown_as), stream, verify=verify)
+    found = read_status(prepare(home, shown_as), stream, verify=verify)
     if shown_as is Format.JSON:
         print_json(status_document(found))
     else:

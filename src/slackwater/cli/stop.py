@@ -6,8 +6,6 @@ from slackwater.cli.arguments import Format, Parser, add_format, add_home, add_s
 from slackwater.cli.console import err, out, parse_seconds, prepare, print_json
 from slackwater.errors import OutcomeUnknown
 
-SCHEMA = "slackwater.stop/1"
-
 
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
@@ -23,7 +21,8 @@ def declare(parser: Parser) -> None:
 
 def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
     """Request the stop and wait for the end."""
-    from slackwater.app.stop_stream import stop_stream  # noqa: PLC0415 - light start
+    from slackwater.app.documents.stop import stop_document  # noqa: PLC0415 - light start
+    from slackwater.app.stop_stream import stop_stream  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
 
     settings, wait_s = prepare(home, shown_as), parse_seconds(wait)
@@ -36,7 +35,7 @@ def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
             hint=f"slackwater status {stopped.stream}; or wait again: slackwater stop {stopped.stream} --wait 10m",
         )
     if shown_as is Format.JSON:
-        print_json({"schema": SCHEMA, "stream": stopped.stream, "run": stopped.run, "end": stopped.ended})
+        print_json(stop_document(stopped))
     else:
         out().print(f"{stopped.stream}: {stopped.ended}", markup=False)
     return 0

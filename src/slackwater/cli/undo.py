@@ -8,7 +8,7 @@ from slackwater.cli.console import err, out, prepare, print_json
 
 
 def declare(parser: Parser) -> None:
-    """Its arguments."""
+    """Declare the arguments."""
     parser.add_argument(
         "operation", metavar="OPERATION", type=string, help="the operation's id; slackwater ledger STREAM lists them"
     )
@@ -21,7 +21,8 @@ def declare(parser: Parser) -> None:
 
 
 def undo(*, operation: str, yes: bool, home: str | None, moved: bool, copied: bool, shown_as: Format) -> int:
-    """Show what will be taken back, have it confirmed, take it back."""
+    """Show what will be undone, have it confirmed, undo it."""
+    from slackwater.app.documents.undo import undo_document  # noqa: PLC0415 - light start
     from slackwater.app.undo_operation import find_operation, plan_of_operation, undo_operation  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.apply_display import ApplyDisplay  # noqa: PLC0415
@@ -38,8 +39,7 @@ def undo(*, operation: str, yes: bool, home: str | None, moved: bool, copied: bo
         with ApplyDisplay(plan) as display:
             undone = undo_operation(workspace, record, plan, display, consent_of(moved=moved, copied=copied))
     if shown_as is Format.JSON:
-        fields = {"outcome": undone.outcome, "repeated": undone.repeated, "operation": plan.id, "stream": plan.stream}
-        print_json({"schema": "slackwater.undo/1", **fields})
+        print_json(undo_document(undone))
     elif undone.repeated:
         out().print(f"nothing to undo: operation {plan.id} has no effect left", markup=False)
     else:

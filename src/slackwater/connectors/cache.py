@@ -83,7 +83,7 @@ class JarCache:
 
     def _fetch(self, name: str, jars: Sequence[Jar]) -> None:
         with tempfile.TemporaryDirectory(prefix=".fetching-", dir=self._folder) as staging:
-            said, wrong = "", dict[Jar, str]()
+            output, wrong = "", dict[Jar, str]()
             for number, way in enumerate(self._ways):
                 missing = [jar for jar in jars if not self.has(jar)]
                 if not missing:
@@ -91,9 +91,9 @@ class JarCache:
                 if number == 1:
                     # The first way only copies from this machine's own stores.
                     self._say(f"fetching {_count(missing)} for {name}")
-                said = way(missing, Path(staging)) or said
+                output = way(missing, Path(staging)) or output
                 wrong |= self._admit(missing, Path(staging))
-        self._refuse_unless_complete(name, jars, wrong, said)
+        self._refuse_unless_complete(name, jars, wrong, output)
 
     def _admit(self, jars: Sequence[Jar], staging: Path) -> dict[Jar, str]:
         """Move files with the locked hash into the cache; the hashes of the others."""
@@ -112,7 +112,7 @@ class JarCache:
             arrived.replace(target)
         return wrong
 
-    def _refuse_unless_complete(self, name: str, jars: Sequence[Jar], wrong: dict[Jar, str], said: str) -> None:
+    def _refuse_unless_complete(self, name: str, jars: Sequence[Jar], wrong: dict[Jar, str], output: str) -> None:
         missing = [jar for jar in jars if not self.has(jar)]
         altered = next((jar for jar in missing if jar in wrong), None)
         if altered:
@@ -129,7 +129,7 @@ class JarCache:
                 "connector-unavailable",
                 f"{_count(missing)} of connector {name!r} could not be fetched",
                 where=_some(missing),
-                found=_last_lines(said),
+                found=_last_lines(output),
                 hint=f"run again with network access, or copy the files into {self.path(missing[0]).parent}",
             )
 
@@ -167,6 +167,6 @@ def _some(jars: Sequence[Jar]) -> str:
     return named if len(jars) <= NAMED_MAX else f"{named} and {len(jars) - NAMED_MAX} more"
 
 
-def _last_lines(said: str) -> str | None:
-    lines = [line.strip() for line in said.splitlines() if line.strip(" \t:-|")]
+def _last_lines(output: str) -> str | None:
+    lines = [line.strip() for line in output.splitlines() if line.strip(" \t:-|")]
     return " / ".join(lines[-2:]) or None

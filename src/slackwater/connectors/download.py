@@ -69,7 +69,7 @@ def by_maven(jars: Sequence[Jar], folder: Path) -> str:
     program = shutil.which("mvn")
     if program is None:
         return ""
-    said = [
+    messages = [
         _run(
             *(program, "--batch-mode", "--quiet", "dependency:get", "-Dtransitive=false"),
             f"-Dartifact={jar.coordinate}",
@@ -77,7 +77,7 @@ def by_maven(jars: Sequence[Jar], folder: Path) -> str:
         for jar in jars
     ]
     from_local_stores(jars, folder)
-    return "\n".join(said)
+    return "\n".join(messages)
 
 
 WAYS: tuple[Download, ...] = (from_local_stores, by_ivy, by_maven)

@@ -42,7 +42,7 @@ _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 
 @dataclass(frozen=True, slots=True)
 class BrokerProcess:
-    """What ``broker.json`` in the folder says: the process, when it started (clock ticks since boot), and its port."""
+    """The content of ``broker.json``: the process, when it started (clock ticks since boot), and its port."""
 
     pid: int
     started: int
@@ -127,7 +127,7 @@ class Broker:
         try:
             os.kill(self.pid, signal_number)
         except ProcessLookupError:
-            return  # it ended between the look and the signal
+            return  # it ended between the check and the signal
 
     def _is_gone_within(self, wait_s_max: float) -> bool:
         deadline = time.monotonic() + wait_s_max

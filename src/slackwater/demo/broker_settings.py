@@ -11,7 +11,7 @@ CLUSTER_ID = "c2xhY2t3YXRlci1kZW1vLQ"
 HEAP = ("-Xmx512m", "-Xms128m", "-XX:+UseSerialGC")
 
 # One of everything, so that internal topics come up with a single node; short delays, because consumers come and go and
-# tests wait for retention. Topics are made on purpose only: a reader's typing error must not create one.
+# tests wait for retention. Topics are not created automatically: a misspelt name must not create one.
 _SERVER = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@{host}:{controller_port}

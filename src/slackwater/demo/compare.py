@@ -71,7 +71,7 @@ def up_to_then(old: Counter[Row], new: Counter[Row], is_old: Callable[[Row], boo
     return Counter(chosen) + Counter({row: times for row, times in new.items() if not is_old(row)})
 
 
-def moment(row: Row, column: str) -> datetime:
+def timestamp_of(row: Row, column: str) -> datetime:
     """A timestamp of a row, in UTC."""
     value = dict(row)[column]
     if not isinstance(value, datetime):

@@ -9,7 +9,7 @@ _ANSWER_S_MAX = 2.0
 _API_VERSIONS = 18
 _CORRELATION = 1
 # Request header 1: api key, api version, correlation id, client id (-1: none). The body of ApiVersions 0 is empty, and
-# every broker speaks that version. KRaft brokers serve requests only once they have joined the cluster, so an answer
+# every broker supports that version. KRaft brokers serve requests only once they have joined the cluster, so an answer
 # means ready; the port alone is open seconds earlier.
 _REQUEST = struct.pack(">hhih", _API_VERSIONS, 0, _CORRELATION, -1)
 

@@ -1,6 +1,6 @@
 """``kill -9`` in the middle of a batch: after Spark has planned it, before the sink has written it.
 
-Waits on progress, never on time. To be sure of the moment, the processes are frozen (SIGSTOP), looked at, and only then
+Waits on progress, never on time. To be sure of the time, the processes are stopped (SIGSTOP), checked, and only then
 killed; a batch that got through before the frost is let go, and the next one is waited for.
 """
 
@@ -22,7 +22,7 @@ DEATH_WAIT_S_MAX = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class KillPoint:
     """What to wait for: a batch of this checkpoint that reads up to ``least_position`` or on, not in the output yet."""
 
     checkpoint: Path
@@ -30,36 +30,36 @@ class Moment:
     least_position: int
 
 
-def kill_in_the_middle(command: Command, moment: Moment) -> int:
+def kill_in_the_middle(command: Command, point: KillPoint) -> int:
     """Kill Python and its JVM in the middle of a batch; returns the batch. Raises StreamFailed where none comes."""
     deadline = time.monotonic() + WAIT_S_MAX
     while time.monotonic() < deadline:
         if command.running.poll() is not None:
             raise step_failed(command, f"ended by itself with exit code {command.running.returncode}")
-        if batch_in_the_middle(moment) is not None:
-            batch = _kill_if_still(command, moment)
+        if batch_in_the_middle(point) is not None:
+            batch = _kill_if_still(command, point)
             if batch is not None:
                 return batch
         time.sleep(LOOK_EVERY_S)
     raise step_failed(command, f"came to no batch to be killed in within {WAIT_S_MAX:.0f} s")
 
 
-def batch_in_the_middle(moment: Moment) -> int | None:
+def batch_in_the_middle(point: KillPoint) -> int | None:
     """The batch that is planned and not written; ``None`` where there is none that reads new data, or not yet."""
-    batch = _newest(moment.checkpoint / "offsets")
-    if batch < 1 or _is_written(moment.output, batch):
+    batch = _newest(point.checkpoint / "offsets")
+    if batch < 1 or _is_written(point.output, batch):
         return None
-    reached = position(moment.checkpoint, batch)
-    # A batch without data only moves the watermark; it is over before one can look.
-    is_data = reached > position(moment.checkpoint, batch - 1)
-    return batch if is_data and reached >= moment.least_position else None
+    reached = position(point.checkpoint, batch)
+    # A batch without data only moves the watermark; it ends too quickly to be caught.
+    is_data = reached > position(point.checkpoint, batch - 1)
+    return batch if is_data and reached >= point.least_position else None
 
 
-def _kill_if_still(command: Command, moment: Moment) -> int | None:
+def _kill_if_still(command: Command, point: KillPoint) -> int | None:
     processes = command.processes()
     send_all(processes, signal.SIGSTOP)
     _wait_until_frozen(processes)
-    batch = batch_in_the_middle(moment)
+    batch = batch_in_the_middle(point)
     if batch is None:
         send_all(processes, signal.SIGCONT)
         return None

@@ -20,7 +20,7 @@ _PARENT = 1
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that was alive when it was looked at."""
+    """A process that was alive when it was found."""
 
     pid: int
     started: int
@@ -62,7 +62,7 @@ def send_all(processes: tuple[Process, ...], signal_number: signal.Signals) -> N
 
 
 def wait_until_gone(processes: tuple[Process, ...], wait_s_max: float) -> bool:
-    """Whether all of them were gone within this time."""
+    """Whether all of them exited within this time."""
     deadline = time.monotonic() + wait_s_max
     while any(member.alive for member in processes):
         if time.monotonic() > deadline:

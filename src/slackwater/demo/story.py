@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from slackwater.demo import data, recipe
+from slackwater.demo import data, manual_restart
 from slackwater.demo.commands import Commands
-from slackwater.demo.compare import Comparison, Row, compare, moment, rows_of, up_to_then
+from slackwater.demo.compare import Comparison, Row, compare, rows_of, timestamp_of, up_to_then
 from slackwater.demo.examples import read_example, with_change, with_stream_of_change
-from slackwater.demo.kill import Moment, kill_in_the_middle
+from slackwater.demo.kill import KillPoint, kill_in_the_middle
 from slackwater.demo.places import GOLD, STREAMS, Workplace
-from slackwater.demo.result import DemoResult, Recipe, StreamMarks
+from slackwater.demo.result import DemoResult, ManualRestart, StreamMarks
 from slackwater.demo.source_files import files_taken, planned, rows_in
 from slackwater.model.marks import Marks
 from slackwater.model.plan import Plan
@@ -38,10 +38,10 @@ class Progress(Protocol):
     """Receives the progress of the demo."""
 
     def begin(self, what: str) -> None:
-        """A step begins."""
+        """A step starts."""
 
     def end(self, outcome: str) -> None:
-        """The step that began last is done."""
+        """The step that started last has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Killed:
 
     batch: int
     marks: tuple[StreamMarks, ...]
-    situation: recipe.Situation
+    copy: manual_restart.GoldCopy
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +77,22 @@ class Story:
         self._landing = folder / "landing"
         self._interrupted = Workplace(folder / "interrupted")
         self._uninterrupted = Workplace(folder / "uninterrupted")
-        self._recipe_folder = folder / "usual-recipe"
-        self._began = time.monotonic()
+        self._manual_folder = folder / "manual-restart"
+        self._started = time.monotonic()
 
-    def tell(self) -> DemoResult:
-        """All steps. Raises SlackwaterError where one fails."""
+    def run(self) -> DemoResult:
+        """Run all steps. Raises SlackwaterError if one fails."""
         laid_down = self._step("Writing a year of weather", self._lay_down, _after_input)
         killed = self._step("Running the pipeline, kill -9 in the middle of a batch", self._run_and_kill, _after_kill)
         restart = self._step("Upgrading the gold stage, planning its restart", self._upgrade, _after_plan)
         restarted = self._step("Recomputing its state from the contributing batches", self._apply, _after_marks)
         after = self._step("Running the upgraded pipeline to the end", self._finish, lambda _: "caught up")
         self._step("Running old and new code uninterrupted", self._run_uninterrupted, lambda _: "caught up")
-        expected = self._expected_gold(killed.situation, restart.plan.facts.target)
+        expected = self._expected_gold(killed.copy, restart.plan.facts.target)
         usual = self._step(
-            "Trying the popular manual restart on a copy", lambda: self._recipe(killed, expected), _after_recipe
+            "Trying the popular manual restart on a copy",
+            lambda: self._manual_restart(killed, expected),
+            _after_manual_restart,
         )
         comparisons = self._step("Comparing every row", lambda: self._compare(expected), _after_comparison)
         return DemoResult(
@@ -102,11 +104,11 @@ class Story:
             plan_text=restart.text,
             restarted=restarted,
             after=after,
-            rows_read_again=_rows_read_again(killed.situation, restart.plan),
+            rows_read_again=_rows_read_again(killed.copy, restart.plan),
             rows_read=rows_of(self._interrupted.output("sensor-deserialize")).total(),
             comparisons=comparisons,
-            recipe=usual,
-            seconds=time.monotonic() - self._began,
+            manual_restart=usual,
+            seconds=time.monotonic() - self._started,
             folder=None,
         )
 
@@ -132,8 +134,8 @@ class Story:
         place = self._interrupted
         command = self._commands.start("run-killed", ["-m", "slackwater", "run", "weather.py"], place.folder)
         half_way = data.FILES // 2
-        batch = kill_in_the_middle(command, Moment(place.checkpoint(GOLD, 1), place.output(GOLD), half_way))
-        return Killed(batch, self._status("killed"), recipe.keep(place, self._recipe_folder))
+        batch = kill_in_the_middle(command, KillPoint(place.checkpoint(GOLD, 1), place.output(GOLD), half_way))
+        return Killed(batch, self._status("killed"), manual_restart.keep(place, self._manual_folder))
 
     def _upgrade(self) -> Restart:
         place = self._interrupted
@@ -152,9 +154,9 @@ class Story:
         self._commands.slackwater("run-to-the-end", arguments, self._interrupted.folder)
         return self._status("end")
 
-    def _status(self, moment_name: str) -> tuple[StreamMarks, ...]:
+    def _status(self, when: str) -> tuple[StreamMarks, ...]:
         arguments = ["status", "--format", "json"]
-        text = self._commands.slackwater(f"status-{moment_name}", arguments, self._interrupted.folder)
+        text = self._commands.slackwater(f"status-{when}", arguments, self._interrupted.folder)
         streams = {stream["name"]: stream["marks"] for stream in json.loads(text)["streams"]}
         return tuple(StreamMarks(name, Marks(**streams[name])) for name in STREAMS)
 
@@ -162,23 +164,25 @@ class Story:
         folder = self._uninterrupted.folder
         self._commands.slackwater("run-uninterrupted", ["run", "weather.py", "--until-caught-up"], folder)
 
-    def _expected_gold(self, situation: recipe.Situation, written: int) -> Counter[Row]:
+    def _expected_gold(self, copy: manual_restart.GoldCopy, written: int) -> Counter[Row]:
         """Days written up to the last written batch by the old code, later ones by the new code.
 
         A day is written by the first batch whose watermark has passed its end, so the watermark of the last written
         batch divides the days, whatever batches the uninterrupted run was cut into.
         """
-        watermark_ms = planned(situation.old_checkpoint, written).watermark_ms
+        watermark_ms = planned(copy.old_checkpoint, written).watermark_ms
         watermark = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=watermark_ms)
         return up_to_then(
             rows_of(self._uninterrupted.output(GOLD)),
             rows_of(self._uninterrupted.folder / UPGRADED_OUTPUT),
-            lambda row: moment(row, "day") + timedelta(days=1) <= watermark,
+            lambda row: timestamp_of(row, "day") + timedelta(days=1) <= watermark,
         )
 
-    def _recipe(self, killed: Killed, expected: Counter[Row]) -> Recipe:
+    def _manual_restart(self, killed: Killed, expected: Counter[Row]) -> ManualRestart:
         committed = next(line.marks.committed for line in killed.marks if line.stream == GOLD)
-        return recipe.try_recipe(self._commands, killed.situation, self._interrupted, expected, committed=committed)
+        return manual_restart.try_manual_restart(
+            self._commands, killed.copy, self._interrupted, expected, committed=committed
+        )
 
     def _compare(self, expected_gold: Counter[Row]) -> tuple[Comparison, ...]:
         def expected(stream: str) -> Counter[Row]:
@@ -187,9 +191,9 @@ class Story:
         return tuple(compare(name, expected(name), rows_of(self._interrupted.output(name))) for name in STREAMS)
 
 
-def _rows_read_again(situation: recipe.Situation, plan: Plan) -> int:
+def _rows_read_again(copy: manual_restart.GoldCopy, plan: Plan) -> int:
     """The rows of the files that the contributing batches had read."""
-    return rows_in(files_taken(situation.old_checkpoint, plan.facts.contributing - 1, plan.facts.target))
+    return rows_in(files_taken(copy.old_checkpoint, plan.facts.contributing - 1, plan.facts.target))
 
 
 def _after_input(laid_down: data.Input) -> str:
@@ -209,7 +213,7 @@ def _after_marks(line: StreamMarks) -> str:
     return f"next batch {line.marks.next_batch}"
 
 
-def _after_recipe(outcome: Recipe) -> str:
+def _after_manual_restart(outcome: ManualRestart) -> str:
     return f"{outcome.lost} of {outcome.expected_rows} rows lost"
 
 

@@ -19,7 +19,7 @@ def fill_topic(brokers: str, lines: Sequence[Line]) -> Input:
     """Make the topic and send every line. Raises StreamFailed where the broker does not take them all."""
     kafka = _client()
     _create(kafka, brokers)
-    # A broker that has just come up answers "load in progress" for a moment, which the client logs and bears with.
+    # A broker that has just started answers "load in progress" at first; the client logs this and retries.
     settings = {"bootstrap.servers": brokers, "linger.ms": 20, "enable.idempotence": True, "log_level": 3}
     producer = kafka.Producer(settings)
     errors: list[str] = []

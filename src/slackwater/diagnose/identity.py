@@ -11,7 +11,7 @@ REFUSED = 5
 
 
 def identity_findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Stops for a home or an output that belongs to somebody else."""
+    """Stops for a home or an output that belongs to another stream or home."""
     if snapshot.home != "here":
         yield home_finding(snapshot.home, snapshot.home_was or "another place")
     output = snapshot.output

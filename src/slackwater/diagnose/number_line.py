@@ -29,7 +29,7 @@ def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
     """Everything that is known of the stream, the most urgent first; never empty."""
     first = (*operation_findings(snapshot), *identity_findings(snapshot))
     if snapshot.holder is not None:
-        # Marks and files move while somebody writes, so that comparing them would find what is not there.
+        # Marks and files change while a process writes; comparing them would give false findings.
         return (*first, _held(snapshot))
     found = (
         *first,

@@ -1,7 +1,7 @@
 """State rows in Avro (``stateStore.encodingFormat=avro``, 4.0 and later): version byte, schema id, Avro binary.
 
 The schema is Spark's own: a record in the order of the columns, a nullable column as the union ``[null, type]``
-(``SchemaConverters``). The prefix of a key carries no schema id. No Avro library is needed for so little.
+(``SchemaConverters``). The prefix of a key has no schema id. This subset needs no Avro library.
 """
 
 from __future__ import annotations

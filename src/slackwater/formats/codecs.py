@@ -30,7 +30,7 @@ _PIECE = 4 << 20
 def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None) -> ByteView:
     """The bytes inside one compressed stream. Raises ``FormatError``; ``too-large`` where they pass the budget.
 
-    ``check`` verifies the sums that lz4 streams carry; leave it out only where the file was verified as a whole.
+    ``check`` verifies the checksums in lz4 streams; leave it out only where the file was verified as a whole.
     """
     budget = budget or Budget()
     match require_codec(data):

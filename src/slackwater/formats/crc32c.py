@@ -40,7 +40,7 @@ def crc32c_rows(
 ) -> Words:
     """The checksum of each piece ``data[start : start + length]``, all advanced byte by byte together.
 
-    ``before`` are the checksums of what precedes each piece without being next to it.
+    ``before`` are the checkchecksums of what precedes each piece without being next to it.
     """
     order = np.argsort(-lengths, kind="stable")
     sorted_starts, sorted_lengths = starts[order], lengths[order]
@@ -51,6 +51,6 @@ def crc32c_rows(
             alive -= 1
         column = data[sorted_starts[:alive] + place]
         crc[:alive] = (crc[:alive] >> _EIGHT) ^ _TABLE[(crc[:alive] ^ column) & _LOW_BYTE]
-    sums = np.empty_like(crc)
-    sums[order] = crc ^ _ONES
-    return sums
+    checksums = np.empty_like(crc)
+    checksums[order] = crc ^ _ONES
+    return checksums

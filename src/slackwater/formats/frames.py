@@ -28,7 +28,7 @@ _MAGICS = {"lz4": _LZ4_MAGIC, "zstd": _ZSTD_MAGIC, "snappy": _SNAPPY_MAGIC, "lzf
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One compressed piece: where it lies, and its size before compression."""
+    """One compressed piece: its position, and its size before compression."""
 
     start: int
     end: int

@@ -13,7 +13,7 @@ _LEADING = b"\0"
 
 
 def parse_initial_offsets(data: bytes) -> str:
-    """``{topic: {partition: offset}}`` as Spark's text. Raises ``FormatError``."""
+    """``{topic: {partition: offset}}`` as Spark's string. Raises ``FormatError``."""
     _, lines = split_log(data.removeprefix(_LEADING), newest=NEWEST_VERSION)
     text = "\n".join(lines).strip()
     record = parse_object(text, "the initial offsets")

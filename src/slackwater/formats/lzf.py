@@ -66,7 +66,7 @@ def _expand(chunk: memoryview, size: int, out: bytearray) -> None:
     except IndexError as error:
         raise _torn("a chunk ends inside a copy") from error
     if len(out) - base != size:
-        raise _torn(f"{len(out) - base} bytes, the chunk says {size}")
+        raise _torn(f"{len(out) - base} bytes, but the chunk header has {size}")
 
 
 def _copy_back(out: bytearray, base: int, distance: int, length: int) -> None:

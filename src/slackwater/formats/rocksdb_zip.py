@@ -76,7 +76,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
         # Read without a size, zipfile expands all there is before it cuts it to the size that the zip promises.
         data = stream.read(member.file_size)
         if stream.read(1) or len(data) != member.file_size:
-            raise zipfile.BadZipFile(f"{member.filename} is not as long as the zip says")
+            raise zipfile.BadZipFile(f"{member.filename} does not have the length recorded in the zip")
     return data
 
 

@@ -28,9 +28,9 @@ def without_delete_checksums(records: Records) -> Records:
         records.value_lengths,
         records.merges,
     )
-    gone = plain.take(deletes)
-    found = crc32c_rows(records.view.bytes, gone.key_starts, gone.key_lengths)
-    expected = records.view.integers(gone.key_starts - CHECKSUM_BYTES, "<u4")
+    deleted = plain.take(deletes)
+    found = crc32c_rows(records.view.bytes, deleted.key_starts, deleted.key_lengths)
+    expected = records.view.integers(deleted.key_starts - CHECKSUM_BYTES, "<u4")
     require_equal(found.astype(np.int64), expected, "deleted keys")
     return plain
 

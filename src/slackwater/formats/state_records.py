@@ -26,7 +26,7 @@ _SHORTEST_RUN = 16
 _RECORDS_BETWEEN_TRIES = 256
 _FIRST_TRY = 64
 AT_A_TIME = 1 << 16
-"""Records looked at together: few enough that they and what is computed of them stay in the processor's cache."""
+"""Records processed together: few enough that they and all intermediate values stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def records_of_pairs(keys: Sequence[bytes], values: Sequence[bytes]) -> Records:
 
 
 def records_of_alternating(view: ByteView, lengths: Positions) -> Records:
-    """Puts of keys and values that lie one after the other: key, value, key, value."""
+    """Puts of keys and values that follow one another: key, value, key, value."""
     starts = np.cumsum(lengths) - lengths
     return Records(view, starts[0::2], lengths[0::2], starts[1::2], lengths[1::2])
 
@@ -185,7 +185,7 @@ class _Walk:
                 return
             self._until_next_try = _RECORDS_BETWEEN_TRIES
             if isinstance(self._numbers, _BigEndian):
-                # Worth its time and memory only where many records are looked at by themselves.
+                # Worth its time and memory only if many records are read one by one.
                 self._numbers = self._words.astype(np.int32).data
         start = position * _WORD
         self._rows.append((start + _WORD, key, start + 2 * _WORD + key, value))

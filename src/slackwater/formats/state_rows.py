@@ -40,7 +40,7 @@ class Spans:
         return Spans(self.view, self.starts + front, lengths)
 
     def copied(self) -> tuple[bytes, int]:
-        """All bytes from the first piece to the last, for code that looks at one after the other; and their place."""
+        """All bytes from the first piece to the last, for code that reads them in order; and their position."""
         if not len(self.starts):
             return b"", 0
         first = int(self.starts.min())

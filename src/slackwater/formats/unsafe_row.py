@@ -40,7 +40,7 @@ _TEXT = ("char(", "varchar(", "string collate")
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where rows, arrays or maps lie. Offsets inside count from ``starts``, and nothing passes ``ends``."""
+    """The positions of rows, arrays or maps. Offsets inside count from ``starts``, and nothing passes ``ends``."""
 
     view: ByteView
     starts: Positions

@@ -1,4 +1,4 @@
-"""``home.json``: a home knows its own place, so that a moved or copied one is recognised before it changes anything.
+"""``home.json``: where a home was created, so that a moved or copied one is recognised before anything is changed.
 
 Ledger and plans hold absolute paths and ids of outputs. A copy of a home that acted on them would change the outputs
 of the original.
@@ -76,7 +76,7 @@ def read_identity(folder: Path) -> HomeIdentity | None:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
             "home-file-damaged",
-            "home.json does not say where the home was made",
+            "home.json does not name the place where the home was created",
             where=f"{store.location}/{HOME_FILE}",
             expected='{"id": ..., "path": ...}',
             found=repr(text[:80]),

@@ -78,7 +78,7 @@ def _generation(stream: str, record: Mapping[str, Any]) -> GenerationRecord:
 def _damaged(path: str, text: bytes) -> FormatError:
     return FormatError(
         "stream-file-damaged",
-        "stream.json does not say which generation is in use",
+        "stream.json does not name the generation in use",
         where=path,
         expected='{"id": ..., "generation": ..., "sink": {...}}',
         found=repr(text[:80]),

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class Named(Protocol):
-    """A stream's record, or its definition before the ledger knows it."""
+    """A stream's record, or its definition if the ledger has no record yet."""
 
     @property
     def pipeline(self) -> str:

@@ -1,8 +1,8 @@
 """The lease: who may write to a stream now, with a heartbeat, and a fence number by which a late writer is rejected.
 
-After ``kill -9`` of a Python driver its JVM lives on for up to two seconds, and was seen to commit another batch in
-that time. So a holder is dead only when both processes have exited. What may not happen: two holders at once; a lease
-taken from a holder whose processes can be looked up and are alive, however old its heartbeat is.
+After ``kill -9`` of a Python driver its JVM runs for up to two more seconds, and was observed to commit another batch
+in that time. So a holder is dead only when both processes have exited. What may not happen: two holders at once; a
+lease taken from a holder whose processes can be looked up and are alive, however old its heartbeat is.
 
 The ledger's row decides. ``lease.json`` beside the checkpoints is a copy for people, and for a ledger that was lost and
 created again while a holder is alive.
@@ -43,7 +43,7 @@ class Signs(Enum):
 
     ALIVE = "alive"
     ONLY_JVM = "only its JVM lives"
-    GONE = "gone"
+    EXITED = "exited"
 
 
 class Lease:
@@ -61,7 +61,7 @@ class Lease:
     ) -> Self:
         """Take the stream's lease, or raise ``LeaseHeld`` (``lease-held``). Never waits.
 
-        ``purpose`` says in a word or two what the holder does, for the message to those who are refused. ``expires_s``
+        ``purpose`` names the operation in one or two words, for messages to refused processes. ``expires_s``
         applies to holders on other hosts only.
         """
         while True:
@@ -77,7 +77,7 @@ class Lease:
 
     @property
     def fence(self) -> int:
-        """Increases with each holder. A store that remembers the highest fence can reject a late writer."""
+        """Increases with each holder. A store that records the highest fence can reject a late writer."""
         return self._record.fence
 
     @property
@@ -133,17 +133,17 @@ def wait_until_free(
     Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM does not exit.
     """
     deadline = time.monotonic() + wait_s
-    said = False
+    announced = False
     while (lease := ledger.lease(stream)) is not None:
         signs = _signs(lease, ledger.now_ms(), expires_s)
-        if signs is Signs.GONE:
+        if signs is Signs.EXITED:
             return
         if signs is Signs.ALIVE or time.monotonic() >= deadline:
             raise _held(lease, signs, expires_s)
-        if not said:
+        if not announced:
             jvm = lease.holder.jvm_pid if lease.holder else None
             say(f"the driver of {stream} has exited, but its JVM (pid {jvm}) still runs; waiting up to {wait_s:g} s")
-            said = True
+            announced = True
         time.sleep(_LOOK_AGAIN_S)
 
 
@@ -174,21 +174,21 @@ def _known(row: LeaseRecord | None, file: LeaseRecord | None) -> list[LeaseRecor
 
 def _refuse_unless_gone(lease: LeaseRecord, now_ms: int, expires_s: float) -> None:
     signs = _signs(lease, now_ms, expires_s)
-    if signs is not Signs.GONE:
+    if signs is not Signs.EXITED:
         raise _held(lease, signs, expires_s)
 
 
 def _signs(lease: LeaseRecord, now_ms: int, expires_s: float) -> Signs:
     holder = lease.holder
     if holder is None:
-        return Signs.GONE
+        return Signs.EXITED
     if not can_look_up(holder):
-        return Signs.ALIVE if now_ms - lease.heartbeat_ms <= expires_s * 1000 else Signs.GONE
+        return Signs.ALIVE if now_ms - lease.heartbeat_ms <= expires_s * 1000 else Signs.EXITED
     if is_alive(holder.pid, holder.pid_started):
         return Signs.ALIVE
     if holder.jvm_pid is not None and is_alive(holder.jvm_pid, holder.jvm_started):
         return Signs.ONLY_JVM
-    return Signs.GONE
+    return Signs.EXITED
 
 
 def _held(lease: LeaseRecord, signs: Signs, expires_s: float) -> LeaseHeld:
@@ -211,7 +211,7 @@ def _held_hint(lease: LeaseRecord, signs: Signs, expires_s: float) -> str:
 
 
 def _lost(record: LeaseRecord, now: LeaseRecord | None) -> LeaseHeld:
-    taker = f"{_who(now.holder, Signs.ALIVE)} for {now.purpose}" if now and now.holder else "nobody"
+    taker = f"{_who(now.holder, Signs.ALIVE)} for {now.purpose}" if now and now.holder else "no process"
     return LeaseHeld(
         "lease-lost",
         f"The lease of {record.stream} is no longer held by this process; nothing more may be written",
@@ -223,7 +223,7 @@ def _lost(record: LeaseRecord, now: LeaseRecord | None) -> LeaseHeld:
 
 def _who(holder: Holder | None, signs: Signs) -> str:
     if holder is None:
-        return "nobody"
+        return "no process"
     if signs is Signs.ONLY_JVM:
         return f"the JVM (pid {holder.jvm_pid}) of a driver that has exited (pid {holder.pid}) on {holder.host}"
     return f"pid {holder.pid} on {holder.host}"

@@ -15,7 +15,7 @@ LEASE_FILE = "lease.json"
 def read_lease_file(stream_folder: Path) -> LeaseRecord | None:
     """The lease that the file records; ``None`` if there is no file, or it cannot be read or parsed.
 
-    The ledger decides about a lease, so a damaged file must not lock everybody out.
+    The ledger decides about a lease, so a damaged file must not block the stream.
     """
     try:
         fields = json.loads(LocalStore(stream_folder).read(LEASE_FILE))

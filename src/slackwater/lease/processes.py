@@ -1,4 +1,4 @@
-"""Which processes of this host live. A process is its id *and* its start time: an id is given out again.
+"""Which processes of this host are alive. A process is its id *and* its start time: an id is given out again.
 
 On Linux both come from ``/proc``. Elsewhere there is no start time, and an id that was recycled counts as alive, which
 is the safe side: a lease is refused that could have been taken.
@@ -49,7 +49,7 @@ def can_look_up(holder: Holder) -> bool:
 
 
 def start_time(pid: int) -> int | None:
-    """When a living process started, in clock ticks since the boot; ``None`` if it has exited."""
+    """When a process started, in clock ticks since the boot; ``None`` if it has exited."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -61,7 +61,7 @@ def start_time(pid: int) -> int | None:
 
 
 def is_alive(pid: int, started: int | None) -> bool:
-    """Whether the very process lives that had this id and start time."""
+    """Whether the process with this id and start time is alive."""
     now = start_time(pid)
     return now is not None and (now == started or UNKNOWN_START in {now, started or UNKNOWN_START})
 

@@ -20,8 +20,8 @@ LeaseState = Literal["free", "held", "only-jvm", "abandoned", "expired"]
 class LeaseView:
     """A lease as a reader sees it.
 
-    ``held``: its holder lives. ``only-jvm``: the driver was killed and its JVM may still write. ``abandoned``: both
-    have exited, and the next one to ask gets it. ``expired``: the same of a holder on another host, by its heartbeat.
+    ``held``: its holder is alive. ``only-jvm``: the driver was killed and its JVM may still write. ``abandoned``: both
+    have exited, and the next process can take it. ``expired``: the same of a holder on another host, by its heartbeat.
     """
 
     state: LeaseState
@@ -50,7 +50,7 @@ def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
 def end_of(run: RunRecord, lease: LeaseView) -> str:
     """How a run ended or what it does: ``running``, ``stopping``, or the word it ended with.
 
-    A run without an end whose holder has exited was killed, even before that is recorded.
+    A run without a recorded end whose holder has exited was killed, even before that is recorded.
     """
     if run.end is not None:
         return run.end
@@ -60,5 +60,5 @@ def end_of(run: RunRecord, lease: LeaseView) -> str:
 
 
 def expires_ms(lease: LeaseRecord) -> int:
-    """Until when a holder on another host counts as alive without another sign of life."""
+    """Until when a holder on another host counts as alive without another heartbeat."""
     return lease.heartbeat_ms + int(EXPIRES_S * 1000)

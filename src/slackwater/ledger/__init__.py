@@ -1,4 +1,4 @@
-"""The durable record across restarts, generations and lost checkpoints, and the lease that says who may write now.
+"""The durable record across restarts, generations and lost checkpoints, and the lease that decides who may write now.
 
 What may not happen here: importing pyspark; importing Alembic where the schema is already the expected one (``status``
 must start fast); changing or deleting a checkpoint; losing a log line that was recorded, except by recording the same

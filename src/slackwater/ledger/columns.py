@@ -48,7 +48,7 @@ class _Checked(TypeDecorator[Any]):
         return read
 
 
-class WholeNumber(_Checked):
+class CheckedInteger(_Checked):
     """An integer."""
 
     impl = Integer
@@ -57,7 +57,7 @@ class WholeNumber(_Checked):
     expected = "an integer"
 
 
-class LongNumber(_Checked):
+class CheckedBigInteger(_Checked):
     """A 64-bit integer."""
 
     impl = BigInteger

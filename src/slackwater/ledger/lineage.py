@@ -51,7 +51,7 @@ def shares(generations: Iterable[GenerationRecord], newest: int) -> tuple[Share,
 
 def _parent(child: GenerationRecord, known: Mapping[int, GenerationRecord]) -> GenerationRecord | None:
     number = child.number - 1 if child.parent is None else child.parent
-    # A parent is always older; anything else would go round in circles.
+    # A parent is always older; anything else would be a cycle.
     return known.get(number) if number < child.number else None
 
 

@@ -1,4 +1,4 @@
-"""The ledger's sink marks: what each sink contained at each look that found a change."""
+"""The ledger's sink marks: what each sink contained, each time that this had changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SinkMarksPart(LedgerPart):
         last = self.last_sink_mark(stream)
         if last is not None and (last.written, last.committed) == (written, committed):
             return
-        # Two looks may fall into one millisecond, and the clock may have been set back.
+        # Two reads may fall into one millisecond, and the clock may have been set back.
         seen_ms = max(self._now_ms(), last.seen_ms + 1) if last is not None else self._now_ms()
         with self._database.write() as connection:
             upsert(connection, sink_marks, [as_row(SinkMark(stream, seen_ms, written, committed))])

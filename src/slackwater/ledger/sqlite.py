@@ -178,12 +178,12 @@ def is_busy(error: Exception) -> bool:
     """Whether SQLite refused because another connection holds a lock."""
     driver_error = error.orig if isinstance(error, OperationalError) else error
     code = getattr(driver_error, "sqlite_errorcode", None)
-    # The low byte: the others tell apart kinds of busy, such as SQLITE_BUSY_RECOVERY.
+    # The low byte: the other bytes distinguish kinds of busy, such as SQLITE_BUSY_RECOVERY.
     return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _prepare(connection: Any, _record: object) -> None:
-    # The module's own transaction control begins a transaction only at the first write: see SqliteFile._begin.
+    # The module's own transaction control starts a transaction only at the first write: see SqliteFile._begin.
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
     connection.execute("PRAGMA foreign_keys = ON")

@@ -61,7 +61,7 @@ class StreamsPart(LedgerPart):
             connection.execute(update(streams).where(streams.c.full_name == stream).values(current_generation=number))
 
     def add_generation(self, record: GenerationRecord) -> None:
-        """Add a generation, or replace what is known of it."""
+        """Add a generation, or replace its record."""
         row = as_row(record) | {"source_cut": dict(record.source_cut), "layout": _plain(record.layout)}
         with self._database.write() as connection:
             upsert(connection, generations, [row])
@@ -79,7 +79,7 @@ class StreamsPart(LedgerPart):
                 connection.execute(update(generations).where(this_one).values(changed))
 
     def remove_generation(self, stream: str, number: int) -> None:
-        """Forget a generation that an operation built and took back; the one in use cannot be removed."""
+        """Remove the record of a generation that an operation built and removed; the one in use cannot be removed."""
         here = (generations.c.stream == stream) & (generations.c.number == number)
         with self._database.write() as connection:
             for table in (log_lines, replaced_lines, batches):
@@ -95,7 +95,7 @@ class StreamsPart(LedgerPart):
                 connection.execute(update(table).where(below).values({column.name: moved}))
 
     def replace_ids(self, ids: Mapping[str, str]) -> None:
-        """Give streams other ids, by full name, and forget all leases: what a copy of a home needs."""
+        """Give streams other ids, by full name, and delete all leases: what a copy of a home needs."""
         with self._database.write() as connection:
             for stream, identifier in ids.items():
                 connection.execute(update(streams).where(streams.c.full_name == stream).values(id=identifier))
@@ -161,7 +161,7 @@ def _ambiguous(name: str, names: Sequence[str]) -> UsageError:
         "stream-ambiguous",
         f"More than one pipeline has a stream {name}",
         found=", ".join(names),
-        hint=f"say which one, for example {names[0]}",
+        hint=f"name one of them in full, for example {names[0]}",
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ForeignKey, ForeignKeyConstraint, Index, MetaData, Table
 
-from slackwater.ledger.columns import Bytes, JsonList, JsonObject, LongNumber, LongText, Name, WholeNumber
+from slackwater.ledger.columns import Bytes, CheckedBigInteger, CheckedInteger, JsonList, JsonObject, LongText, Name
 
 SCHEMA_VERSION = "0003"
 """The newest revision in ``migrations/versions``, known here so that opening a ledger need not import Alembic."""
@@ -37,7 +37,7 @@ streams = Table(
     Column("sink", JsonObject, nullable=False),
     Column("output_mode", Name, nullable=False),
     Column("pipeline_file", Name, nullable=False),
-    Column("current_generation", WholeNumber, nullable=False),
+    Column("current_generation", CheckedInteger, nullable=False),
     Column("id", Name),
 )
 
@@ -45,11 +45,11 @@ generations = Table(
     "generations",
     metadata,
     Column("stream", ForeignKey("streams.full_name"), primary_key=True),
-    Column("number", WholeNumber, primary_key=True, autoincrement=False),
+    Column("number", CheckedInteger, primary_key=True, autoincrement=False),
     Column("location", Name, nullable=False),
     Column("query_id", Name),
-    Column("based_at", LongNumber),
-    Column("parent", WholeNumber),
+    Column("based_at", CheckedBigInteger),
+    Column("parent", CheckedInteger),
     Column("source_cut", JsonObject, nullable=False),
     Column("layout", JsonObject(none_as_null=True)),
 )
@@ -57,15 +57,15 @@ generations = Table(
 runs = Table(
     "runs",
     metadata,
-    Column("id", WholeNumber, primary_key=True, autoincrement=True),
+    Column("id", CheckedInteger, primary_key=True, autoincrement=True),
     Column("stream", Name, nullable=False),
-    Column("generation", WholeNumber, nullable=False),
+    Column("generation", CheckedInteger, nullable=False),
     Column("spark_version", Name, nullable=False),
-    Column("started_ms", LongNumber, nullable=False),
-    Column("ended_ms", LongNumber),
+    Column("started_ms", CheckedBigInteger, nullable=False),
+    Column("ended_ms", CheckedBigInteger),
     Column("end", Name),
     Column("reason", LongText),
-    Column("stop_requested_ms", LongNumber),
+    Column("stop_requested_ms", CheckedBigInteger),
     Column("settings", JsonObject(none_as_null=True)),
     Column("code", Name),
     Column("failure", Name),
@@ -79,19 +79,19 @@ batches = Table(
     "batches",
     metadata,
     Column("stream", Name, primary_key=True),
-    Column("generation", WholeNumber, primary_key=True, autoincrement=False),
-    Column("batch_id", LongNumber, primary_key=True, autoincrement=False),
-    Column("timestamp_ms", LongNumber, nullable=False),
-    Column("input_rows", LongNumber, nullable=False),
+    Column("generation", CheckedInteger, primary_key=True, autoincrement=False),
+    Column("batch_id", CheckedBigInteger, primary_key=True, autoincrement=False),
+    Column("timestamp_ms", CheckedBigInteger, nullable=False),
+    Column("input_rows", CheckedBigInteger, nullable=False),
     Column("sources", JsonList, nullable=False),
-    Column("watermark_ms", LongNumber),
-    Column("event_time_min_ms", LongNumber),
-    Column("event_time_max_ms", LongNumber),
-    Column("late_rows", LongNumber, nullable=False),
-    Column("state_rows", LongNumber, nullable=False),
-    Column("output_rows", LongNumber),
+    Column("watermark_ms", CheckedBigInteger),
+    Column("event_time_min_ms", CheckedBigInteger),
+    Column("event_time_max_ms", CheckedBigInteger),
+    Column("late_rows", CheckedBigInteger, nullable=False),
+    Column("state_rows", CheckedBigInteger, nullable=False),
+    Column("output_rows", CheckedBigInteger),
     Column("durations_ms", JsonObject, nullable=False),
-    Column("run", WholeNumber),
+    Column("run", CheckedInteger),
     _belongs_to_generation(),
 )
 
@@ -99,10 +99,10 @@ log_lines = Table(
     "log_lines",
     metadata,
     Column("stream", Name, primary_key=True),
-    Column("generation", WholeNumber, primary_key=True, autoincrement=False),
+    Column("generation", CheckedInteger, primary_key=True, autoincrement=False),
     Column("log", Name, primary_key=True),
-    Column("entry", LongNumber, primary_key=True, autoincrement=False),
-    # Bytes and not text: Kafka's sources/<i>/0 begins with a NUL, which PostgreSQL's text cannot hold.
+    Column("entry", CheckedBigInteger, primary_key=True, autoincrement=False),
+    # Bytes and not a string: Kafka's sources/<i>/0 begins with a NUL, which PostgreSQL's text cannot hold.
     Column("text", Bytes, nullable=False),
     _belongs_to_generation(),
 )
@@ -111,10 +111,10 @@ replaced_lines = Table(
     "replaced_lines",
     metadata,
     Column("stream", Name, primary_key=True),
-    Column("generation", WholeNumber, primary_key=True, autoincrement=False),
+    Column("generation", CheckedInteger, primary_key=True, autoincrement=False),
     Column("log", Name, primary_key=True),
-    Column("entry", LongNumber, primary_key=True, autoincrement=False),
-    Column("seen_ms", LongNumber, primary_key=True, autoincrement=False),
+    Column("entry", CheckedBigInteger, primary_key=True, autoincrement=False),
+    Column("seen_ms", CheckedBigInteger, primary_key=True, autoincrement=False),
     Column("text", Bytes, nullable=False),
     _belongs_to_generation(),
 )
@@ -123,9 +123,9 @@ sink_marks = Table(
     "sink_marks",
     metadata,
     Column("stream", ForeignKey("streams.full_name"), primary_key=True),
-    Column("seen_ms", LongNumber, primary_key=True, autoincrement=False),
-    Column("written", LongNumber, nullable=False),
-    Column("committed", LongNumber),
+    Column("seen_ms", CheckedBigInteger, primary_key=True, autoincrement=False),
+    Column("written", CheckedBigInteger, nullable=False),
+    Column("committed", CheckedBigInteger),
 )
 
 operations = Table(
@@ -135,8 +135,8 @@ operations = Table(
     Column("stream", ForeignKey("streams.full_name"), nullable=False),
     Column("goal", Name, nullable=False),
     Column("status", Name, nullable=False),
-    Column("started_ms", LongNumber, nullable=False),
-    Column("ended_ms", LongNumber),
+    Column("started_ms", CheckedBigInteger, nullable=False),
+    Column("ended_ms", CheckedBigInteger),
     Column("summary", LongText, nullable=False),
     Index(None, "stream", "started_ms"),
 )
@@ -146,14 +146,14 @@ leases = Table(
     "leases",
     metadata,
     Column("stream", Name, primary_key=True),
-    Column("fence", LongNumber, nullable=False),
+    Column("fence", CheckedBigInteger, nullable=False),
     Column("host", Name),
-    Column("pid", LongNumber),
-    Column("pid_started", LongNumber),
-    Column("jvm_pid", LongNumber),
-    Column("jvm_started", LongNumber),
+    Column("pid", CheckedBigInteger),
+    Column("pid_started", CheckedBigInteger),
+    Column("jvm_pid", CheckedBigInteger),
+    Column("jvm_started", CheckedBigInteger),
     Column("pid_space", Name),
     Column("purpose", Name, nullable=False),
-    Column("acquired_ms", LongNumber, nullable=False),
-    Column("heartbeat_ms", LongNumber, nullable=False),
+    Column("acquired_ms", CheckedBigInteger, nullable=False),
+    Column("heartbeat_ms", CheckedBigInteger, nullable=False),
 )

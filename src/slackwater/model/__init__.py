@@ -1,1 +1,1 @@
-"""Frozen values that the rest of the package speaks in. Nothing here does IO or imports a package of ours."""
+"""Frozen values that all other packages use. No module here does IO or imports another package of Slackwater."""

@@ -13,7 +13,7 @@ class History:
     """``metadata``, ``offsets/N``, ``commits/N``, the sink's log and ``sources/<i>/M`` as strings, by number.
 
     ``event_time_max_ms`` and ``input_rows`` hold what progress events reported of a batch, where one was received.
-    ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks speak of their rows.
+    ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks cover their rows.
     ``runs`` has the run that executed each batch, where that is known.
     """
 

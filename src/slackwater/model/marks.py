@@ -12,7 +12,7 @@ NONE_YET = -1
 class Marks:
     """Every mark is a batch id, -1 where there is none yet, ``None`` where it is unknown.
 
-    planned: newest batch whose source range is fixed (``offsets/``); committed: newest batch Spark says is done
+    planned: newest batch whose source range is fixed (``offsets/``); committed: newest batch that Spark has finished
     (``commits/``); state: newest batch whose state can be loaded everywhere; written: newest batch the sink shows;
     owed: the batch without data that Spark would have run next and that a restart forgets (``checkpoint/owed.py``).
     """

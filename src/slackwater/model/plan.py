@@ -1,7 +1,7 @@
 """A plan: frozen data, made from facts, applied as it is or not at all.
 
 The page, the JSON document, ``apply`` and ``undo`` consume the same list of actions; each must handle every kind, and
-a kind that one of them forgets is a type error (``assert_never``). The envelope knows no goal.
+a kind that one of them forgets is a type error (``assert_never``). The envelope does not depend on the goal.
 
 No value here is a path outside of what the plan is about: ``apply`` derives checkpoints from the home and the stream,
 and files from the output's own manifest.
@@ -118,7 +118,7 @@ class SwitchGeneration:
 
 @dataclass(frozen=True, slots=True)
 class RemoveGeneration:
-    """Remove a checkpoint that the operation has built; only its journal can say that it did."""
+    """Remove a checkpoint that the operation has built; its journal is the evidence that it did."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -170,7 +170,7 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """A fact that one action relies on, as a string. It is checked just before that action begins, not after."""
+    """A fact that one action relies on, as a string. It is checked just before that action starts, not after."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -219,7 +219,7 @@ class Facts:
 class Request:
     """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
 
-    ``query_read`` is false where the changed query should have been read and Spark was not to be had.
+    ``query_read`` is false where the changed query should have been read and Spark was not available.
     """
 
     __pydantic_config__: ClassVar = STRICT

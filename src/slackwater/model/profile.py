@@ -1,4 +1,4 @@
-"""What a query's logical plan says about its state: the facts a rebuild depends on.
+"""The state of a query according to its logical plan: the facts that a rebuild depends on.
 
 Recorded in the ledger when a generation first runs, and read from the upgraded code before a replay.
 """

@@ -1,4 +1,4 @@
-"""What the ledger remembers, one frozen value for each table."""
+"""The records of the ledger, one frozen value for each table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class StreamRecord:
     """A stream of a home. ``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``.
 
     ``pipeline_file`` is the file or module of the last run, ``current_generation`` the number of the checkpoint in use.
-    ``id`` is given to the stream once and never changes; an output carries it as its owner.
+    ``id`` is given to the stream once and never changes; an output records it as its owner.
     """
 
     pipeline: str
@@ -33,10 +33,10 @@ class GenerationRecord:
     """One checkpoint directory in the life of a stream.
 
     ``based_at`` is the last batch inherited from ``parent`` (``None``: nothing is inherited); ``parent`` is the
-    generation it was built from, ``None`` for the one numbered just before. ``source_cut`` tells for each source the
+    generation it was built from, ``None`` for the one numbered just before. ``source_cut`` has for each source the
     last entry of ``sources/<source>`` that is inherited; a source that is absent inherits all of them, also those that
     the parent takes after the new generation was built.
-    ``layout`` is what the query's plan said of its state (``QueryProfile.as_json``) and, under ``state_stores``, the
+    ``layout`` describes the state as in the query's plan (``QueryProfile.as_json``) and, under ``state_stores``, the
     operators, partitions and stores that its first batches made.
     """
 
@@ -77,7 +77,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class BatchSource:
-    """One source's part in a batch, from the query's progress: offsets as JSON text, as Spark reports them."""
+    """One source's part in a batch, from the query's progress: offsets as JSON strings, as Spark reports them."""
 
     description: str
     start: str | None
@@ -126,10 +126,10 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class SinkMark:
-    """What a stream's sink itself showed as its newest batch when it was looked at; -1 where it showed none.
+    """The newest batch that a stream's sink showed when it was read; -1 for none.
 
-    ``committed`` is the newest batch that Spark had committed then, ``None`` where nobody looked. A batch in between is
-    one that the sink skips when it is run again.
+    ``committed`` is the newest batch that Spark had committed then, ``None`` where that was not read. A batch in
+    between is one that the sink skips when it is run again.
     """
 
     stream: str
@@ -144,7 +144,7 @@ UNDOING = "undoing"
 
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """A plan with what became of it. ``status``: applying, applied, refused, unknown, undoing or undone."""
+    """A plan with its outcome. ``status``: applying, applied, refused, unknown, undoing or undone."""
 
     id: str
     stream: str

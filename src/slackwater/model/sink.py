@@ -18,7 +18,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a sink can do; plans look at these and never at its kind.
+    """What a sink can do; plans depend on these and never on its kind.
 
     ``tells_written``: ``last_written()`` needs neither the checkpoint nor a JVM. ``skips_known_batches``: a batch whose
     id the output already has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: new output can

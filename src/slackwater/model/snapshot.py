@@ -1,4 +1,4 @@
-"""One look at a stream: everything its number line, a start, a plan and the status page are judged by."""
+"""A stream at one time: the input of the number line, of the checks before a start, of plans and of the status page."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Snapshot:
 
     ``planned_entry`` is the entry in ``offsets/`` of the next batch, where that is planned. ``damage`` is what is wrong
     with the checkpoint. ``missing_files`` are source files that the planned next batch needs and that do not exist.
-    ``home`` says whether the home was found where it was made.
+    ``home`` is whether the home is at the place where it was created.
     """
 
     stream: StreamRecord

@@ -1,4 +1,4 @@
-"""Timestamps, durations and sizes as text, and sizes back from text: one way to write each everywhere."""
+"""Timestamps, durations and sizes as strings, and sizes from strings."""
 
 from __future__ import annotations
 

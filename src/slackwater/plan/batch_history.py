@@ -67,7 +67,7 @@ class BatchHistory:
 
     def missing(self, first: int, last: int, reach: Reach) -> list[str]:
         """What the sources no longer have of batches ``first`` to ``last``, a line for people each."""
-        return [line for kind, span in self.spans(first, last) for line in kind.gone(span, reach)]
+        return [line for kind, span in self.spans(first, last) for line in kind.unavailable(span, reach)]
 
     def missing_after(self, batch: int, reach: Reach) -> list[str]:
         """The same of everything that was recorded after a batch (-1: of everything)."""
@@ -78,7 +78,7 @@ class BatchHistory:
         return self.missing(batch + 1, later[-1], reach)
 
     def rows(self, batch: int) -> int | None:
-        """How many rows a batch read: from its progress event, else where the offsets of all sources tell it."""
+        """How many rows a batch read: from its progress event, else from the offsets of all sources."""
         reported = self.history.input_rows.get(batch)
         if reported is not None:
             return reported

@@ -6,7 +6,7 @@ fails with CANNOT_LOAD_STATE_STORE). State starts empty. The watermark starts ag
 stream would have dropped. A new output directory avoids only the first of these.
 
 In this module w is the newest batch in the sink, p the batch after which the new query reads, b the first
-one whose rows still matter after w. New batches 0..w are skipped, whatever is in them. Rows of b..p are forgotten.
+one whose rows still matter after w. New batches 0..w are skipped, whatever is in them. Rows of b..p are lost.
 Batches p+1..w are read a second time.
 """
 
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal
+
+from slackwater.model.units import utc_text
 
 Risk = Literal["skip", "loss", "duplicate", "wrong", "stuck", "none"]
 Output = Literal["same", "new", "any"]
@@ -61,7 +62,7 @@ OTHER_SOURCE = Effect(
 class RestartFacts:
     """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it is unknown. All are batch ids, or -1.
 
-    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` says why the state cannot be recomputed by
+    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` is why the state cannot be recomputed by
     reading again; ``watermark_ms`` is the watermark after w.
     """
 
@@ -155,12 +156,11 @@ def _read_again(facts: RestartFacts) -> list[Effect]:
 def _late_rows(facts: RestartFacts) -> Effect | None:
     if not facts.stateful or facts.watermark_ms <= 0:
         return None
-    moment = datetime.fromtimestamp(facts.watermark_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return Effect(
         "new",
         "wrong",
-        f"the watermark, {moment}, starts again: rows that the stream would drop as late are counted, and the windows "
-        "that they belong to, which the old output has, are written a second time",
+        f"the watermark, {utc_text(facts.watermark_ms)}, starts again: rows that the stream would drop as late "
+        "are counted, and the windows that they belong to, which the old output has, are written a second time",
     )
 
 

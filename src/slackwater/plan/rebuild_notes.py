@@ -1,4 +1,4 @@
-"""What a person should know of a rebuild before approving it."""
+"""What to check in a rebuild before it is approved."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from slackwater.sources.contract import SourceRange
 class SourcePosition:
     """One source's position. ``offset`` is Spark's string, ``None`` where it is not recorded or the source has none.
 
-    ``kind`` is that of the source. ``files_read`` and ``files_to_come`` are for sources that read files: how many lie
+    ``kind`` is that of the source. ``files_read`` and ``files_to_come`` are for sources that read files: how many are
     before the position, and which were recorded after it; ``files_read`` is ``None`` where not all are recorded.
     """
 
@@ -37,7 +37,7 @@ def position_after(batches: BatchHistory, batch: int) -> tuple[SourcePosition, .
 
 
 def _initial(batches: BatchHistory, source: str, first_end: str | None) -> str | None:
-    """The position before batch 0; for Kafka it is recorded, as nothing else knows what ``latest`` was then."""
+    """The position before batch 0; for Kafka it is recorded, because ``latest`` of that time has no other record."""
     return batches.kind(source, first_end).initial(batches.history.sources.get(source, {}))
 
 

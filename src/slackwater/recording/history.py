@@ -59,7 +59,7 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord
     """Batches that were, or may have been, run again when the sink held them already.
 
     The file sink skips such a batch without reading its rows: the second run reports no rows and no event times. Each
-    start of a run looks at both marks first; of a query that was only watched, an empty second run is all there is.
+    start of a run reads both marks first; of a query that was only watched, an empty second run is all there is.
     """
     # Only ids that are recorded: a damaged sink can show any number as its newest batch.
     recorded = {batch.batch_id for batch in batches} | ledger.entries(stream.full_name, "offsets")

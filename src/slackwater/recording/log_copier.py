@@ -1,7 +1,7 @@
 """Copies the text logs of a checkpoint and of the file sink into the ledger, verbatim, as far as it lacks them.
 
 What may not happen: a changed checkpoint; half a pass in the ledger; a torn file in the ledger. An error of the store
-or of the ledger is the caller's: none is hidden here, and the next pass begins where this one began.
+or of the ledger is the caller's: none is hidden here, and the next pass starts where this one did.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from slackwater.sinks.contract import Output
 from slackwater.storage.protocols import FileTooLarge, ReadStore
 
 _REREAD_LOCAL = 100
-"""How many of a log's newest entries a first pass compares with the ledger. After a trim Spark plans batches anew, and
-nobody may have watched it; as many as Spark keeps of offsets/ by default."""
+"""How many of a log's newest entries a first pass compares with the ledger. After a trim Spark plans batches again,
+perhaps unobserved; as many as Spark keeps of offsets/ by default."""
 _REREAD_AT_LEAST = 2
 """On a remote store, where each read takes a round trip: the batch that was in flight, and the one before it."""
 
@@ -33,7 +33,7 @@ def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore
 
 @dataclass(slots=True)
 class _Progress:
-    """What the ledger has of one log. ``doubtful`` entries are there too, but their text is still to be compared."""
+    """What the ledger has of one log. ``doubtful`` entries are there too, but their content is still to be compared."""
 
     known: set[int]
     doubtful: set[int]
@@ -63,9 +63,9 @@ class _Listed:
 
 
 class LogCopier:
-    """Copies again and again; a pass in which nothing is new looks at a few directories and runs no SQL.
+    """Copies again and again; a pass in which nothing is new lists a few directories and runs no SQL.
 
-    Its first pass also compares the newest entries with the ledger's text. For one thread at a time.
+    Its first pass also compares the newest entries with the ledger's copies. For one thread at a time.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class LogCopier:
         yield _Listed(METADATA, self._checkpoint, "", {0: METADATA})
 
     def _fresh(self, listed: _Listed) -> dict[int, str]:
-        """The texts of the entries that are not known to be in the ledger."""
+        """The content of the entries that are not known to be in the ledger."""
         log, names = listed.log, listed.names
         if not names:
             return {}
@@ -138,7 +138,7 @@ class LogCopier:
 
     def _begin(self, log: str, names: Mapping[int, str]) -> _Progress:
         recorded = (
-            # The sink's log goes on through all generations; a checkpoint's logs are its own.
+            # The sink's log continues through all generations; a checkpoint's logs are its own.
             self._ledger.entries(self._stream, log, generation=self._generation)
             if log == SINK
             else self._ledger.recorded_entries(self._stream, self._generation, log)
@@ -151,11 +151,11 @@ class LogCopier:
     def _to_compare(self, names: Mapping[int, str]) -> list[int]:
         newest_first = sorted(names, reverse=True)
         further = [] if self.is_remote else newest_first[_REREAD_AT_LEAST:_REREAD_LOCAL]
-        # A compacted entry repeats what others say; reading each of them again would read the log many times over.
+        # A compacted entry repeats other entries; reading each of them again would read the log many times over.
         return newest_first[:_REREAD_AT_LEAST] + [entry for entry in further if not _is_compact(names[entry])]
 
     def _expand(self, log: str, entry: int, text: str, this_pass: Mapping[int, str]) -> dict[int, str]:
-        """A compacted entry as the entries it stands for."""
+        """A compacted entry as the entries that it merges."""
         if log != SINK:
             return split_source_compact(text, entry)
         recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)

@@ -1,8 +1,8 @@
 """Which entries the log folders of a store hold, asked many times a second.
 
-Spark numbers the entries of its logs without gaps, so between two listings of a local folder only the name that comes
-next is looked for: that costs a hundredth of a listing. What may not happen: an entry overlooked for good, or one that
-was taken away believed for long. Each folder is listed anew every second.
+Spark numbers the entries of its logs without gaps, so between two listings of a local folder only the next name is
+checked: that costs a hundredth of a listing. What may not happen: an entry that is never seen, or a
+deleted one that is reported for long. Each folder is listed again every second.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LogFolders:
         )
 
     def _can_go_on_from(self, folder: str, known: _Listing) -> bool:
-        # On a remote store a look for a name takes a request, as a listing does. A trim takes the newest entries away.
+        # On a remote store a check for a name takes a request, as a listing does. A trim removes the newest entries.
         return (
             not self._store.traits.remote
             and time.monotonic() - known.listed_s < _LISTED_EVERY_S

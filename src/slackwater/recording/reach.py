@@ -10,7 +10,7 @@ from slackwater.storage.open import local_path_of, open_read_store
 
 @dataclass(frozen=True, slots=True)
 class StoreReach:
-    """Files by looking for them; ``positions`` are the earliest offsets by source, as far as they are known."""
+    """Files by a check on their store; ``positions`` are the earliest offsets by source, as far as they are known."""
 
     positions: Mapping[str, str] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""When an entry that is recorded may be replaced by what a file says now.
+"""When an entry that is recorded may be replaced by the present content of a file.
 
 The ledger's copy is evidence of what Spark ran. A torn file, or one that was restored or edited, must not take its
 place: an entry is replaced only by one that parses and is newer, and not while the sink shows the batch that the

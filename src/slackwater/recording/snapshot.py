@@ -35,8 +35,8 @@ SILENT = "sink-silent"
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
-    """What a look works with. ``thorough`` reads every file behind the marks; ``own_lease``: the caller holds it."""
+class SnapshotContext:
+    """What a snapshot is read from. ``thorough`` reads every file of the marks; ``own_lease``: the caller holds it."""
 
     ledger: Ledger
     home: Home
@@ -44,30 +44,30 @@ class Looking:
     own_lease: bool = False
 
 
-def look(looking: Looking, stream: StreamRecord) -> Snapshot:
+def read_snapshot(context: SnapshotContext, stream: StreamRecord) -> Snapshot:
     """A snapshot of a stream. Raises OSError where a store cannot be reached."""
-    ledger, name = looking.ledger, stream.full_name
+    ledger, name = context.ledger, stream.full_name
     # The lease first: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(name), ledger.now_ms())
-    holder = lease.record.purpose if lease.state == "held" and lease.record and not looking.own_lease else None
+    holder = lease.record.purpose if lease.state == "held" and lease.record and not context.own_lease else None
     run = ledger.last_run(name)
     generation = ledger.generation(name, stream.current_generation)
     profile = profile_of(generation)
     store = open_read_store(generation.location)
-    output, seen = _output_of(stream, thorough=looking.thorough)
+    output, seen = _output_of(stream, thorough=context.thorough)
     marks, logs = _marks_of(store)
     marks = replace(marks, written=seen.written, owed=_owed(logs, marks, stream, profile, run))
     planned = _planned_entry(logs, marks)
-    place = place_of(looking.home)
+    place = place_of(context.home)
     return Snapshot(
-        stream=replace(stream, id=_stream_id(looking.home, stream)),
+        stream=replace(stream, id=_stream_id(context.home, stream)),
         generation=generation,
         marks=marks,
         recorded=_recorded(ledger, stream, marks),
         output=_output_seen(output, seen),
         profile=profile,
         planned_entry=planned,
-        damage=_damage(store, marks, thorough=looking.thorough),
+        damage=_damage(store, marks, thorough=context.thorough),
         missing_files=_missing_files(ledger, stream, logs, marks, planned),
         operation=ledger.open_operation(name),
         holder=holder,
@@ -78,7 +78,7 @@ def look(looking: Looking, stream: StreamRecord) -> Snapshot:
 
 
 def _damage(store: ReadStore, marks: Marks, *, thorough: bool) -> tuple[Damage, ...]:
-    """Damage of a checkpoint that holds a batch; one that does not is lost or new, which the marks say."""
+    """Damage of a checkpoint that holds a batch; one that does not is lost or new, which the marks show."""
     if marks.planned < 0:
         return ()
     return thorough_damage(store) if thorough else cheap_damage(store)
@@ -185,7 +185,7 @@ def _missing_files(
         lines = ledger.lines(stream.full_name, SOURCES + offset.source, (-1 if first is None else first) + 1, last)
         span = SourceRange(offset.source, start, offset.text, {entry: line.text for entry, line in lines.items()})
         try:
-            missing += kind.gone(span, StoreReach())
+            missing += kind.unavailable(span, StoreReach())
         except FormatError as error:
             missing.append(f"source {offset.source}, whose recorded entries cannot be parsed ({error.message})")
     return tuple(missing)

@@ -1,4 +1,4 @@
-"""Writes what the ledger knows of a stream into its ``stream.json``, and a lost ledger from there."""
+"""Writes the record of a stream to its ``stream.json``, and restores a lost ledger from there."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
 
 
 def restore_lost(home: Home, ledger: Ledger) -> list[str]:
-    """Add the streams that have a ``stream.json`` and that the ledger does not know; their full names.
+    """Add the streams that have a ``stream.json`` and no record in the ledger; their full names.
 
-    Ranges come back from the checkpoints in the home, also of earlier generations; what only the ledger knew (progress
+    Ranges come back from the checkpoints in the home, also of earlier generations; what only the ledger had (progress
     of batches, purged entries, runs) is lost, so that a rebuild may have to read more.
     """
     known = {stream.full_name for stream in ledger.streams()}

@@ -35,7 +35,7 @@ class Watcher:
         self._thread = threading.Thread(target=self._run, name="ledger-watcher", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start to watch."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -52,12 +52,12 @@ class Watcher:
     def _pass(self) -> None:
         try:
             self.copied += self._copier.copy()
-        except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query goes on
+        except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
             self.errors += 1
             self._say(error)
 
     def _say(self, error: Exception) -> None:
-        # Ten passes a second fail alike while a database is away.
+        # Ten passes a second fail in the same way while a database is unreachable.
         now = time.monotonic()
         if self._said is None or self._said[0] != str(error) or now - self._said[1] >= _SAY_AGAIN_S:
             self._said = (str(error), now)

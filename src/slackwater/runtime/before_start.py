@@ -21,7 +21,7 @@ from slackwater.model.finding import Severity
 from slackwater.model.records import GenerationRecord, StreamRecord
 from slackwater.model.sink import Owner
 from slackwater.recording.log_copier import LogCopier
-from slackwater.recording.snapshot import Looking, look
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
@@ -36,7 +36,7 @@ NOT_SHOWN = frozenset({"failed", "failed-permanently", "several-watermarks"})
 
 @dataclass(frozen=True, slots=True)
 class ReadyToStart:
-    """What a run needs of the check: who copies the logs from now on, and the newest committed batch (-1: none).
+    """The result of the check: the copier of the logs, and the newest committed batch (-1: none).
 
     ``warnings`` are sentences that the user should read before the query starts.
     """
@@ -79,7 +79,7 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
-        snapshot = look(Looking(ledger, home, own_lease=True), stream)
+        snapshot = read_snapshot(SnapshotContext(ledger, home, own_lease=True), stream)
         for finding in stops(snapshot):
             raise refusal(finding, stream.name)
         output = open_output(stream.sink)

@@ -1,4 +1,4 @@
-"""What a stream's function can ask for: the outputs of other streams of its pipeline, and its own names and home."""
+"""The context of a stream's function: the outputs of other streams of its pipeline, and its own names and home."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StreamContext:
     def output(self, stream: str) -> str:
         """The output directory of another stream of the pipeline, for ``spark.readStream...load(...)``.
 
-        Its manifest is created before Spark looks at it: a file source decides once whether its input has a manifest,
+        Its manifest is created before Spark reads it: a file source decides once whether its input has a manifest,
         and without one it would read files of uncommitted batches. Raises PipelineError if the pipeline has no such
         stream or its output cannot be read by a stream.
         """
@@ -38,7 +38,7 @@ class StreamContext:
         if definition is None or stream == self.stream:
             raise PipelineError(
                 "upstream-unknown",
-                f"Stream {self.stream} asks for the output of a stream that its pipeline does not have",
+                f"Stream {self.stream} uses the output of a stream that its pipeline does not have",
                 expected=", ".join(sorted(set(self._streams) - {self.stream})) or "no name: it has no other stream",
                 found=repr(stream),
             )

@@ -30,13 +30,13 @@ STEADY_S = 0.02
 SLIPPED_S = 0.05
 """How long a loop that made its check just before the state was set may take to show it."""
 
-Moment = Literal["idle", "constructing", "planning", "writing"]
+Phase = Literal["idle", "constructing", "planning", "writing"]
 
 log = structlog.get_logger(__name__)
 
 
 class Drain:
-    """The drain of one query: call ``begin`` once, then ``finished`` until it is true."""
+    """The drain of one query: call ``start`` once, then ``finished`` until it is true."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
@@ -44,7 +44,7 @@ class Drain:
         self._ending = False
         self._idle = 0
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Let no batch start after the running one."""
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
 
@@ -102,39 +102,39 @@ class _Loop:
         if not lock.tryLock(LOCK_WAIT_MS, _milliseconds(self._loader)):
             return False
         try:
-            return self._wait_for_a_good_moment(lock) and self._set_and_look_back()
+            return self._wait_for_a_safe_phase(lock) and self._set_and_check()
         finally:
             lock.unlock()
 
-    def _wait_for_a_good_moment(self, lock: Any) -> bool:
+    def _wait_for_a_safe_phase(self, lock: Any) -> bool:
         give_up = time.monotonic() + MOMENT_WAIT_S
         writing_since: float | None = None
         while time.monotonic() < give_up:
-            moment = self._moment()
-            if moment == "idle":
+            phase = self._phase()
+            if phase == "idle":
                 return True
-            if moment != "writing":
+            if phase != "writing":
                 writing_since = None
             elif writing_since is None:
                 writing_since = time.monotonic()
             elif time.monotonic() - writing_since >= STEADY_S:
                 return True
-            if moment == "constructing" and lock.hasQueuedThreads():
+            if phase == "constructing" and lock.hasQueuedThreads():
                 # It waits for the lock to start a batch: let it proceed.
                 return False
             time.sleep(LOOK_S)
         return False
 
-    def _set_and_look_back(self) -> bool:
+    def _set_and_check(self) -> bool:
         self._state.set(self._ended)
         time.sleep(SLIPPED_S)
-        if self._moment() != "constructing":
+        if self._phase() != "constructing":
             return True
         # Its check came before the state was set; it now waits for the lock to start a batch that would be interrupted.
         self._state.set(self._active)
         return False
 
-    def _moment(self) -> Moment:
+    def _phase(self) -> Phase:
         context = self._execution.getLatestExecutionContext()
         if not context.currentStatus().isTriggerActive():
             return "idle"

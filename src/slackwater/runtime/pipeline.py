@@ -70,7 +70,7 @@ class Pipeline:
         partition_by: str | Iterable[str] = (),
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Callable[[StreamFunction], StreamFunction]:
-        """Make the decorated function a stream; the function's name is the stream's unless ``name`` says otherwise.
+        """Make the decorated function a stream; the function's name is the stream's unless ``name`` is given.
 
         The function takes ``spark``, or ``spark, context``, and returns a streaming DataFrame. ``checkpoint`` adopts an
         existing checkpoint as the first generation; without it Slackwater chooses a stable place in the home.

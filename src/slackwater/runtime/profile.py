@@ -1,6 +1,6 @@
 """Reads a query's profile from Spark's own logical plan, through the driver's JVM handle.
 
-Source: ``EventTimeWatermark``, ``TimeWindow`` and the plans that ``UnsupportedOperationChecker`` knows, Spark 3.5-4.3.
+Source: ``EventTimeWatermark``, ``TimeWindow`` and the plans in ``UnsupportedOperationChecker``, Spark 3.5-4.3.
 """
 
 from __future__ import annotations

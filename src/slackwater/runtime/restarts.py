@@ -9,7 +9,7 @@ LONGEST_WAIT_S = 60.0
 
 
 class Restarts:
-    """At most ``most`` in a row; a committed batch in between starts the count again."""
+    """At most ``most`` in a row; a committed batch resets the count."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -255,7 +255,7 @@ def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
         stage = [name for name, upstreams in left.items() if not upstreams & set(left)]
         if not stage:
             raise PipelineError(
-                "pipeline-circle", "The streams read each other's output in a cycle", found=", ".join(sorted(left))
+                "pipeline-cycle", "The streams read each other's output in a cycle", found=", ".join(sorted(left))
             )
         found.append(stage)
         for name in stage:

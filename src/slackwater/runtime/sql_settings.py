@@ -40,7 +40,7 @@ HOW_IT_IS_STORED = (
     "spark.sql.streaming.minBatchesToRetain",
     "spark.sql.streaming.stateStore.",
 )
-"""Beginnings of settings that decide how and where data lies: a replay reads and writes as the present session does."""
+"""Prefixes of settings that determine how and where data is stored; a replay keeps those of its session."""
 
 
 def effective_settings(spark: SparkSession) -> dict[str, str]:

@@ -46,7 +46,7 @@ class StreamRun:
 
     @property
     def state(self) -> str:
-        """What the stream does now, in one word: running, draining, waiting (for a restart), or how it ended."""
+        """The state of the stream in one word: running, draining, waiting (for a restart), or how it ended."""
         if self.outcome is not None:
             return self.outcome.end
         if self._active is None:
@@ -130,7 +130,7 @@ class StreamRun:
             self._conclude("stopped")
         elif self._drain is None:
             self._drain = Drain(self._active.query)
-            self._drain.begin()
+            self._drain.start()
 
     def _handle_end(self, run: QueryRun) -> None:
         error = run.query.exception()

@@ -1,6 +1,6 @@
 """The contract of every sink: how Spark writes it (``Sink``), and what its output holds now (``Output``).
 
-Code outside this package uses only these two protocols. It asks neither for a kind nor for a path.
+Code outside this package uses only these two protocols. It depends neither on a kind nor on a path.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The contract of a source kind: what its offsets and its own log in ``sources/<source>/`` mean.
 
-A kind is stateless and pure. Offsets are Spark's strings, verbatim; ``None`` stands for no offset yet (``-`` in the
+A kind is stateless and pure. Offsets are Spark's strings, verbatim; ``None`` is no offset yet (``-`` in the
 offset log) and for the beginning. The methods accept any string: from an offset of another kind nothing is derived.
 """
 
@@ -44,7 +44,7 @@ class EmptyBase:
 
 
 class Reach(Protocol):
-    """What the outside can still serve. Callers that may do IO pass one in."""
+    """What sources can still serve now. Callers that may do IO pass one in."""
 
     def exists(self, path: str) -> bool:
         """Whether a source file exists; ``path`` is the URI or path as recorded."""
@@ -95,7 +95,7 @@ class Source(Protocol):
         """The files that the range reads, as far as they are in ``log``. Raises FormatError for a malformed entry."""
         ...
 
-    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
+    def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         """What the source can no longer serve of the range, for people. Raises FormatError for a malformed entry."""
         ...
 

@@ -57,7 +57,7 @@ class Files(OpaqueSource):
             if file.log_offset == entry
         )
 
-    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
+    def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         return tuple(file.path for file in self.files(span) if not reach.exists(file.path))
 
     def initial(self, log: SourceEntries) -> str | None:

@@ -39,7 +39,7 @@ class Kafka(OpaqueSource):
         ranges = self._ranges(span)
         return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
 
-    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
+    def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         ranges, earliest = self._ranges(span), _positions(decoded(reach.earliest(span.source)))
         if ranges is None or not earliest:
             return ()

@@ -28,7 +28,7 @@ class OpaqueSource:
     def files(self, span: SourceRange) -> tuple[SourceFile, ...]:
         return ()
 
-    def gone(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
+    def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         return ()
 
     def initial(self, log: SourceEntries) -> str | None:

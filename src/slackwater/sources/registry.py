@@ -44,7 +44,7 @@ def kind_named(name: str) -> Source:
 
 
 def register(source: Source) -> None:
-    """Add a kind; it is asked before those that are registered already, and replaces one of the same name."""
+    """Add a kind; it is tried before those registered earlier, and replaces one of the same name."""
     unregister(source.kind)
     _kinds.insert(0, source)
 

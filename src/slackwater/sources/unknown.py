@@ -7,7 +7,7 @@ from slackwater.sources.opaque import OpaqueSource
 
 
 class Unknown(OpaqueSource):
-    """The kind that is asked last."""
+    """The kind that is tried last."""
 
     kind = "unknown"
 

@@ -181,7 +181,7 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a directory, or a link to one; a link that leads round in a circle is a file."""
+    """Whether an entry is a directory, or a link to one; a link in a cycle is a file."""
     try:
         return entry.is_dir()
     except OSError:

@@ -51,6 +51,6 @@ def local_path_of(location: str) -> str | None:
             f"The location is not a valid URI: {error}",
             expected="a path, or a URI such as s3://bucket/folder",
             found=location,
-            hint="check the address; a [ in a host begins an IPv6 address",
+            hint="check the address; a [ in a host starts an IPv6 address",
         ) from error
     return unquote(parts.path) if parts.scheme.lower() == "file" else None

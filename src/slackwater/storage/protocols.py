@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 READ_LIMIT = 1 << 30
-"""Bytes that a read returns at most unless the caller says otherwise: no log of a checkpoint or sink comes near it."""
+"""Bytes that a read returns at most unless the caller sets a limit: logs of checkpoints and sinks are far smaller."""
 
 
 class FileTooLarge(OSError):
@@ -37,7 +37,7 @@ class StoreTraits(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A name in a listing. ``size`` is ``None`` where the listing does not give it for free."""
+    """A name in a listing. ``size`` is ``None`` if the listing does not include it."""
 
     name: str
     is_dir: bool
@@ -48,7 +48,7 @@ class Folder(NamedTuple):
     """One directory of a walk: plain names, because a checkpoint can have 60,000 of them.
 
     ``path`` is relative to the root of the store. ``sizes`` goes with ``files`` and is ``None`` where the listing does
-    not give sizes for free (local disks: one ``stat`` for each file would cost five times the walk).
+    not include sizes (local disks: one ``stat`` for each file would cost five times the walk).
     """
 
     path: str

@@ -161,7 +161,7 @@ class RemoteStore:
         except FileNotFoundError:
             raise
         except (OSError, ValueError) as error:
-            # No range of an empty object can be served. S3 says so; of others the size is asked for.
+            # No range of an empty object can be served. S3 reports this; for other stores the size is requested.
             if _is_invalid_range(error) or int(self._filesystem.size(full) or 0) == 0:
                 return b""
             raise

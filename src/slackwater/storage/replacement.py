@@ -1,7 +1,7 @@
 """Replacing a file where a rename refuses a target that exists, as on HDFS.
 
 The old file is renamed to a name derived from its own, the new one is renamed into place, the old one is removed. If
-the writer is killed in between, the old content is under the derived name: readers look there, and the next write,
+the writer is killed in between, the old content is under the derived name: readers use it, and the next write,
 rename or delete of the file starts by settling it. At every point either the old or the new content can be read.
 """
 

@@ -11,7 +11,7 @@ _END_S = 60
 
 
 class Program:
-    """A running program. It talks in lines; ``finish`` closes its stdin, which tells it to end."""
+    """A running program. It communicates in lines; ``finish`` closes its stdin, which ends it."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -30,10 +30,10 @@ class Program:
         self.process.stdin.flush()
 
     def finish(self) -> str:
-        """Let it end well; what it still had to say."""
-        said, _ = self.process.communicate(timeout=_END_S)
+        """Let it end normally; its remaining output."""
+        output, _ = self.process.communicate(timeout=_END_S)
         assert self.process.returncode == 0
-        return said.rstrip("\n")
+        return output.rstrip("\n")
 
     def kill(self, *, reap: bool = True) -> None:
         """As ``kill -9`` does. Not reaped, it stays as a zombie."""

@@ -1,4 +1,4 @@
-"""open_ledger.py URL: makes or opens the ledger, at the same moment as other processes do."""
+"""open_ledger.py URL: creates or opens the ledger, at the same time as other processes."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""take_lease.py URL STREAM FOLDER: takes the lease when told to, and holds it until stdin ends."""
+"""take_lease.py URL STREAM FOLDER: takes the lease on request, and holds it until stdin ends."""
 
 import sys
 from pathlib import Path

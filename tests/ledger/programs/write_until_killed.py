@@ -1,4 +1,4 @@
-"""write_until_killed.py URL STREAM: says each entry that it has recorded, and never ends by itself."""
+"""write_until_killed.py URL STREAM: prints each entry that it has recorded, and never ends by itself."""
 
 import itertools
 import sys

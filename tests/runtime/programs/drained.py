@@ -1,4 +1,4 @@
-"""drained.py FOLDER SEED COUNT: drains queries at random moments. Prints where each stood and where it ended."""
+"""drained.py FOLDER SEED COUNT: drains queries at random times. Prints the first and last batch of each."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def drain_one(number: int) -> dict[str, object]:
     time.sleep(chance.uniform(0, 0.4))
     asked = newest(checkpoint / "offsets")
     drain = Drain(query)
-    drain.begin()
+    drain.start()
     while not drain.finished() and time.monotonic() < give_up:
         time.sleep(0.05)
     ended = {"planned": newest(checkpoint / "offsets"), "committed": newest(checkpoint / "commits")}

@@ -1,4 +1,4 @@
-"""watched.py FOLDER: an application of somebody's own that Slackwater only watches. Prints what happened as JSON."""
+"""watched.py FOLDER: an application that Slackwater only watches. Prints what happened as JSON."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def plain() -> None:
 
 
 def broken() -> None:
-    """The ledger's tables are gone for some batches; then they are back, and the query is started again."""
+    """The ledger's tables are missing for some batches; then they are restored, and the query is started again."""
     add_files(FOLDER / "broken-in", 0, 4)
     watching = sw.watch(spark, ledger=FOLDER / "broken.db")
     query = start("broken", "broken-1")

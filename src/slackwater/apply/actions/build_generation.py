@@ -46,7 +46,7 @@ def check_absent(operation: Operation, action: BuildGeneration) -> None:
 def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
     """Metadata, source logs and, unless the replay starts at batch 0, an empty state just before the first batch."""
     folder = operation.checkpoint(action.number)
-    # Only reached after the journal says that the folder is this operation's own.
+    # Only reached after the journal records that the folder is this operation's own.
     if folder.exists():
         shutil.rmtree(folder)
     replayer, batches, store = operation.open_replayer(), operation.batches, LocalStore(folder)
@@ -66,7 +66,7 @@ def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
 
 
 def remove(operation: Operation, inverse: RemoveGeneration) -> None:
-    """Remove what the operation has built; the journal says that it did."""
+    """Remove what the operation has built; the journal has the record."""
     folder = operation.checkpoint(inverse.number)
     if folder.exists():
         shutil.rmtree(folder)
@@ -106,7 +106,7 @@ def _check_served(operation: Operation, action: BuildGeneration, replayer: Repla
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(
-            "source-rows-gone",
+            "source-rows-lost",
             "The source no longer has rows that have to be read again",
             where=f"stream {operation.plan.stream}",
             found=", ".join(missing[:SHOWN]) + more,

@@ -1,4 +1,4 @@
-"""Takes whole batches out of the sink, and puts them back. What files that means, only the output itself says."""
+"""Cuts whole batches from the sink, and restores them. The output itself determines which files these are."""
 
 from __future__ import annotations
 

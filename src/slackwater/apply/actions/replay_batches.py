@@ -75,7 +75,7 @@ def _check_replayed(operation: Operation, batch: int, replayed: Replayed, code: 
     expected = operation.batches.rows(batch) if comparable else None
     if expected is not None and expected != replayed.input_rows:
         raise Refused(
-            "rows-gone",
+            "rows-differ",
             f"Batch {batch} does not read the rows that it read before",
             where=f"stream {operation.plan.stream}",
             expected=f"{expected} rows",

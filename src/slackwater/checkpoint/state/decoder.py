@@ -36,7 +36,7 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class FamilyRows:
-    """Rows of one column family. ``undecoded`` is bytes where ``reason`` says why."""
+    """Rows of one column family. ``undecoded`` has bytes, with the ``reason`` in a column."""
 
     key: pa.Array
     value: pa.Array

@@ -222,7 +222,7 @@ def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[
     fitting = [rows for records in unknown if not (rows := decoder.decode(family, records))[0].reason]
     if len(fitting) == 1:
         return fitting[0]
-    reason = "no zip says yet which rows belong to which state variable"
+    reason = "no zip maps rows to state variables yet"
     return tuple(replace(rows, reason=reason) for records in unknown for rows in decoder.decode(None, records))
 
 

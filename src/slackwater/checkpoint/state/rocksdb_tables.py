@@ -85,7 +85,7 @@ def _scan_elsewhere(directory: str) -> Iterator[Frame]:
             if process.stdout is not None:
                 yield from read_frames(process.stdout)
         finally:
-            # All was said, or nobody listens any more: it would take 10 ms to take everything down in order.
+            # All output is written, or the reader has exited: an orderly shutdown would take 10 ms.
             process.kill()
 
 

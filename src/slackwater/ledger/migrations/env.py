@@ -11,7 +11,7 @@ context.configure(
     target_metadata=metadata,
     version_table=VERSION_TABLE,
     render_as_batch=True,
-    # Alembic believes that SQLite cannot roll back tables; with explicit BEGIN it can.
+    # Alembic assumes that SQLite cannot roll back tables; with explicit BEGIN it can.
     transactional_ddl=True,
 )
 with context.begin_transaction():

@@ -42,7 +42,7 @@ def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
     if not path:
         raise SinkUnreadable(
             "sink-identity",
-            "The recorded identity of the sink does not say where its output is",
+            "The recorded identity of the sink has no path",
             expected='{"kind": "files", "path": ...}',
             found=str(dict(identity)),
         )

@@ -1,4 +1,4 @@
-"""The owner's mark: a JSON file beside the manifest that says which stream writes to the output."""
+"""The owner's mark: a JSON file beside the manifest that names the stream which writes to the output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slackwater.model.sink import Owner
 from slackwater.storage.protocols import WriteStore
 
 MARK = "_slackwater.json"
-"""Spark, pandas and pyarrow ignore names that begin with an underscore."""
+"""Spark, pandas and pyarrow ignore names that start with an underscore."""
 
 
 def read_owner(store: WriteStore) -> Owner | None:

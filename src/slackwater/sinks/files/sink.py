@@ -90,7 +90,7 @@ def _directory(path: object) -> str:
             f"A URI with {reserved} names one output directory for Spark and another for other programs",
             expected=f"a plain path, or a URI without {reserved}",
             found=repr(directory),
-            hint="give a plain path: in it these characters stand for themselves",
+            hint="give a plain path, in which these characters have no special meaning",
         )
     return directory
 

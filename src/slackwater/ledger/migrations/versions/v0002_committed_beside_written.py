@@ -1,4 +1,4 @@
-"""What was committed when a sink was looked at: a batch that it held already is skipped when it is run again."""
+"""The committed batch when a sink mark was read: the sink skips a batch that it has when it runs again."""
 
 from __future__ import annotations
 

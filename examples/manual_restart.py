@@ -1,10 +1,10 @@
-"""What many do after an upgrade that Spark refuses, in plain PySpark, to see what becomes of the rows.
+"""The popular manual restart after an upgrade that Spark refuses, in plain PySpark.
 
-    python usual_recipe.py CHECKPOINT OUTPUT READINGS [CHECKPOINT OUTPUT READINGS ...]
+    python manual_restart.py CHECKPOINT OUTPUT READINGS [CHECKPOINT OUTPUT READINGS ...]
 
-Runs the days of weather.py, the file beside it, over a directory of readings, and prints one line for each three
-arguments: ``done``, or the name of Spark's error. With an old checkpoint it is an upgrade as such; with a new one, the
-old output and only the readings that were not read yet it is the recipe. ``slackwater demo`` runs both on copies.
+Runs the daily aggregation of weather.py, the file beside it, over a directory of readings, and prints one line for each
+three arguments: ``done``, or the name of Spark's error. With the old checkpoint this is the upgrade itself; with a new
+checkpoint, the old output and only the unread readings it is the manual restart. ``slackwater demo`` runs both.
 """
 
 import re
@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 
-def go_on(spark: SparkSession, checkpoint: Path, output: Path, readings: Path) -> str:
+def run(spark: SparkSession, checkpoint: Path, output: Path, readings: Path) -> str:
     """Run to the end of these readings."""
     measured = spark.readStream.schema(weather.READING).option("maxFilesPerTrigger", 1).parquet(str(readings))
     writer = weather.daily(measured).writeStream.format("parquet").option("path", str(output))
@@ -35,7 +35,7 @@ def error_name(error: PySparkException) -> str:
 
 
 def main() -> None:
-    builder = SparkSession.builder.master("local[*]").appName("usual recipe")
+    builder = SparkSession.builder.master("local[*]").appName("manual restart")
     for key, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -48,7 +48,7 @@ def main() -> None:
         spark.sparkContext.setLogLevel("OFF")
         for trial in range(0, len(sys.argv) - 1, 3):
             checkpoint, output, readings = map(Path, sys.argv[1:][trial : trial + 3])
-            print(go_on(spark, checkpoint, output, readings), flush=True)
+            print(run(spark, checkpoint, output, readings), flush=True)
 
 
 if __name__ == "__main__":

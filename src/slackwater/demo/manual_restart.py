@@ -11,13 +11,13 @@ from slackwater.demo.commands import Commands
 from slackwater.demo.compare import Row, committed_files, compare, rows_of
 from slackwater.demo.examples import read_example
 from slackwater.demo.places import GOLD, Workplace
-from slackwater.demo.result import Recipe
+from slackwater.demo.result import ManualRestart
 from slackwater.demo.source_files import files_taken
 from slackwater.formats.file_sink_log import FOLDER
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class GoldCopy:
     """Copies of the gold stage as the kill left it."""
 
     folder: Path
@@ -33,35 +33,35 @@ class Situation:
         return self.folder / "gold"
 
 
-def keep(workplace: Workplace, folder: Path) -> Situation:
+def keep(workplace: Workplace, folder: Path) -> GoldCopy:
     """Copy the gold stage."""
-    situation = Situation(folder)
-    shutil.copytree(workplace.checkpoint(GOLD, 1), situation.old_checkpoint)
-    shutil.copytree(workplace.output(GOLD), situation.output)
-    return situation
+    copied_stage = GoldCopy(folder)
+    shutil.copytree(workplace.checkpoint(GOLD, 1), copied_stage.old_checkpoint)
+    shutil.copytree(workplace.output(GOLD), copied_stage.output)
+    return copied_stage
 
 
-def try_recipe(
-    commands: Commands, situation: Situation, workplace: Workplace, expected: Counter[Row], *, committed: int
-) -> Recipe:
+def try_manual_restart(
+    commands: Commands, copied_stage: GoldCopy, workplace: Workplace, expected: Counter[Row], *, committed: int
+) -> ManualRestart:
     """Run the upgraded code on the old checkpoint, then by a manual restart; count the rows that this lost.
 
     ``workplace`` is the one that was killed and has been finished since: its readings are all there, and those that
     batch ``committed`` had not read are what is left to read at the saved offsets.
     """
-    folder, written = situation.folder, _batches(situation.output / FOLDER)
+    folder, written = copied_stage.folder, _batches(copied_stage.output / FOLDER)
     readings = workplace.output("sensor-deserialize")
-    _copy_unread(readings, files_taken(situation.old_checkpoint, -1, committed), folder / "unread")
+    _copy_unread(readings, files_taken(copied_stage.old_checkpoint, -1, committed), folder / "unread")
     shutil.copy2(workplace.pipeline_file, folder / "weather.py")
-    (folder / "usual_recipe.py").write_text(read_example("usual_recipe.py"), encoding="utf-8")
-    for copied, copy in ((situation.old_checkpoint, "checkpoint-tried"), (situation.output, "gold-tried")):
+    (folder / "manual_restart.py").write_text(read_example("manual_restart.py"), encoding="utf-8")
+    for copied, copy in ((copied_stage.old_checkpoint, "checkpoint-tried"), (copied_stage.output, "gold-tried")):
         shutil.copytree(copied, folder / copy)
     upgrade = ["checkpoint-tried", "gold-tried", str(readings)]
-    recipe = ["checkpoint-new", "gold", "unread"]
-    refused, _ = commands.run("usual-recipe", ["usual_recipe.py", *upgrade, *recipe], folder).split()
+    fresh = ["checkpoint-new", "gold", "unread"]
+    refused, _ = commands.run("manual-restart", ["manual_restart.py", *upgrade, *fresh], folder).split()
     ran = _batches(folder / "checkpoint-new" / "commits")
-    outcome = compare(GOLD, expected, rows_of(situation.output))
-    return Recipe(
+    outcome = compare(GOLD, expected, rows_of(copied_stage.output))
+    return ManualRestart(
         refused=refused,
         rows=outcome.rows,
         expected_rows=outcome.expected_rows,

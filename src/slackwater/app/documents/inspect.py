@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from slackwater.app.documents.values import offset_value
 from slackwater.model.checkpoint import (
     BatchLine,
     CheckpointReport,
@@ -23,7 +23,7 @@ SCHEMA = "slackwater.inspect/1"
 STATE_SCHEMA = "slackwater.inspect.state/1"
 
 
-def document(report: CheckpointReport) -> dict[str, Any]:
+def inspect_document(report: CheckpointReport) -> dict[str, Any]:
     """A report as plain JSON values. Ids are numbers, offsets are JSON where they are JSON."""
     return {
         "schema": SCHEMA,
@@ -48,16 +48,6 @@ def document(report: CheckpointReport) -> dict[str, Any]:
         "leftovers": list(report.leftovers),
         "damage": [_damage(item) for item in report.damage],
     }
-
-
-def offset_value(text: str | None) -> Any:
-    """An offset as JSON where it is JSON, else as Spark's text; ``None`` where there is none."""
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _next_batch(batch: NextBatch) -> dict[str, Any]:
