@@ -279,7 +279,9 @@ def test_a_new_generation_does_not_repeat_what_the_sink_has_kept(ledger: Ledger,
     ledger.add_generation(GenerationRecord(STREAM, 2, str(case), based_at=6))
     ledger.set_current_generation(STREAM, 2)
     sink_log = case / "sink" / "_spark_metadata"
-    (sink_log / "7").write_text('v1\n{"path":"file:///gold/again.parquet","action":"add"}')
+    file = {"path": "file:///gold/again.parquet", "size": 1, "isDir": False, "modificationTime": 0}
+    line = json.dumps({**file, "blockReplication": 1, "blockSize": 1, "action": "add"}, separators=(",", ":"))
+    (sink_log / "7").write_text(f"v1\n{line}")
     copier(ledger, case, generation=2).copy()
     assert ledger.recorded_entries(STREAM, 2, "sink") == {7}
     assert ledger.lines(STREAM, "sink")[7].text == (sink_log / "7").read_text()

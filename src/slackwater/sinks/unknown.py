@@ -40,22 +40,22 @@ class UnknownOutput:
     def claim(self, owner: Owner) -> None:
         """Nothing: there is no place for the mark."""
 
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:  # noqa: ARG002 - the contract asks every output
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         return ()
 
     def log(self) -> SinkLog | None:
         return None
 
-    def name_of(self, uri: str) -> str | None:  # noqa: ARG002 - as above
+    def name_of(self, uri: str) -> str | None:
         return None
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
         raise self._refusal(f"cut back to batch {batch} with {len(recorded)} recorded entries")
 
-    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:  # noqa: ARG002 - as above
+    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
         raise self._refusal(f"cut back to batch {cut.after}")
 
-    def restore(self, cut: Cut, backup: WriteStore) -> None:  # noqa: ARG002 - as above
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
         raise self._refusal(f"restored from a cut to batch {cut.after}")
 
     def reader_path(self) -> str:
