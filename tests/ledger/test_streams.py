@@ -46,6 +46,9 @@ def test_a_generation_that_was_never_added_cannot_be_put_to_use(ledger: Ledger) 
     assert ledger.find_stream("hourly").current_generation == 1
 
 
+LAYOUT = {"operators": ["Aggregate"], "watermark_delays_ms": [1], "windows_ms": [], "sources": [], "retention_ms": None}
+
+
 def test_a_generation_comes_back_as_it_was_added(ledger: Ledger) -> None:
     second = GenerationRecord(
         STREAM,
@@ -53,7 +56,7 @@ def test_a_generation_comes_back_as_it_was_added(ledger: Ledger) -> None:
         "/home/checkpoints/0002",
         query_id="8f6b",
         based_at=7,
-        layout={"operators": [{"id": 0}]},
+        layout={**LAYOUT, "state_stores": [{"operator": 0}]},
         parent=1,
         source_cut={"0": 12, "orders": -1},
     )
@@ -64,11 +67,11 @@ def test_a_generation_comes_back_as_it_was_added(ledger: Ledger) -> None:
 
 def test_what_is_known_later_is_filled_in_without_losing_the_rest(ledger: Ledger) -> None:
     ledger.update_generation(STREAM, 1, query_id="8f6b")
-    ledger.update_generation(STREAM, 1, layout={"operators": []})
+    ledger.update_generation(STREAM, 1, layout=LAYOUT)
     generation = ledger.generation(STREAM, 1)
     assert (generation.query_id, generation.layout, generation.location) == (
         "8f6b",
-        {"operators": []},
+        LAYOUT,
         "/home/checkpoints/0001",
     )
 
