@@ -18,7 +18,7 @@ REMOVED_OPERATOR = PIPELINE.replace(
 ADDED_SOURCE = PIPELINE.replace(f"rows = {SOURCE}", f"rows = {SOURCE}.union({SOURCE.replace('landing', 'more')})")
 FAILING = (
     HEADER
-    + '\n@F.udf("long")\ndef broken(value):\n    return value // 0\n'
+    + "\nfrom pyspark.sql.types import LongType\n\n\n@F.udf(LongType())\ndef broken(value):\n    return value // 0\n"
     + BODY.replace(SUM, 'F.sum(broken("n")).alias("n")')
 )
 JOINED = (

@@ -1,6 +1,6 @@
 """``apply`` killed at lines of its journal: continued by typing what is printed, or taken back byte for byte.
 
-Points are drawn by a seed, which is printed: SLACKWATER_KILL_SEED repeats a draw, SLACKWATER_KILL_POINTS=all takes all.
+Points are drawn by a seed, which is printed: SLACKWATER_KILL_SEED takes another, SLACKWATER_KILL_POINTS=all all points.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TARGET = 2
 LINES = range(1, 13)
 """Begun and done of six actions: base, replay, planned batch, verification, cut, switch. The end is line 13."""
 FIRST_CUT = 9
-SEED = int(os.environ.get("SLACKWATER_KILL_SEED", random.randrange(10_000)))
+SEED = int(os.environ.get("SLACKWATER_KILL_SEED", "4213"))
 EVERY = os.environ.get("SLACKWATER_KILL_POINTS") == "all"
 
 
@@ -83,8 +83,13 @@ def test_continued_by_what_is_printed(planned: tuple[SmallWorkspace, Saved, Rows
     workspace, saved, rows = planned
     saved.restore()
     _apply(workspace, line)
-    if len(_journal(workspace)) < len(LINES) + 1:
-        assert workspace.status(code=5)["verdict"]["code"] == "operation-unfinished"
+    if workspace.status_code() == 0:
+        # The last actions take milliseconds: the kill came when the operation had ended.
+        workspace.caught_up()
+        assert workspace.rows() == rows
+        assert workspace.status()["generation"] == 2
+        return
+    assert workspace.status(code=5)["verdict"]["code"] == "operation-unfinished"
 
     refused = workspace.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=5)
     assert error_code(refused) == "operation-unfinished"
