@@ -15,7 +15,8 @@ pipeline = sw.Pipeline("work")
 
 @pipeline.stream(sink=sw.sinks.files("json", "out"))
 def copied(spark):
-    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 2).json("in")
+    # One file a batch, whatever the number of cores.
+    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 2).json("in").coalesce(1)
 
 @pipeline.stream(sink=sw.sinks.files("json", "out2"))
 def again(spark, context):
