@@ -63,7 +63,7 @@ def test_changes_that_the_state_does_not_survive_lead_to_a_rebuild(tmp_path: Pat
     assert removed["next"] == changed["next"]
     assert "next" not in added, "a rebuild replays recorded ranges, which have no line of the new source"
     typed = follow(workspace, str(changed["next"]), lambda: workspace.checkpoint.name == "0002")
-    assert [command.split()[0] for command in typed] == ["plan", "apply"]
+    assert [command.split()[0] for command in typed] == ["plan", "plan", "apply"], "planned to be read, then to a file"
     following = workspace.status()["next"]
     follow(workspace, following, lambda: workspace.rows() - before != {}, steps=1)
     assert workspace.rows(last=1) == before
