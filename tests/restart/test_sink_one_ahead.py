@@ -79,7 +79,7 @@ def test_a_checkpoint_restored_one_batch_older_is_rebuilt(caught_up: SmallWorksp
     printed = _refused(caught_up, "sink-ahead")
     typed = follow(caught_up, printed, lambda: caught_up.rows() == unbroken)
 
-    assert [command.split()[0] for command in typed] == ["plan", "apply", "run"]
+    assert [command.split()[0] for command in typed] == ["plan", "plan", "apply", "run"]
 
 
 def test_a_deleted_home_does_not_start_over_an_old_output(tmp_path: Path) -> None:
