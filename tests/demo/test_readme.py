@@ -100,5 +100,6 @@ def test_the_readme_word_for_word(tmp_path: Path) -> None:
     # Seven files of ten days; the watermark is two days behind, so the last three days are not written yet.
     assert len(measured) == days.total() == 67 * 3
     assert {day for day, _ in measured} == {FIRST_DAY + timedelta(days=number) for number in range(67)}
-    upgraded = [row for row in days if dict(row)["rain_inches"] is not None]
+    # Files that were written before the upgrade do not have its columns.
+    upgraded = [row for row in days if dict(row).get("rain_inches") is not None]
     assert 0 < len(upgraded) < len(days)
