@@ -62,7 +62,7 @@ def plans(draw: st.DrawFn) -> Plan:
         stream=draw(names),
         pipeline_file=draw(texts),
         made_at=draw(texts),
-        request=Request(draw(texts), draw(optional)),
+        request=Request(draw(texts), draw(optional), query_read=draw(st.booleans())),
         target=draw(texts),
         facts=draw(
             st.builds(

@@ -41,7 +41,7 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> Rebuild:
         marks=Marks(spec.planned, spec.committed, spec.state, spec.written),
         recorded=Recorded(spec.planned, spec.committed, spec.written),
     )
-    request = Request("last-written" if target is None else f"batch:{target}", None)
+    request = Request("last-written" if target is None else f"batch:{target}", None, query_read=True)
     return Rebuild(snapshot, _history(spec), request, target, Code(""), number=2)
 
 

@@ -119,7 +119,7 @@ class Project:
 
     def plan(self, target: str = "last-written", retention_ms: int | None = None) -> Plan:
         with self.open() as workspace:
-            asked = Asked(Request(target, retention_ms))
+            asked = Asked(Request(target, retention_ms, query_read=True))
             return plan_rebuild(workspace, STREAM, asked, PlanOptions(), lambda _: None)
 
     def apply(self, plan: Plan, replayer: Replayer | None = None) -> Applied:

@@ -84,7 +84,7 @@ def rebuild(
 
     settings = prepare(home, shown_as, debug=debug)
     check_target(at)
-    asked = Asked(Request(at, _retention_ms(retention)), _absolute(pipeline))
+    asked = Asked(Request(at, _retention_ms(retention), query_read=True), _absolute(pipeline))
     options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None

@@ -226,7 +226,7 @@ class Request:
 
     target: str
     retention_ms: int | None
-    query_read: bool = True
+    query_read: bool
 
 
 @dataclass(frozen=True, slots=True)
