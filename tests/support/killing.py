@@ -15,13 +15,14 @@ POLL_S = 0.0002
 def children_of(pid: int) -> list[int]:
     """The process ids of a process's children."""
     found: list[int] = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    # Not a glob: it looks at each process by itself, and fails where one ends meanwhile.
+    for folder in (path for path in Path("/proc").iterdir() if path.name.isdigit()):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(fields[1]) == pid:
-            found.append(int(stat.parent.name))
+            found.append(int(folder.name))
     return found
 
 
