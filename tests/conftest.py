@@ -17,6 +17,13 @@ def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if any(item.get_closest_marker("spark") for item in session.items) and not session.config.option.collectonly:
+        from tests.support.quick_jvm import use_quick_jvms  # noqa: PLC0415 - only tests with Spark need it
+
+        use_quick_jvms()
+
+
 def _fail_instead_of_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     # An expected failure is reported as skipped too, and is none.
     if IN_CI and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
