@@ -35,6 +35,11 @@ def _action(document: Document, kind: str) -> Document:
     return next(action for action in document["actions"] if action["kind"] == kind)
 
 
+def _cut(document: Document) -> Document:
+    cut: Document = _action(document, "cut-sink")["cut"]
+    return cut
+
+
 def _inverse(document: Document, kind: str) -> Document:
     return next(one["inverse"] for one in document["undo"] if one["inverse"]["kind"] == kind)
 
@@ -49,13 +54,13 @@ EDITS: dict[str, Callable[[Document], object]] = {
     "no preconditions": lambda d: d.update(preconditions=[]),
     "a precondition less": lambda d: d["preconditions"].pop(),
     "a precondition of another action": lambda d: d["preconditions"][0].update(action=5),
-    "no files to cut": lambda d: _action(d, "cut-sink").update(files=[]),
-    "everything to cut": lambda d: _action(d, "cut-sink").update(after=-1),
-    "a kept file to cut": lambda d: _action(d, "cut-sink")["files"].append("part-1.parquet"),
-    "a file outside the output": lambda d: _action(d, "cut-sink")["files"].append("../clicks/000.json"),
-    "an absolute file": lambda d: _action(d, "cut-sink")["files"].append("/etc/passwd"),
-    "another file to restore": lambda d: _inverse(d, "restore-sink")["files"].append("../clicks.py"),
-    "a batch that is kept": lambda d: _action(d, "cut-sink")["batches"].append(3),
+    "no files to cut": lambda d: _cut(d).update(files=[]),
+    "everything to cut": lambda d: _cut(d).update(after=-1),
+    "a kept file to cut": lambda d: _cut(d)["files"].append("part-1.parquet"),
+    "a file outside the output": lambda d: _cut(d)["files"].append("../clicks/000.json"),
+    "an absolute file": lambda d: _cut(d)["files"].append("/etc/passwd"),
+    "another file to restore": lambda d: _inverse(d, "restore-sink")["cut"]["files"].append("../clicks.py"),
+    "a batch that is kept": lambda d: _cut(d)["batches"].append(3),
     "a batch without end": lambda d: _action(d, "replay-batches").update(last=10**30),
     "more batches": lambda d: _action(d, "replay-batches").update(last=5),
     "fewer batches": lambda d: _action(d, "replay-batches").update(first=3),

@@ -26,6 +26,7 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
+from slackwater.model.sink import Cut
 from slackwater.plan.document import DIGEST, digest_of, parse, render
 from slackwater.plan.inverse import undo_of
 
@@ -37,6 +38,9 @@ optional = st.none() | numbers
 groups = st.builds(
     ReplaySettings, numbers, numbers, st.none() | st.dictionaries(st.text(string.ascii_letters, max_size=4), texts)
 )
+cuts = st.builds(
+    Cut, numbers, st.lists(numbers).map(tuple), st.lists(texts).map(tuple), numbers, optional, st.none() | texts
+)
 
 
 @st.composite
@@ -47,7 +51,7 @@ def action_lists(draw: st.DrawFn) -> tuple[Action, ...]:
         st.builds(ReplayBatches, numbers, numbers, numbers, st.lists(groups, max_size=2).map(tuple)),
         st.builds(PlanBatch, numbers, numbers),
         st.builds(VerifyGeneration, numbers, numbers, numbers, optional),
-        st.builds(CutSink, numbers, st.lists(numbers).map(tuple), st.lists(texts).map(tuple), numbers),
+        st.builds(CutSink, cuts),
         st.builds(SwitchGeneration, numbers, numbers),
     )
     return tuple(draw(st.lists(one, max_size=6)))

@@ -121,7 +121,7 @@ def test_batch_that_nobody_recorded_is_cut_from_the_sink(file_workspace: Workspa
     assert workspace.written() == killed_at - 1
     workspace.run()
 
-    cut = next(action for action in plan["actions"] if action["kind"] == "cut-sink")
+    cut = next(action["cut"] for action in plan["actions"] if action["kind"] == "cut-sink")
     assert cut["batches"] == list(range(killed_at, written + 1))
     backup = workspace.stream_folder / "operations" / plan["id"] / "backup"
     assert cut["files"], "the cut batches had written files"

@@ -56,8 +56,8 @@ class FailsOnce:
         raise PySparkException("java.net.ConnectException: Connection refused")
 
 class FlakySink(sw.sinks.FilesSink):
-    def attach(self, writer):
-        return FailsOnce(super().attach(writer))
+    def attach(self, writer, context):
+        return FailsOnce(super().attach(writer, context))
 
 def json_files(name):
     return sw.sinks.files("json", f"out/{name}")

@@ -246,7 +246,7 @@ def _facts(
     """How the fact of each precondition is looked up."""
     ledger, batches = workspace.ledger, BatchHistory(history)
     facts, target = plan.facts, plan.facts.target
-    cut = next((action for action in plan.actions if isinstance(action, CutSink)), None)
+    cut = next((action.cut for action in plan.actions if isinstance(action, CutSink)), None)
     context = SnapshotContext(ledger, workspace.home, own_lease=True)
 
     def current() -> StreamRecord:

@@ -51,7 +51,7 @@ class BatchView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """One stream. ``output`` is the location of its output.
+    """One stream. ``output`` is the location of its output, or the kind of its sink where it has none.
 
     ``batches`` is ``None`` if they were not asked for; ``batches_recorded`` counts all of them.
     """
@@ -127,7 +127,7 @@ def _stream(workspace: Workspace, stream: StreamRecord) -> StreamView:
     lease = view_of(ledger.lease(name), ledger.now_ms())
     return StreamView(
         stream=stream,
-        output=open_output(stream.sink).location,
+        output=open_output(stream.sink).location or stream.sink.get("kind", ""),
         generations=tuple(ledger.generations(name)),
         runs=tuple(RunView(run, end_of(run, lease)) for run in ledger.runs(name)),
         operations=tuple(ledger.operations(name)),

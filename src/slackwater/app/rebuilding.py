@@ -179,7 +179,7 @@ def _cut(workspace: Workspace, snapshot: Snapshot, history: History, scope: Scop
     """What is in the sink after the target. Raises Refused where another stream has read it already."""
     stream, output = snapshot.stream, open_output(snapshot.stream.sink)
     if snapshot.marks.written is None or snapshot.marks.written <= scope.target:
-        return Cut(scope.target, (), (), 0)
+        return Cut(scope.target, ())
     cut = output.cut_after(scope.target, history.written)
     for other in workspace.ledger.streams():
         if other.full_name != stream.full_name:

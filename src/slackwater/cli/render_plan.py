@@ -23,6 +23,7 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
+from slackwater.model.sink import Cut
 from slackwater.model.units import utc_text
 
 
@@ -71,16 +72,22 @@ def step_text(action: Action | Inverse) -> str:
         case VerifyGeneration():
             return f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
         case CutSink():
-            taken = f"{len(action.files)} files, {action.bytes:,} bytes"
-            return f"cut the sink back to batch {action.after}: {taken}, moved to the backup"
+            return f"cut the sink back to batch {action.cut.after}: {taken_out(action.cut)}, moved to the backup"
         case SwitchGeneration():
             return f"switch from generation {action.old} to {action.new}; {action.old} stays"
         case RemoveGeneration():
             return f"remove generation {action.number}, which the operation has built"
         case RestoreSink():
-            return f"restore {batch_range(action.after + 1, action.after + len(action.batches))} in the sink"
+            return f"restore {batch_range(action.cut.batches[0], action.cut.batches[-1])} in the sink"
         case _:
             assert_never(action)
+
+
+def taken_out(cut: Cut) -> str:
+    """What a cut takes out, in the units that the output counts."""
+    files = f"{len(cut.files)} files, {cut.bytes:,} bytes" if cut.files else ""
+    rows = f"{cut.rows:,} rows" if cut.rows is not None else ""
+    return ", ".join(filter(None, (rows, files))) or batch_range(cut.batches[0], cut.batches[-1])
 
 
 def _undo(plan: Plan) -> list[Text]:

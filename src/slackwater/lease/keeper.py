@@ -75,6 +75,10 @@ class LeaseKeeper:
         for lease in self._leases:
             lease.add_jvm(pid)
 
+    def fence(self, stream: str) -> int:
+        """The fence number of the lease of one of the streams, by its full name."""
+        return next(lease.fence for lease in self._leases if lease.record.stream == stream)
+
     def _beat(self) -> None:
         while not self._closing.wait(HEARTBEAT_S):
             for lease in self._leases:

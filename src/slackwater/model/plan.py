@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from slackwater.model.finding import Goal
+from slackwater.model.sink import Cut
+from slackwater.model.strict import STRICT
 
 PLAN_SCHEMA: Literal["slackwater.plan/2"] = "slackwater.plan/2"
-
-STRICT: Mapping[str, object] = {"extra": "forbid", "strict": True}
-"""How a plan's document is read (pydantic's own name for it below): no conversions, no fields that are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +90,11 @@ class VerifyGeneration:
 
 @dataclass(frozen=True, slots=True)
 class CutSink:
-    """Take whole batches out of the sink; what is taken out is kept in the operation's backup.
-
-    ``files`` are relative to the output, as the output itself listed them.
-    """
+    """Take whole batches out of the sink, as the output itself listed them; the operation's backup keeps them."""
 
     __pydantic_config__: ClassVar = STRICT
 
-    after: int
-    batches: tuple[int, ...]
-    files: tuple[str, ...]
-    bytes: int
+    cut: Cut
     kind: Literal["cut-sink"] = "cut-sink"
 
 
@@ -132,10 +125,7 @@ class RestoreSink:
 
     __pydantic_config__: ClassVar = STRICT
 
-    after: int
-    batches: tuple[int, ...]
-    files: tuple[str, ...]
-    bytes: int
+    cut: Cut
     kind: Literal["restore-sink"] = "restore-sink"
 
 

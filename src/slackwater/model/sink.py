@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
+
+from slackwater.model.strict import STRICT
 
 Guarantee = Literal["exactly-once", "at-least-once"]
 
@@ -22,8 +24,8 @@ class Traits:
 
     ``tells_written``: ``last_written()`` needs neither the checkpoint nor a JVM. ``skips_known_batches``: a batch whose
     id the output already has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: new output can
-    be built aside and put in place in one step. ``continuous``: Spark can write it without micro-batches (programming
-    guide, section "Continuous Processing").
+    be built aside and put in place in one step. ``one_writer``: a second stream may not write to it.
+    ``continuous``: Spark can write it without micro-batches (programming guide, section "Continuous Processing").
     """
 
     delivery: Delivery
@@ -31,6 +33,7 @@ class Traits:
     skips_known_batches: bool
     cuts: bool
     swaps: bool
+    one_writer: bool = True
     continuous: bool = False
 
 
@@ -44,13 +47,34 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteContext:
+    """The run that writes to a sink. ``epoch`` is the fence number of its lease: a later run has a higher one.
+
+    ``planned`` is the newest batch that was planned before this run started: batches up to it may be run again.
+    """
+
+    stream_id: str
+    stream: str
+    epoch: int
+    output_mode: str
+    planned: int = -1
+    partition_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """What cutting an output back to batch ``after`` takes out of it.
 
-    ``files`` are POSIX paths relative to the output; ``bytes`` is their total size as the manifest records it.
+    ``files`` are POSIX paths relative to the output, ``bytes`` their total size as the output records it; ``rows`` is
+    the number of rows, where the output counts these. ``version`` names the state of the output that the cut was worked
+    out from, where the output has versions.
     """
+
+    __pydantic_config__: ClassVar = STRICT
 
     after: int
     batches: tuple[int, ...]
-    files: tuple[str, ...]
-    bytes: int
+    files: tuple[str, ...] = ()
+    bytes: int = 0
+    rows: int | None = None
+    version: str | None = None

@@ -34,7 +34,7 @@ def inverse_of(action: Action) -> Inverse | None:
         case ReplayBatches() | PlanBatch() | VerifyGeneration():
             return None
         case CutSink():
-            return RestoreSink(action.after, action.batches, action.files, action.bytes)
+            return RestoreSink(action.cut)
         case SwitchGeneration():
             return SwitchGeneration(action.new, action.old)
         case _:

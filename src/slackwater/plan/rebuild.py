@@ -183,7 +183,7 @@ def _actions(rebuild: Rebuild, scope: Scope, cut: Cut) -> tuple[Action, ...]:
         actions.append(PlanBatch(number, scope.pending))
     actions.append(VerifyGeneration(number, first, target, scope.pending))
     if cut.batches:
-        actions.append(CutSink(cut.after, cut.batches, cut.files, cut.bytes))
+        actions.append(CutSink(cut))
     actions.append(SwitchGeneration(rebuild.snapshot.generation.number, number))
     return tuple(actions)
 

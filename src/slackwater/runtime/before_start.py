@@ -36,13 +36,14 @@ NOT_SHOWN = frozenset({"failed", "failed-permanently", "several-watermarks"})
 
 @dataclass(frozen=True, slots=True)
 class ReadyToStart:
-    """The result of the check: the copier of the logs, and the newest committed batch (-1: none).
+    """The result of the check: the copier of the logs, the newest committed and the newest planned batch (-1: none).
 
     ``warnings`` are sentences that the user should read before the query starts.
     """
 
     copier: LogCopier
     committed: int
+    planned: int
     warnings: tuple[str, ...] = ()
 
 
@@ -100,7 +101,7 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
         for finding in findings(snapshot)
         if finding.severity is Severity.WARNING and finding.code not in NOT_SHOWN
     )
-    return ReadyToStart(copier, marks.committed, warnings)
+    return ReadyToStart(copier, marks.committed, marks.planned, warnings)
 
 
 def warnings_about(built: BuiltStream) -> tuple[str, ...]:

@@ -45,8 +45,12 @@ def load(reference: str) -> LoadedPipeline:
     file, name = _locate(reference)
     module = _import(file, name)
     pipeline = _only_pipeline(module, file)
-    connectors = tuple(sorted({*pipeline.connectors, *_formats_used(file)}))
+    connectors = tuple(sorted({*pipeline.connectors, *_of_sinks(pipeline), *_formats_used(file)}))
     return LoadedPipeline(pipeline, module, str(file) if name is None else reference, file, connectors)
+
+
+def _of_sinks(pipeline: Pipeline) -> set[str]:
+    return {connector for stream in pipeline.streams.values() for connector in stream.sink.connectors}
 
 
 def digest(reference: str) -> str:

@@ -197,10 +197,10 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
             "stream-duplicate", f"Two streams of pipeline {other.pipeline} have one name", found=definition.name
         )
     output = open_output(definition.sink.identity())
-    if output.traits.skips_known_batches and output.location == open_output(other.sink.identity()).location:
+    if output.traits.one_writer and output.location == open_output(other.sink.identity()).location:
         raise PipelineError(
             "sink-shared",
-            "Two streams write to one output; batches of the second would be skipped silently",
+            "Two streams write to one output; batches of the second would be skipped or mixed with the first's",
             where=output.location,
             found=f"{other.name} and {definition.name}",
         )

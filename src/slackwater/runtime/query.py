@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import PipelineError, SlackwaterError
+from slackwater.model.sink import WriteContext
 from slackwater.model.trigger import Trigger
 from slackwater.runtime.context import StreamContext
 from slackwater.runtime.loader import LoadedPipeline, place_in
@@ -41,6 +42,14 @@ class BuiltStream:
     upstreams: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class QueryStart:
+    """How a query is started: its trigger, and what its sink is told of the run."""
+
+    trigger: Trigger
+    context: WriteContext
+
+
 def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Path) -> BuiltStream:
     """Call the stream's function. Raises PipelineError where it fails or returns no streaming DataFrame."""
     context = StreamContext(loaded.pipeline, definition, home)
@@ -63,7 +72,7 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
     return BuiltStream(definition, frame, context.upstreams)
 
 
-def start(built: BuiltStream, checkpoint: str, trigger: Trigger) -> StreamingQuery:
+def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuery:
     """Start the query. Raises PipelineError where Spark refuses the query as it is written."""
     definition = built.definition
     writer = (
@@ -73,7 +82,7 @@ def start(built: BuiltStream, checkpoint: str, trigger: Trigger) -> StreamingQue
     )
     if definition.partition_by:
         writer = writer.partitionBy(*definition.partition_by)
-    return _start(definition.sink.attach(with_trigger(writer, trigger)), definition)
+    return _start(definition.sink.attach(with_trigger(writer, how.trigger), how.context), definition)
 
 
 def start_without_output(built: BuiltStream, checkpoint: str) -> StreamingQuery:

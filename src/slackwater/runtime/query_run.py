@@ -17,14 +17,13 @@ from slackwater.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, RunRecord
-from slackwater.model.trigger import Trigger
 from slackwater.recording.log_copier import LogCopier
 from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.recording.watcher import Watcher
 from slackwater.runtime.failures import Failure, classify, spark_errors
 from slackwater.runtime.listener import ProgressRecorder, Recorded
 from slackwater.runtime.profile import profile_of
-from slackwater.runtime.query import BuiltStream, start
+from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.sql_settings import effective_settings
 from slackwater.storage.open import open_read_store
 
@@ -63,7 +62,7 @@ class QueryRun:
         services: RunServices,
         generation: GenerationRecord,
         built: BuiltStream,
-        trigger: Trigger,
+        how: QueryStart,
         copier: LogCopier,
     ) -> None:
         """Record the run, then start the query. Raises what the start raises; the run has ended as failed then."""
@@ -85,7 +84,7 @@ class QueryRun:
         self._watcher = Watcher(copier)
         self._watcher.start()
         try:
-            self.query: StreamingQuery = start(built, generation.location, trigger)
+            self.query: StreamingQuery = start(built, generation.location, how)
         except BaseException as error:
             self.end("failed", classify(error))
             raise

@@ -151,7 +151,16 @@ class _Application:
         try:
             with StopSignals() as signals:
                 for stage in stages_left:
-                    runs = [self._start(*streams[name], outcomes, signals, alone=len(streams) == 1) for name in stage]
+                    runs = [
+                        self._start(
+                            *streams[name],
+                            outcomes,
+                            signals,
+                            epoch=leases.fence(streams[name][0].full_name),
+                            alone=len(streams) == 1,
+                        )
+                        for name in stage
+                    ]
                     self._watch([run for run in runs if isinstance(run, StreamRun)], leases, signals)
                     outcomes.update({name: _outcome(run) for name, run in zip(stage, runs, strict=True)})
         finally:
@@ -177,6 +186,7 @@ class _Application:
         outcomes: dict[str, StreamOutcome],
         signals: StopSignals,
         *,
+        epoch: int,
         alone: bool,
     ) -> StreamRun | StreamOutcome:
         broken = [name for name in sorted(built.upstreams) if name in outcomes and outcomes[name].end in NOT_COMPLETE]
@@ -188,7 +198,7 @@ class _Application:
         trigger = built.definition.trigger
         if self._request.until_caught_up and not trigger.ends_by_itself:
             trigger = Trigger("available-now")
-        run = StreamRun(self._services, record, built, trigger)
+        run = StreamRun(self._services, record, built, trigger, epoch)
         try:
             run.start()
         except SlackwaterError as error:

@@ -69,11 +69,37 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     check_launch_settings(options.settings)
     _warn_of_visible_secrets(options.settings, say)
-    settings = {**_defaults(master), **options.settings}
+    settings = _joined(_defaults(master), *map(_of_connector, options.connectors), options.settings)
     jars = _jars(options.connectors, settings, say)
     if jars:
         settings["spark.jars"] = ",".join([*filter(None, [settings.get("spark.jars")]), *jars])
     return _build(options.application, master, settings)
+
+
+CONNECTOR_SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "delta": {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+    "iceberg": {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+}
+"""What the documentation of Delta Lake and of Apache Iceberg has a session set."""
+_LISTS = frozenset({"spark.sql.extensions"})
+"""Settings whose values are lists: joined where several ask for them."""
+
+
+def _of_connector(name: str) -> Mapping[str, str]:
+    return CONNECTOR_SETTINGS.get(name, {})
+
+
+def _joined(*layers: Mapping[str, str]) -> dict[str, str]:
+    """All settings; a later layer overrides, and adds to a list."""
+    settings: dict[str, str] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            known = settings.get(key) if key in _LISTS else None
+            settings[key] = value if not known or value in known.split(",") else f"{known},{value}"
+    return settings
 
 
 def require_spark() -> None:

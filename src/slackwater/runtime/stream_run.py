@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import SlackwaterError
 from slackwater.model.records import StreamRecord
+from slackwater.model.sink import WriteContext
 from slackwater.model.trigger import Trigger
 from slackwater.runtime.before_start import check, claim_output, plan_owed_batch, warnings_about
 from slackwater.runtime.drain import Drain
 from slackwater.runtime.failures import Failure, classify, spark_errors
-from slackwater.runtime.query import BuiltStream
+from slackwater.runtime.query import BuiltStream, QueryStart
 from slackwater.runtime.query_run import End, QueryRun, RunServices
 from slackwater.runtime.restarts import Restarts
 from slackwater.storage.open import open_read_store
@@ -31,12 +32,15 @@ class StreamOutcome:
 class StreamRun:
     """One stream with the runs of its query, one at a time. The owner calls ``poll`` until ``outcome`` is set."""
 
-    def __init__(self, services: RunServices, stream: StreamRecord, built: BuiltStream, trigger: Trigger) -> None:
+    def __init__(
+        self, services: RunServices, stream: StreamRecord, built: BuiltStream, trigger: Trigger, epoch: int
+    ) -> None:
         self.stream = stream
         self.outcome: StreamOutcome | None = None
         self._services = services
         self._built = built
         self._trigger = trigger
+        self._epoch = epoch
         self._generation = services.ledger.generation(stream.full_name, stream.current_generation)
         self._restarts = Restarts(services.restarts_most)
         self._active: QueryRun | None = None
@@ -64,8 +68,11 @@ class StreamRun:
             for warning in (*ready.warnings, *warnings_about(self._built)):
                 self._services.say(f"{self.stream.full_name}: {warning}")
             claim_output(self._services.home, self.stream)
+            context = self._write_context(ready.planned)
+            self._built.definition.sink.check(self._built.frame, context)
             self._plan_owed_batch()
-            self._active = QueryRun(self._services, self._generation, self._built, self._trigger, ready.copier)
+            how = QueryStart(self._trigger, context)
+            self._active = QueryRun(self._services, self._generation, self._built, how, ready.copier)
         except SlackwaterError as error:
             failure = classify(error)
             if not self._may_restart(failure):
@@ -103,6 +110,10 @@ class StreamRun:
     def stop_requested(self) -> bool:
         """Whether ``slackwater stop`` asked the active run to end."""
         return self._active is not None and self._active.stop_requested()
+
+    def _write_context(self, planned: int) -> WriteContext:
+        stream, partition_by = self.stream, self._built.definition.partition_by
+        return WriteContext(stream.id or "", stream.full_name, self._epoch, stream.output_mode, planned, partition_by)
 
     def _plan_owed_batch(self) -> None:
         owed = plan_owed_batch(self.stream, self._generation.location, self._built, self._services.ledger)

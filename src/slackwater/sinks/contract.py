@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Owner, Traits
+from slackwater.model.sink import Cut, Owner, Traits, WriteContext
 from slackwater.storage.protocols import ReadStore, WriteStore
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
@@ -35,7 +36,17 @@ class Sink(Protocol):
     def identity(self) -> Mapping[str, str]:
         """Identifies the sink; recorded in ``stream.json`` and in the ledger. ``open_output`` takes it."""
 
-    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+    @property
+    def connectors(self) -> tuple[str, ...]:
+        """The connectors whose jars and Spark settings it needs, by the names of ``slackwater connectors``."""
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Check before the query starts that these rows can be written: reachable, writable, schema accepted.
+
+        Raises PipelineError or Refused for what a restart cannot fix, StreamFailed for what it may.
+        """
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set this sink on the writer."""
 
 
@@ -55,8 +66,8 @@ class Output(Protocol):
     """The output of a stream as it is on its store. Reads need no JVM."""
 
     @property
-    def location(self) -> str:
-        """Where the output is, symlinks resolved: two outputs with one location are the same."""
+    def location(self) -> str | None:
+        """Where the output is, symlinks resolved: two outputs with one location are the same. ``None``: no place."""
 
     @property
     def traits(self) -> Traits:

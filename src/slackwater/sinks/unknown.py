@@ -16,6 +16,7 @@ UNKNOWN_TRAITS = Traits(
     skips_known_batches=False,
     cuts=False,
     swaps=False,
+    one_writer=False,
 )
 
 

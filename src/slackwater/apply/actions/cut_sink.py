@@ -5,18 +5,15 @@ from __future__ import annotations
 from slackwater.apply.actions.facts import NOTHING, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.model.plan import CutSink, RestoreSink
-from slackwater.model.sink import Cut
 
 
 def do(operation: Operation, action: CutSink) -> ActionFacts:
     """Cut; what is taken out is in the operation's backup afterwards."""
-    cut = Cut(action.after, action.batches, action.files, action.bytes)
-    operation.output.cut(cut, operation.history.written, operation.backup)
-    operation.ledger.record_sink_mark(operation.plan.stream, action.after)
+    operation.output.cut(action.cut, operation.history.written, operation.backup)
+    operation.ledger.record_sink_mark(operation.plan.stream, action.cut.after)
     return NOTHING
 
 
 def restore(operation: Operation, inverse: RestoreSink) -> None:
-    """Put the batches back, byte for byte."""
-    cut = Cut(inverse.after, inverse.batches, inverse.files, inverse.bytes)
-    operation.output.restore(cut, operation.backup)
+    """Put the batches back, as they were."""
+    operation.output.restore(inverse.cut, operation.backup)

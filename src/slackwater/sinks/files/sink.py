@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from slackwater.errors import PipelineError
+from slackwater.model.sink import WriteContext
 from slackwater.sinks.files.output import FILES_TRAITS
 from slackwater.storage.open import is_uri
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation"})
@@ -36,6 +38,7 @@ class FilesSink:
     kind = "files"
     traits = FILES_TRAITS
     output_modes = ("append",)
+    connectors = ()
 
     def identity(self) -> Mapping[str, str]:
         """Kind, format and absolute path: a stream may not change them between restarts."""
@@ -49,7 +52,10 @@ class FilesSink:
         # abspath and not resolve: symlinks stay as the user wrote them, because Spark is given this path.
         return os.path.abspath(self.path)  # noqa: PTH100 - as above
 
-    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+    def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
+        """Nothing: Spark itself checks directory and schema when the query starts."""
+
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         """Set the format, its options and the directory on the writer."""
         return writer.format(self.format).options(**self.options).option("path", self.location)
 
