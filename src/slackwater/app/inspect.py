@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from slackwater.checkpoint.collector import collector_off
 from slackwater.checkpoint.identify import require_checkpoint
 from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
@@ -106,7 +107,8 @@ def require_reachable(store: ReadStore) -> None:
 
 def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOptions | None = None) -> CheckpointReport:
     """Everything that the reader finds in a checkpoint."""
-    report = read_checkpoint(open_target(target, home, options.limits if options else None), options)
+    with collector_off():
+        report = read_checkpoint(open_target(target, home, options.limits if options else None), options)
     batch = options.batch if options else None
     if batch is not None and all(line.id != batch for line in report.batches):
         raise NotFound(

@@ -27,7 +27,7 @@ class Listing:
         held = _NO_NAMES
         for path, folder in self.folders.items():
             # Neighbours are mostly listed in the same order too, and comparing costs a fraction of hashing.
-            if folder.files != before:
+            if folder.files is not before and folder.files != before:
                 before = folder.files
                 held = frozenset(before)
                 held = known.setdefault(held, held)
