@@ -24,7 +24,6 @@ from slackwater.recording.log_copier import LogCopier
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream
 from slackwater.runtime.unread import left_unread
 from slackwater.sinks.registry import open_output
@@ -106,7 +105,7 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
 
 def warnings_about(built: BuiltStream) -> tuple[str, ...]:
     """What the user should read about the query itself before it starts."""
-    return tuple(finding.text for finding in several_watermarks(profile_of(built.frame)))
+    return tuple(finding.text for finding in several_watermarks(built.profile))
 
 
 def claim_output(home: Home, stream: StreamRecord) -> None:
@@ -123,7 +122,7 @@ def plan_owed_batch(stream: StreamRecord, location: str, built: BuiltStream, led
     store = open_write_store(location)
     enabled = built.frame.sparkSession.conf.get(NO_DATA_BATCHES, "true") != "false"
     logs = read_logs(store)
-    entry = owed_entry(logs, profile_of(built.frame), stream.output_mode, enabled=enabled, now_ms=ledger.now_ms())
+    entry = owed_entry(logs, built.profile, stream.output_mode, enabled=enabled, now_ms=ledger.now_ms())
     newest = logs.newest_offset
     if entry is None or newest is None or left_unread(built.frame, ledger, stream.full_name, newest):
         return None

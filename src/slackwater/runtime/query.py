@@ -5,22 +5,30 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from slackwater.errors import PipelineError, SlackwaterError
+from slackwater.model.profile import QueryProfile
 from slackwater.model.sink import WriteContext
 from slackwater.model.trigger import Trigger
 from slackwater.runtime.context import StreamContext
+from slackwater.runtime.failures import spark_errors
 from slackwater.runtime.loader import LoadedPipeline, place_in
 from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.profile import profile_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+
+log = structlog.get_logger(__name__)
 
 JAVA_HEADING = "An error occurred while calling"
 """How py4j's message starts; the Java exception follows."""
@@ -33,13 +41,23 @@ HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BuiltStream:
     """A stream's definition with the DataFrame its function returned, and the streams whose output it reads."""
 
     definition: StreamDefinition
     frame: DataFrame
     upstreams: frozenset[str]
+
+    @cached_property
+    def profile(self) -> QueryProfile | None:
+        """What the query's plan shows, read once; ``None`` where it cannot be read, which stops no query."""
+        unreadable: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, *spark_errors())
+        try:
+            return profile_of(self.frame)
+        except unreadable as error:
+            log.warning("the query's plan cannot be read", stream=self.definition.full_name, error=str(error))
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.recording.watcher import Watcher
 from slackwater.runtime.failures import Failure, classify, spark_errors
 from slackwater.runtime.listener import ProgressRecorder, Recorded
-from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.sql_settings import effective_settings
 from slackwater.storage.open import open_read_store
@@ -135,11 +134,13 @@ class QueryRun:
     def _record_profile(self, built: BuiltStream) -> None:
         """Record what the plan shows; the query is active already and continues where this fails."""
         name, number = self._generation.stream, self._generation.number
-        unreadable: tuple[type[Exception], ...] = (SlackwaterError, LookupError, ValueError, TypeError, *spark_errors())
+        self._profile = built.profile
+        if self._profile is None:
+            return
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, OSError, *spark_errors())
         try:
-            self._profile = profile_of(built.frame)
             self._ledger.update_generation(name, number, query_id=str(self.query.id), layout=self._profile.as_json())
             self._ledger.record_rows_digest(self._run.id, self._profile.rows_digest)
             write_stream_file_of(self._home, self._ledger, name)
-        except unreadable as error:
+        except unrecorded as error:
             log.warning("the query's plan was not recorded", stream=name, error=str(error))
