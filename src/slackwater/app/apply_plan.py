@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -188,7 +189,8 @@ def _check_continued(operation: Operation) -> None:
             "plan-differs",
             f"Operation {operation.plan.id} was started with another plan of this id",
             where=str(operation.folder / PLAN_FILE),
-            hint=f"continue with the plan that it started with: slackwater apply {operation.folder / PLAN_FILE} --yes\n"
+            hint="continue with the plan that it started with: "
+            f"slackwater apply {shlex.quote(str(operation.folder / PLAN_FILE))} --yes\n"
             f"or, to go back: slackwater undo {operation.plan.id} --yes",
         )
 
