@@ -26,6 +26,7 @@ from slackwater.model.records import OperationRecord, StreamRecord
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.document import render
 from slackwater.plan.rebuild import batches_used
+from slackwater.plan.words import plan_again
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.reach import StoreReach
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
@@ -165,7 +166,7 @@ def _check_derived(workspace: Workspace, operation: Operation, read_query: Calla
                 where=f"stream {plan.stream}",
                 expected=_short(getattr(derived, field)),
                 found=_short(getattr(plan, field)),
-                hint=f"nothing was changed; plan again: slackwater plan {plan.goal} {plan.stream}",
+                hint=f"nothing was changed; plan again: {plan_again(plan)}",
             )
 
 
