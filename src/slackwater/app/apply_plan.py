@@ -255,13 +255,6 @@ def _facts(
     def current() -> StreamRecord:
         return ledger.find_stream(stream.full_name)
 
-    def missing() -> list[str]:
-        reach = StoreReach()
-        return [
-            *batches.missing(facts.contributing, target, reach),
-            *batches.missing_after(target, reach),
-        ]
-
     return {
         "generation": lambda: str(current().current_generation),
         "planned": lambda: str(read_snapshot(context, current()).marks.planned),
@@ -270,7 +263,7 @@ def _facts(
         "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
         "pipeline": lambda: digest(plan.pipeline_file),
         "readers": lambda: _listed(readers_of(ledger, stream, cut.files if cut else ())),
-        "source-files": lambda: _listed(missing()),
+        "source-files": lambda: _listed(batches.missing_for(facts.contributing, target, StoreReach())),
     }
 
 

@@ -118,15 +118,6 @@ def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
     copy_new(workspace.ledger, stream.full_name, generation.number, checkpoint, output)
 
 
-def missing_of(rebuild: Rebuild, scope: Scope) -> list[str]:
-    """What the sources no longer have of the batches that will be read again: replayed, pending or cut."""
-    batches, reach = rebuild.batches, StoreReach()
-    return [
-        *batches.missing(scope.first, scope.target, reach),
-        *batches.missing_after(scope.target, reach),
-    ]
-
-
 def _refuse(snapshot: Snapshot, operation: str) -> None:
     """Stops that no rebuild removes: a foreign home or output, an unreadable sink, an unfinished operation."""
     for finding in identity_findings(snapshot):
@@ -213,7 +204,7 @@ def _hint_for_read(workspace: Workspace, rebuild: Rebuild, cut: Cut, readers: li
 
 
 def _refuse_missing(rebuild: Rebuild, scope: Scope) -> None:
-    missing = missing_of(rebuild, scope)
+    missing = rebuild.batches.missing_for(scope.first, scope.target, StoreReach())
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(

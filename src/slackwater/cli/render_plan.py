@@ -74,13 +74,20 @@ def step_text(action: Action | Inverse) -> str:
             taken = f"{len(action.files)} files, {action.bytes:,} bytes"
             return f"cut the sink back to batch {action.after}: {taken}, moved to the backup"
         case SwitchGeneration():
-            return f"switch from generation {action.old} to {action.new}; {action.old} stays"
+            return _switch_text(action)
         case RemoveGeneration():
             return f"remove generation {action.number}, which the operation has built"
         case RestoreSink():
             return f"restore {batch_range(action.after + 1, action.after + len(action.batches))} in the sink"
         case _:
             assert_never(action)
+
+
+def _switch_text(action: SwitchGeneration) -> str:
+    if action.new < action.old:
+        # Numbers only grow: this is the inverse, after which the operation's own generation is removed.
+        return f"switch back from generation {action.old} to {action.new}"
+    return f"switch from generation {action.old} to {action.new}; {action.old} stays"
 
 
 def _undo(plan: Plan) -> list[Text]:
