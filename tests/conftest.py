@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,12 @@ _OURS = ("SLACKWATER_HOME", "SLACKWATER_LEDGER", "SLACKWATER_MASTER", "SLACKWATE
 def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _OURS:
         monkeypatch.delenv(name, raising=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A copy of this file alone, in another folder, is tested too.
+    if (Path(__file__).parent / "support").is_dir():
+        config.pluginmanager.import_plugin("tests.support.ledgers")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

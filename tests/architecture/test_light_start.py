@@ -21,7 +21,7 @@ def without_spark(tmp_path: Path) -> dict[str, str]:
         (absent / name / "__init__.py").write_text(f"raise ImportError('{name} is not for this start')\n")
     kept = {name: value for name, value in os.environ.items() if name not in {"JAVA_HOME", "SPARK_HOME"}}
     return kept | {
-        "PYTHONPATH": str(absent),
+        "PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(absent)])),
         "PATH": str(tmp_path),
         "HOME": str(tmp_path),
         "SLACKWATER_HOME": str(tmp_path / "home"),

@@ -6,20 +6,26 @@ The folder of a row is a project as a finished run leaves it (``tests.support.ho
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import hashlib
 import json
 import os
 import resource
 import shlex
 import shutil
+import signal
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slackwater.cli.main import main
 from tests.support.corpus import corpus_folder
+from tests.support.homes import ROWS, START_MS, STEP_MS
 
 CHECKPOINT = ".slackwater/streams/clicks/per_page/checkpoints/0001"
 STREAM_FILE = ".slackwater/streams/clicks/per_page/stream.json"
@@ -30,6 +36,18 @@ LONG = "n" * 300
 DEEP = "[" * 100_000
 BEYOND_64_BITS = 10**30
 BINARY = bytes(range(256)) * 8
+
+WINDOWED = """import slackwater as sw
+from pyspark.sql import functions as F
+
+pipeline = sw.Pipeline("clicks")
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out"))
+def per_page(spark):
+    rows = spark.readStream.schema("ts timestamp").option("maxFilesPerTrigger", 1).json("clicks")
+    return rows.withWatermark("ts", "10 minutes").groupBy(F.window("ts", "1 minute")).count()
+"""
 
 _PR_CAPBSET_DROP = 24
 _CAPABILITIES_OF_ROOT = (1, 2)
@@ -67,7 +85,8 @@ class Case:
     """A command as typed, its exit code, and the code of its error (``None``: no error is shown).
 
     ``creates`` are the files that the command is asked to write; everything else must stay as it was. ``says`` must be
-    part of the output. ``spark`` rows start a JVM.
+    part of the output. ``spark`` rows start a JVM. ``followed``: the first command that the output names is typed after
+    it, and brings the stream in order.
     """
 
     def __init__(
@@ -79,6 +98,7 @@ class Case:
         creates: tuple[str, ...] = (),
         says: str = "",
         spark: bool = False,
+        followed: bool = False,
     ) -> None:
         self.arguments = tuple(shlex.split(command)) if isinstance(command, str) else command
         self.exit_code = exit_code
@@ -87,6 +107,7 @@ class Case:
         self.creates = creates
         self.says = says
         self.spark = spark
+        self.followed = followed
 
     @property
     def needs_process(self) -> bool:
@@ -265,6 +286,47 @@ def operation(*damage: Callable[[Path, str], object]) -> Step:
 def in_a_process(**environment: str) -> Step:
     """A process of its own, as a shell starts it."""
     return Step(f"in a process {environment}", lambda world: world.environment.update(environment), in_process=True)
+
+
+def windowed() -> Step:
+    """A query that Spark runs, in the place of the made-up one, its input, and a plan to go back to batch 3."""
+
+    def change(world: World) -> None:
+        (world.folder / "clicks.py").write_text(WINDOWED)
+        for number in range(6):
+            times = [START_MS + number * STEP_MS + row * STEP_MS // ROWS for row in range(ROWS)]
+            rows = "".join(json.dumps({"ts": time / 1000}) + "\n" for time in times)
+            (world.folder / "clicks" / f"{number:03d}.json").write_text(rows)
+        code = hashlib.sha256(WINDOWED.encode()).hexdigest()
+        sql(f"UPDATE runs SET code = '{code}'").do(world)  # noqa: S608 - a digest
+        with contextlib.chdir(world.folder):
+            assert main(["plan", "rebuild", "per_page", "--at", "batch:3", "--out", "plan.json", "--force"]) == 0
+
+    return Step("a query with windows", change)
+
+
+def ctrl_c_when_journal_has(lines: int) -> Step:
+    """Ctrl-C, which a terminal sends to all processes of a command, as soon as an operation has come so far."""
+
+    def change(world: World) -> None:
+        def start_watcher() -> None:
+            command = os.getpid()
+            # Children of a shell's background job inherit that Ctrl-C is ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if os.fork() == 0:
+                # Or whoever started the command would wait for the ends of its pipes that are open here.
+                os.closerange(0, 256)
+                while os.getppid() == command and len(_journal(world)) < lines:
+                    time.sleep(0.01)
+                os.killpg(command, signal.SIGINT)
+
+        world.in_child += [os.setsid, start_watcher]
+
+    return Step(f"Ctrl-C at line {lines} of the journal", change, in_process=True)
+
+
+def _journal(world: World) -> list[str]:
+    return [line for file in (world.folder / OPERATIONS).glob("*/journal.jsonl") for line in file.read_text().split()]
 
 
 def _new(world: World, path: str) -> Path:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import BINARY, DEEP, LEDGER, Case, cut, fifo, forbid, remove, sql, write
+from tests.bad_input.case import BINARY, CHECKPOINT, DEEP, LEDGER, Case, cut, env, fifo, forbid, remove, sql, write
 
 WAL, SHM = f"{LEDGER}-wal", f"{LEDGER}-shm"
+
+
+ROWS_OF_THE_PAST = ("DELETE FROM batches", "DELETE FROM runs", "DELETE FROM log_lines")
 
 
 def _no_database(command: str, *given: str | bytes) -> Case:
@@ -98,5 +101,30 @@ CASES = (
     _rows("run clicks.py", "DROP TABLE generations"),
     # Rows that are missing
     Case("status", 4, "generation-unknown", sql("UPDATE streams SET current_generation = 9")),
-    Case("status", 0, None, sql("DELETE FROM batches", "DELETE FROM runs", "DELETE FROM log_lines")),
+    # Checkpoint and sink alone decide whether a start is safe, and they agree: "clean" is right without these rows. The
+    # next start copies the ranges again. What only the ledger had, which code made a batch and when its events were,
+    # is missed by a rebuild, which then reads all batches and says so.
+    *(
+        Case("status", 0, None, sql(*rows), says="clean: checkpoint and sink agree")
+        for rows in (*((row,) for row in ROWS_OF_THE_PAST), ROWS_OF_THE_PAST)
+    ),
+    Case(
+        "plan rebuild per_page",
+        0,
+        None,
+        sql(*ROWS_OF_THE_PAST),
+        env(JAVA_HOME="/nonexistent"),
+        creates=(LEDGER,),
+        says="replay batches 0..5",
+    ),
+    Case(
+        "plan rebuild per_page",
+        0,
+        None,
+        sql("DELETE FROM runs"),
+        env(JAVA_HOME="/nonexistent"),
+        says="all batches count",
+    ),
+    # The sink's newest batch is one of which nothing is left: not even the ranges that the ledger had can be rebuilt.
+    Case("status", 5, None, sql(*ROWS_OF_THE_PAST), remove(CHECKPOINT), says="of which this stream has no record"),
 )

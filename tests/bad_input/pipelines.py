@@ -28,7 +28,15 @@ def _after(lines: str, error: str, exit_code: int = 2) -> Case:
     return _file(f"{HEAD}{STREAM}{lines}\n", error, exit_code)
 
 
+def _exits(how: str) -> Case:
+    text = f"import sys\n{HEAD}@p.stream(sink=sw.sinks.files('parquet', 'out/x'))\ndef a(spark): {how}\n"
+    return Case("run p.py --until-caught-up", 2, "stream-fails", write("p.py", text), says="SystemExit", spark=True)
+
+
 CASES = (
+    # Functions that end Python: they are called when Spark has started
+    _exits("sys.exit()"),
+    _exits("raise SystemExit('enough')"),
     # What Python cannot import
     _file("", "pipeline-count"),
     _file("x = (\n", "pipeline-fails", says="p.py:1"),

@@ -8,12 +8,14 @@ from tests.bad_input.case import (
     Case,
     cd,
     closed,
+    ctrl_c_when_journal_has,
     env,
     folder,
     forbid,
     in_a_process,
     of_somebody_else,
     removed_directory,
+    windowed,
     write,
 )
 
@@ -69,6 +71,20 @@ CASES = (
             says="memory of this machine",
         )
         for size in ("900g", "1000000000m", "900T")
+    ),
+    *(
+        # Line 1: the new generation is being built; line 3: batches are being replayed.
+        Case(
+            ("apply", "plan.json", "--yes", "--conf", "spark.sql.shuffle.partitions=1"),
+            130,
+            None,
+            windowed(),
+            ctrl_c_when_journal_has(line),
+            says="interrupted",
+            spark=True,
+            followed=True,
+        )
+        for line in (1, 3)
     ),
     Case(
         "run p.py --stream nosuch",

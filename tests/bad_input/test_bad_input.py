@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import stat
@@ -187,20 +188,38 @@ def test_bad_input_of_a_process(case: Case, project: Path) -> None:
     world = _prepare(case, project)
     before = _files(project)
 
+    code, out, err = _run(world, world.arguments(case), SPARK_WAIT_S if case.spark else WAIT_S)
+
+    _check(case, code, out, err)
+    if not case.spark:
+        assert _changes(before, _files(project)) == set(case.creates)
+    if case.followed:
+        _follow(project, err)
+
+
+def _run(world: World, arguments: list[str], wait_s: float) -> tuple[int, str, str]:
+    """A command in a process of its own: exit code, stdout and stderr."""
     done = subprocess.run(
-        [sys.executable, "-m", "slackwater", *world.arguments(case)],
+        [sys.executable, "-m", "slackwater", *arguments],
         cwd=world.directory,
         env={**os.environ, **world.environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         preexec_fn=lambda: [step() for step in world.in_child],
         check=False,
-        timeout=SPARK_WAIT_S if case.spark else WAIT_S,
+        timeout=wait_s,
     )
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
-    _check(case, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
-    if not case.spark:
-        assert _changes(before, _files(project)) == set(case.creates)
+
+def _follow(project: Path, text: str) -> None:
+    """Type the first command that is named; then the stream is in order."""
+    command = re.search(r"slackwater ([^;\n]*)", text)
+    assert command is not None, text
+    world = World(project, project)
+    for arguments in (shlex.split(command[1]), ["status"]):
+        code, out, err = _run(world, arguments, SPARK_WAIT_S)
+        assert code == 0, err + out
 
 
 def _prepare(case: Case, project: Path) -> World:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.lineage import shares
+from slackwater.ledger.lineage import contributions
 from slackwater.model.records import GenerationRecord, LogLine
 from tests.support.ledgers import stream_record
 
@@ -128,38 +128,38 @@ def _texts(ledger: Ledger, stream: str, log: str, generation: int | None) -> dic
 
 
 def test_a_generation_without_a_named_parent_follows_the_one_numbered_before() -> None:
-    lineage = shares([_generation(1), _generation(2, based_at=10), _generation(3, based_at=12)], 3)
+    lineage = contributions([_generation(1), _generation(2, based_at=10), _generation(3, based_at=12)], 3)
     assert [(share.generation, share.last_entry("offsets")) for share in lineage] == [(3, None), (2, 12), (1, 10)]
 
 
 def test_an_older_generation_is_cut_at_the_lowest_base_of_all_younger_ones() -> None:
-    lineage = shares([_generation(1), _generation(2, based_at=10), _generation(3, based_at=4)], 3)
+    lineage = contributions([_generation(1), _generation(2, based_at=10), _generation(3, based_at=4)], 3)
     assert [(share.generation, share.last_entry("sink")) for share in lineage] == [(3, None), (2, 4), (1, 4)]
 
 
 def test_the_query_id_is_inherited_whatever_the_base() -> None:
-    lineage = shares([_generation(1), _generation(2, based_at=-1)], 2)
+    lineage = contributions([_generation(1), _generation(2, based_at=-1)], 2)
     assert [(share.generation, share.last_entry("metadata")) for share in lineage] == [(2, None), (1, None)]
 
 
 def test_a_source_without_a_cut_inherits_all_entries() -> None:
     cut = GenerationRecord("weather/hourly", 2, "", based_at=10, source_cut={"0": 5})
-    _, parent = shares([_generation(1), cut], 2)
+    _, parent = contributions([_generation(1), cut], 2)
     assert [parent.last_entry(f"sources/{source}") for source in ("0", "1")] == [5, None]
 
 
 def test_a_reset_inherits_nothing() -> None:
-    assert [share.generation for share in shares([_generation(1), _generation(2)], 2)] == [2]
+    assert [one.generation for one in contributions([_generation(1), _generation(2)], 2)] == [2]
 
 
 @pytest.mark.parametrize("parent", [2, 3])
 def test_a_parent_that_is_not_older_ends_the_lineage(parent: int) -> None:
     known = [_generation(1), GenerationRecord("s", 2, "", based_at=4, parent=parent), _generation(3, based_at=4)]
-    assert [share.generation for share in shares(known, 2)] == [2]
+    assert [one.generation for one in contributions(known, 2)] == [2]
 
 
 def test_a_generation_that_is_not_known_contributes_nothing() -> None:
-    assert shares([_generation(1)], 2) == ()
+    assert contributions([_generation(1)], 2) == ()
 
 
 def _generation(number: int, based_at: int | None = None) -> GenerationRecord:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.restart.scenario import ROWS_A_BATCH, SCHEMA, readings
@@ -31,6 +32,13 @@ class KafkaClicks:
         for number, row in enumerate(row for rows in readings() for row in rows):
             producer.produce(self._topic, json.dumps(row).encode(), partition=SKEW[number % len(SKEW)])
         assert producer.flush(30) == 0
+
+    def delete_before(self, positions: Mapping[str, int]) -> None:
+        """Have the broker remove everything before an offset of each partition, as its retention does."""
+        ends = [TopicPartition(self._topic, int(partition), offset) for partition, offset in positions.items()]
+        admin = AdminClient({"bootstrap.servers": self._servers})
+        for removed in admin.delete_records(ends).values():
+            removed.result(30)
 
     def source(self) -> str:
         """A subscription whose values are parsed as the files are."""

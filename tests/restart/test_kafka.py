@@ -10,7 +10,8 @@ import pytest
 
 from slackwater.demo.broker import Broker
 from tests.restart.kafka_clicks import KafkaClicks
-from tests.restart.scenario import STREAM, Workspace
+from tests.restart.scenario import CONF, STREAM, Workspace
+from tests.restart.small import error_code, tree
 from tests.restart.test_files import CHECKPOINT, KILLED, POINTS, _has, _stands
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
@@ -23,10 +24,16 @@ KAFKA_POINTS = {
 
 
 @pytest.fixture(scope="module")
-def clicks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClicks]:
-    """The topic on a broker that lives as long as this module's tests."""
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker that lives as long as this module's tests."""
     with Broker.start(tmp_path_factory.mktemp("broker")) as broker:
-        yield KafkaClicks(broker.bootstrap_servers, TOPIC)
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def clicks(broker: Broker) -> KafkaClicks:
+    """The topic that all workspaces read."""
+    return KafkaClicks(broker.bootstrap_servers, TOPIC)
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +62,26 @@ def test_killed_and_rebuilt_is_as_if_uninterrupted(
     assert 0 < plan["facts"]["contributing"] < written
     assert position == json.loads((baseline.checkpoint / "offsets" / str(written)).read_text().split("\n")[2])
     assert workspace.rows() == baseline.rows()
+
+
+def test_a_cut_whose_input_the_broker_has_removed_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, broker: Broker
+) -> None:
+    clicks = KafkaClicks(broker.bootstrap_servers, "short-lived")
+    workspace = Workspace(tmp_path_factory.mktemp("removed"), clicks)
+    workspace.run()
+    workspace.slackwater("plan", "rebuild", STREAM, "--at", f"batch:{KILLED}", "--out", "plan.json")
+    rows, before = workspace.rows(), tree(workspace.output) | tree(workspace.stream_folder / "checkpoints")
+    removed = json.loads((workspace.checkpoint / "offsets" / str(KILLED + 2)).read_text().split("\n")[2])["short-lived"]
+    clicks.delete_before(removed)
+
+    refused = workspace.slackwater("apply", "plan.json", "--yes", *CONF, code=5)
+
+    assert error_code(refused) == "source-rows-lost"
+    assert "short-lived-0: offsets" in refused.stderr
+    assert f"the oldest that is left is {removed['0']}" in refused.stderr
+    assert "restore" in refused.stderr
+    assert tree(workspace.output) | tree(workspace.stream_folder / "checkpoints") == before
+    workspace.slackwater("status")
+    workspace.run()
+    assert workspace.rows() == rows

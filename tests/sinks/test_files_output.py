@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -166,6 +168,28 @@ def test_a_file_that_changes_after_the_cut_was_started_stops_it(tmp_path: Path) 
     output.restore(cut, backup)
     (tmp_path / "out" / "part-4.json").write_text("another")
     _refused(tmp_path, "output-changed", lambda: output.cut(cut, recorded, backup))
+
+
+def test_a_cut_that_the_manifest_does_not_list_is_refused(tmp_path: Path) -> None:
+    recorded = write_batches(tmp_path / "out", 5, 10)
+    output, backup = _output(tmp_path / "out"), LocalStore(tmp_path / "backup")
+    cut = output.cut_after(2, recorded)
+    for wrong in (replace(cut, files=(*cut.files, "part-1.json")), replace(cut, files=()), replace(cut, batches=(5,))):
+        _refused(tmp_path, "cut-mismatch", partial(output.cut, wrong, recorded, backup))
+
+
+def test_a_compacted_entry_that_stands_for_all_before_is_not_taken_for_one_batch(tmp_path: Path) -> None:
+    recorded = write_batches(tmp_path / "out", 12, 10, purged=True)
+    # As a ledger that was lost has it again: the oldest entry that is left has the lines of all older batches.
+    merged = {9: (tmp_path / "out" / MANIFEST / "9.compact").read_text()}
+    output, again = _output(tmp_path / "out"), merged | {batch: recorded[batch] for batch in (10, 11, 12)}
+    before = _bytes(tmp_path)
+
+    with pytest.raises(Refused, match="batch 9") as caught:
+        output.cut_after(8, again)
+    assert caught.value.code == "sink-cut-unknown"
+    assert output.cut_after(9, again) == output.cut_after(9, recorded)
+    assert _bytes(tmp_path) == before
 
 
 def test_the_backup_of_another_output_or_cut_is_refused(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ class HomeSpec:
     layout: Mapping[str, object] = field(default_factory=lambda: LAYOUT)
     reported: tuple[int, ...] | None = None
     run: Literal["finished", "failed", "open", "none"] = "finished"
+    pipeline: str = "import slackwater\n"
 
 
 def make_home(folder: Path, spec: HomeSpec | None = None) -> Path:
@@ -88,7 +89,7 @@ def make_home(folder: Path, spec: HomeSpec | None = None) -> Path:
     if spec.source == "files":
         for entry in logs["sources/0"]:
             _write(folder / "clicks" / f"{entry:03d}.json", "")
-    (folder / "clicks.py").write_text("import slackwater\n")
+    (folder / "clicks.py").write_text(spec.pipeline)
     with Ledger.open(home / "ledger.db", create=True, now_ms=_Clock()) as ledger:
         _record(ledger, spec, folder, checkpoint, logs)
     return home

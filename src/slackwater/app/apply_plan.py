@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from slackwater.model.records import OperationRecord, StreamRecord
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.document import render
 from slackwater.plan.rebuild import batches_used
+from slackwater.plan.words import plan_again
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.reach import StoreReach
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
@@ -164,7 +166,7 @@ def _check_derived(workspace: Workspace, operation: Operation, read_query: Calla
                 where=f"stream {plan.stream}",
                 expected=_short(getattr(derived, field)),
                 found=_short(getattr(plan, field)),
-                hint=f"nothing was changed; plan again: slackwater plan {plan.goal} {plan.stream}",
+                hint=f"nothing was changed; plan again: {plan_again(plan)}",
             )
 
 
@@ -188,7 +190,8 @@ def _check_continued(operation: Operation) -> None:
             "plan-differs",
             f"Operation {operation.plan.id} was started with another plan of this id",
             where=str(operation.folder / PLAN_FILE),
-            hint=f"continue with the plan that it started with: slackwater apply {operation.folder / PLAN_FILE} --yes\n"
+            hint="continue with the plan that it started with: "
+            f"slackwater apply {shlex.quote(str(operation.folder / PLAN_FILE))} --yes\n"
             f"or, to go back: slackwater undo {operation.plan.id} --yes",
         )
 
@@ -252,13 +255,6 @@ def _facts(
     def current() -> StreamRecord:
         return ledger.find_stream(stream.full_name)
 
-    def missing() -> list[str]:
-        reach = StoreReach()
-        return [
-            *batches.missing(facts.contributing, target, reach),
-            *batches.missing_after(target, reach),
-        ]
-
     return {
         "generation": lambda: str(current().current_generation),
         "planned": lambda: str(read_snapshot(context, current()).marks.planned),
@@ -267,7 +263,7 @@ def _facts(
         "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
         "pipeline": lambda: digest(plan.pipeline_file),
         "readers": lambda: _listed(readers_of(ledger, stream, cut.files if cut else ())),
-        "source-files": lambda: _listed(missing()),
+        "source-files": lambda: _listed(batches.missing_for(facts.contributing, target, StoreReach())),
     }
 
 

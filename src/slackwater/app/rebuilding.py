@@ -18,6 +18,7 @@ from slackwater.model.sink import Cut
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.contributing import Code
 from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, Scope, plan_of, scope_of
+from slackwater.plan.words import plan_command
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.log_copier import copy_new
 from slackwater.recording.reach import StoreReach
@@ -103,7 +104,7 @@ def derive(
     history = history_of(workspace.ledger, stream)
     rebuild = _rebuild(workspace, snapshot, history, asked, read_query)
     scope = scope_of(rebuild)
-    cut = _cut(workspace, snapshot, history, scope)
+    cut = _cut(workspace, rebuild, scope)
     _refuse_missing(rebuild, scope)
     return Derived(plan_of(rebuild, scope, cut, *identity), snapshot, history)
 
@@ -115,15 +116,6 @@ def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
     generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
     checkpoint, output = open_read_store(generation.location), open_output(stream.sink)
     copy_new(workspace.ledger, stream.full_name, generation.number, checkpoint, output)
-
-
-def missing_of(rebuild: Rebuild, scope: Scope) -> list[str]:
-    """What the sources no longer have of the batches that will be read again: replayed, pending or cut."""
-    batches, reach = rebuild.batches, StoreReach()
-    return [
-        *batches.missing(scope.first, scope.target, reach),
-        *batches.missing_after(scope.target, reach),
-    ]
 
 
 def _refuse(snapshot: Snapshot, operation: str) -> None:
@@ -175,10 +167,11 @@ def _rebuild(
     return replace(rebuild, query=query, code=Code(code.digest, query.rows_digest))
 
 
-def _cut(workspace: Workspace, snapshot: Snapshot, history: History, scope: Scope) -> Cut:
+def _cut(workspace: Workspace, rebuild: Rebuild, scope: Scope) -> Cut:
     """What is in the sink after the target. Raises Refused where another stream has read it already."""
-    stream, output = snapshot.stream, open_output(snapshot.stream.sink)
-    if snapshot.marks.written is None or snapshot.marks.written <= scope.target:
+    stream, history = rebuild.snapshot.stream, rebuild.history
+    output = open_output(stream.sink)
+    if rebuild.written <= scope.target:
         return Cut(scope.target, ())
     cut = output.cut_after(scope.target, history.written)
     for other in workspace.ledger.streams():
@@ -191,13 +184,27 @@ def _cut(workspace: Workspace, snapshot: Snapshot, history: History, scope: Scop
             f"The sink would have to be cut back to batch {cut.after}, but other streams have read what would be cut",
             where=output.location,
             found=", ".join(readers),
-            hint="rebuild at a batch that the readers have not passed",
+            hint=_hint_for_read(workspace, rebuild, cut, readers),
         )
     return cut
 
 
+def _hint_for_read(workspace: Workspace, rebuild: Rebuild, cut: Cut, readers: list[str]) -> str:
+    """The oldest batch after which nothing was read yet; if the sink's last batch was read, only readers can change."""
+    stream, history = rebuild.snapshot.stream, rebuild.history
+    output = open_output(stream.sink)
+    for batch in (one for one in cut.batches if rebuild.batches.is_whole(one)):
+        if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written).files):
+            at = plan_command(stream.full_name, rebuild.request, at=f"{BATCH}{batch}")
+            return f"rebuild at a batch that the readers have not passed: {at}"
+    return (
+        "nothing can be cut that was not read: give this stream a new name and a new output, and have "
+        f"{', '.join(readers)} read that one, each under a new name, too"
+    )
+
+
 def _refuse_missing(rebuild: Rebuild, scope: Scope) -> None:
-    missing = missing_of(rebuild, scope)
+    missing = rebuild.batches.missing_for(scope.first, scope.target, StoreReach())
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(

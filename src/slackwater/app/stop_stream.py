@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from slackwater.app.workspace import Workspace
 from slackwater.errors import NotFound
-from slackwater.lease.view import KILLED, RUN, LeaseView, is_running, view_of
+from slackwater.lease.lease import RUN
+from slackwater.lease.view import KILLED, LeaseView, is_running, view_of
 from slackwater.model.records import RunRecord, StreamRecord
 
 POLL_S = 0.2

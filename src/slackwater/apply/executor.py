@@ -6,6 +6,7 @@ built aside is removed, nothing in use was changed), unknown (nothing more is ch
 
 from __future__ import annotations
 
+import shlex
 from typing import assert_never
 
 from slackwater.apply import preconditions
@@ -19,7 +20,7 @@ from slackwater.apply.actions import (
 )
 from slackwater.apply.actions.facts import ActionFacts
 from slackwater.apply.journal import End
-from slackwater.apply.operation import Operation
+from slackwater.apply.operation import PLAN_FILE, Operation
 from slackwater.errors import OutcomeUnknown, SlackwaterError
 from slackwater.model.plan import (
     Action,
@@ -41,7 +42,7 @@ def execute(operation: Operation) -> None:
     """Apply the plan, or what is left of it.
 
     Raises Refused (or another error) where nothing in use was changed, OutcomeUnknown where something may have been.
-    An interruption (KeyboardInterrupt) leaves the operation to be continued or undone.
+    An interruption (KeyboardInterrupt) leaves the operation to be continued or undone, and has a note on how.
     """
     journal = operation.journal
     try:
@@ -50,6 +51,9 @@ def execute(operation: Operation) -> None:
                 _apply_one(operation, index, action)
     except (SlackwaterError, OSError) as error:
         _fail(operation, error)
+        raise
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(_ways(operation))
         raise
     _end(operation, "applied", summary_of(operation.plan))
 
@@ -61,7 +65,11 @@ def summary_of(plan: Plan) -> str:
 
 def undo(operation: Operation) -> None:
     """Take back what the operation has done, the last action first, as far as it came. Can be repeated after a kill."""
-    _take_back_all(operation)
+    try:
+        _take_back_all(operation)
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"continue: slackwater undo {operation.plan.id} --yes")
+        raise
     _end(operation, "undone", "undone")
 
 
@@ -147,11 +155,18 @@ def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
             "apply-interrupted",
             f"The plan was applied in part: {error}",
             where=f"stream {operation.plan.stream}",
-            hint=f"continue: slackwater apply {operation.folder / 'plan.json'} --yes; "
-            f"or go back: slackwater undo {operation.plan.id} --yes",
+            hint=_ways(operation),
         ) from error
     _take_back_all(operation)
     _end(operation, "refused", str(error) or "interrupted")
+
+
+def _ways(operation: Operation) -> str:
+    """How an operation that stopped halfway is brought to an end."""
+    return (
+        f"continue: slackwater apply {shlex.quote(str(operation.folder / PLAN_FILE))} --yes; "
+        f"or go back: slackwater undo {operation.plan.id} --yes"
+    )
 
 
 def _end(operation: Operation, end: End, summary: str) -> None:

@@ -125,5 +125,5 @@ class Journal:
             where=str(self._path),
             expected="a line for each action by its index",
             found="a line for each kind of step",
-            hint="finish it with the release that started it: slackwater apply of its plan.json",
+            hint="finish or undo it with the release that started it; nothing was changed",
         )

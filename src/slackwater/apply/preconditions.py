@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from slackwater.errors import Moved
 from slackwater.model.plan import PRECONDITIONS, Plan, Precondition, PreconditionName
+from slackwater.plan.words import plan_again
 
 DIGEST_SHOWN = 12
 
@@ -31,12 +32,14 @@ def compare(plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable
                 where=f"stream {plan.stream}",
                 expected=_short(precondition.expected),
                 found=_short(found),
-                hint=f"plan again: slackwater plan {plan.goal} {plan.stream}",
+                hint=f"plan again: {plan_again(plan)}",
             )
 
 
 def _what(name: PreconditionName, expected: str, found: str) -> str:
-    if name in ("committed", "planned", "written") and found.isdigit() and int(found) > int(expected):
+    # A plan can be edited: what it expects may be no number.
+    numbers = expected.removeprefix("-").isdecimal() and found.isdecimal()
+    if name in ("committed", "planned", "written") and numbers and int(found) > int(expected):
         first, last = int(expected) + 1, int(found)
         batches = f"batch {first} was" if first == last else f"batches {first}-{last} were"
         return f"{batches} {name} since"

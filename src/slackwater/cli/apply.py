@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def apply(
         out().print(f"applied before: plan {plan.id} changed nothing now", markup=False)
     else:
         out().print(f"applied: {plan.stream} continues after batch {plan.facts.target}", markup=False)
-        err().print(f"next: slackwater run {plan.pipeline_file}", markup=False)
+        err().print(f"next: slackwater run {shlex.quote(plan.pipeline_file)}", markup=False)
     return 0
 
 

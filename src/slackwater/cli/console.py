@@ -128,6 +128,10 @@ def _user_traceback(error: SlackwaterError) -> str:
     return user_traceback(error)
 
 
-def report_interrupt() -> None:
-    """Report that the user interrupted the command."""
-    err().print("interrupted")
+def report_interrupt(interrupt: KeyboardInterrupt) -> None:
+    """Report that the user interrupted the command, and how what it had started is brought to an end."""
+    console = err()
+    console.print("interrupted")
+    for note in getattr(interrupt, "__notes__", ()):
+        console.print("[bold]hint[/]: ", end="")
+        console.print(note, markup=False, soft_wrap=True)

@@ -117,8 +117,8 @@ def _reported(arguments: list[str]) -> int:
     """The command's exit code, or that of the error that was shown."""
     try:
         return _run(arguments)
-    except KeyboardInterrupt:
-        report_interrupt()
+    except KeyboardInterrupt as interrupt:
+        report_interrupt(interrupt)
         return INTERRUPTED
     except SlackwaterError as error:
         return _shown(error)

@@ -122,8 +122,9 @@ def check_target(target: str) -> None:
 def _retention_ms(text: str | None) -> int | None:
     if text is None:
         return None
-    # A thousand years: further back than any event time, so that all batches contribute.
-    return 1000 * 366 * 86_400_000 if text == "all" else int(parse_seconds(text) * 1000)
+    from slackwater.plan.words import ALL, ALL_MS  # noqa: PLC0415 - light start
+
+    return ALL_MS if text == ALL else int(parse_seconds(text) * 1000)
 
 
 def _absolute(reference: str | None) -> str | None:

@@ -74,7 +74,7 @@ def step_text(action: Action | Inverse) -> str:
         case CutSink():
             return f"cut the sink back to batch {action.cut.after}: {taken_out(action.cut)}, moved to the backup"
         case SwitchGeneration():
-            return f"switch from generation {action.old} to {action.new}; {action.old} stays"
+            return _switch_text(action)
         case RemoveGeneration():
             return f"remove generation {action.number}, which the operation has built"
         case RestoreSink():
@@ -88,6 +88,13 @@ def taken_out(cut: Cut) -> str:
     files = f"{len(cut.files)} files, {cut.bytes:,} bytes" if cut.files else ""
     rows = f"{cut.rows:,} rows" if cut.rows is not None else ""
     return ", ".join(filter(None, (rows, files))) or batch_range(cut.batches[0], cut.batches[-1])
+
+
+def _switch_text(action: SwitchGeneration) -> str:
+    if action.new < action.old:
+        # Numbers only grow: this is the inverse, after which the operation's own generation is removed.
+        return f"switch back from generation {action.old} to {action.new}"
+    return f"switch from generation {action.old} to {action.new}; {action.old} stays"
 
 
 def _undo(plan: Plan) -> list[Text]:

@@ -7,6 +7,7 @@ planned batch, committed batch and batch whose state can be loaded.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from slackwater.diagnose.identity import identity_findings
@@ -71,7 +72,7 @@ def operation_findings(snapshot: Snapshot) -> Iterator[Finding]:
         if undoing
         else f"operation {left.id} ({left.goal}) was interrupted; it must be finished or undone first",
         risk="stuck",
-        next=undo if undoing else f"slackwater apply {left.summary} --yes",
+        next=undo if undoing else f"slackwater apply {shlex.quote(left.summary or 'PLAN')} --yes",
         advice=None if undoing else f"or, to go back: {undo}",
         exit_code=REFUSED,
     )

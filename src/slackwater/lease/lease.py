@@ -29,6 +29,9 @@ from slackwater.model.units import iso_text
 if TYPE_CHECKING:
     from slackwater.ledger.ledger import Ledger
 
+RUN = "run"
+"""The purpose of a lease that a run holds: the only kind that ``slackwater stop`` ends."""
+
 JVM_WAIT_S = 60.0
 """How long a command waits for the JVM of a killed driver to exit."""
 
@@ -202,6 +205,8 @@ def _held(lease: LeaseRecord, signs: Signs, expires_s: float) -> LeaseHeld:
 def _held_hint(lease: LeaseRecord, signs: Signs, expires_s: float) -> str:
     if signs is Signs.ONLY_JVM and lease.holder:
         return f"the JVM of a killed driver exits by itself within seconds; if not: kill {lease.holder.jvm_pid}"
+    if lease.purpose != RUN:
+        return f"wait until it has ended: slackwater status {lease.stream}"
     if lease.holder and not can_look_up(lease.holder):
         return (
             f"its last heartbeat was at {_iso(lease.heartbeat_ms)}; without another one the lease is free "

@@ -10,8 +10,6 @@ from slackwater.lease.processes import can_look_up
 from slackwater.model.records import LeaseRecord, RunRecord
 
 KILLED = "killed"
-RUN = "run"
-"""The purpose of a lease that a run holds."""
 
 LeaseState = Literal["free", "held", "only-jvm", "abandoned", "expired"]
 

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, RowMapping, or_, select
 
 from slackwater.ledger.columns import unreadable
 from slackwater.ledger.database import upsert
-from slackwater.ledger.lineage import Share
+from slackwater.ledger.lineage import Contribution
 from slackwater.ledger.part import LedgerPart, as_row, between, inherited
 from slackwater.ledger.tables import batches, log_lines, replaced_lines
 from slackwater.model.records import BatchRecord, BatchSource, LogLine
@@ -37,7 +37,7 @@ class BatchesPart(LedgerPart):
         ``generation`` asks for the past of that generation instead of the one in use.
         """
         with self._database.read() as connection:
-            lineage = self._shares(connection, stream, generation)
+            lineage = self._lineage(connection, stream, generation)
             query = (
                 select(batches)
                 .where(batches.c.stream == stream, *between(batches.c.batch_id, first, last))
@@ -86,7 +86,7 @@ class BatchesPart(LedgerPart):
     def entries(self, stream: str, log: str, *, generation: int | None = None) -> set[int]:
         """The entries of a log that ``lines`` would give, without their content."""
         with self._database.read() as connection:
-            lineage = self._shares(connection, stream, generation)
+            lineage = self._lineage(connection, stream, generation)
             query = select(log_lines.c.entry).where(*_counting(stream, log, lineage))
             return set(connection.scalars(query))
 
@@ -114,7 +114,7 @@ class BatchesPart(LedgerPart):
         instead of the one in use.
         """
         with self._database.read() as connection:
-            lineage = self._shares(connection, stream, generation)
+            lineage = self._lineage(connection, stream, generation)
             query = (
                 select(log_lines)
                 .where(*_counting(stream, log, lineage), *between(log_lines.c.entry, first, last))
@@ -129,7 +129,7 @@ class BatchesPart(LedgerPart):
             return list(connection.scalars(query))
 
 
-def _counting(stream: str, log: str, lineage: tuple[Share, ...]) -> list[ColumnElement[bool]]:
+def _counting(stream: str, log: str, lineage: tuple[Contribution, ...]) -> list[ColumnElement[bool]]:
     by_generation = inherited(log_lines, log_lines.c.entry, lineage, log)
     return [log_lines.c.stream == stream, log_lines.c.log == log, or_(False, *by_generation)]
 

@@ -17,7 +17,7 @@ SINK = "sink"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Contribution:
     """What one generation contributes. ``last_batch`` ``None``: everything, because it is the generation in use."""
 
     generation: int
@@ -34,17 +34,17 @@ class Share:
         return None if log == METADATA else self.last_batch
 
 
-def shares(generations: Iterable[GenerationRecord], newest: int) -> tuple[Share, ...]:
+def contributions(generations: Iterable[GenerationRecord], newest: int) -> tuple[Contribution, ...]:
     """The lineage of generation ``newest``, youngest first, each cut at the lowest base among all younger ones."""
     known = {generation.number: generation for generation in generations}
     if newest not in known:
         return ()
-    lineage = [Share(newest)]
+    lineage = [Contribution(newest)]
     child = known[newest]
     while (parent := _parent(child, known)) is not None and child.based_at is not None:
         younger = lineage[-1]
         last_batch = child.based_at if younger.last_batch is None else min(child.based_at, younger.last_batch)
-        lineage.append(Share(parent.number, last_batch, _lowest(younger.source_cut, child.source_cut)))
+        lineage.append(Contribution(parent.number, last_batch, _lowest(younger.source_cut, child.source_cut)))
         child = parent
     return tuple(lineage)
 

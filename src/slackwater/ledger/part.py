@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Connection, Table, select
 
 from slackwater.ledger import tables
-from slackwater.ledger.lineage import Share, shares
+from slackwater.ledger.lineage import Contribution, contributions
 from slackwater.model.records import GenerationRecord
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ class LedgerPart:
         self._now_ms = now_ms
 
     @staticmethod
-    def _shares(connection: Connection, stream: str, newest: int | None) -> tuple[Share, ...]:
+    def _lineage(connection: Connection, stream: str, newest: int | None) -> tuple[Contribution, ...]:
         """The lineage of a generation, or of the one in use."""
         if newest is None:
             newest = connection.scalar(
                 select(tables.streams.c.current_generation).where(tables.streams.c.full_name == stream)
             )
         rows = connection.execute(select(tables.generations).where(tables.generations.c.stream == stream)).mappings()
-        return shares([GenerationRecord(**row) for row in rows], newest) if newest is not None else ()
+        return contributions([GenerationRecord(**row) for row in rows], newest) if newest is not None else ()
 
 
 def as_row(record: DataclassInstance) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def between(column: ColumnElement[int], first: int | None, last: int | None) -> 
 
 
 def inherited(
-    table: Table, position: ColumnElement[int], lineage: tuple[Share, ...], log: str
+    table: Table, position: ColumnElement[int], lineage: tuple[Contribution, ...], log: str
 ) -> list[ColumnElement[bool]]:
     """For each share of a lineage, the condition that a row of the table belongs to it."""
     return [(table.c.generation == share.generation) & _until(position, share.last_entry(log)) for share in lineage]

@@ -77,6 +77,10 @@ class BatchHistory:
             return []
         return self.missing(batch + 1, later[-1], reach)
 
+    def missing_for(self, first: int, target: int, reach: Reach) -> list[str]:
+        """The same of all that a rebuild at ``target`` reads: the replayed batches from ``first``, and later ones."""
+        return [*self.missing(first, target, reach), *self.missing_after(target, reach)]
+
     def rows(self, batch: int) -> int | None:
         """How many rows a batch read: from its progress event, else from the offsets of all sources."""
         reported = self.history.input_rows.get(batch)

@@ -32,6 +32,7 @@ from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.plan.inverse import undo_of
 from slackwater.plan.rebuild_notes import notes_of, risks_of
+from slackwater.plan.words import ALL, plan_command
 
 NOT_REPRODUCIBLE = {
     "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark: the first row of a key wins, and the order of rows "
@@ -73,9 +74,9 @@ class Rebuild:
 
     @property
     def written(self) -> int:
-        """The newest batch the sink shows, -1 for none; of a sink that cannot show it, the newest committed one."""
+        """The newest batch the sink shows, -1 for none; of a sink that cannot show it, the newest one committed."""
         marks = self.snapshot.marks
-        return marks.committed if marks.written is None else marks.written
+        return max(marks.committed, self.snapshot.recorded.committed) if marks.written is None else marks.written
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def scope_of(rebuild: Rebuild) -> Scope:
     target, batches = target_batch(rebuild), rebuild.batches
     state = state_bounds(rebuild)
     first = first_contributing(batches, target, state, rebuild.code) if target >= 0 else 0
-    _check_sources(batches, first, target)
+    _check_sources(rebuild, first, target)
     following = target + 1
     return Scope(target, first, following if batches.is_whole(following) else None, state)
 
@@ -238,11 +239,12 @@ def state_bounds(rebuild: Rebuild) -> StateBounds:
     )
 
 
-def _check_sources(batches: BatchHistory, first: int, target: int) -> None:
+def _check_sources(rebuild: Rebuild, first: int, target: int) -> None:
     """A base before batch ``first`` needs an empty range of each source; batch 0 needs none."""
     if first == 0 or first > target:
         return
-    for kind, span in batches.spans(first, target):
+    stream = rebuild.snapshot.stream
+    for kind, span in rebuild.batches.spans(first, target):
         if span.start is not None and kind.empty_base(span.start) is None:
             raise Refused(
                 "source-unsupported",
@@ -250,7 +252,8 @@ def _check_sources(batches: BatchHistory, first: int, target: int) -> None:
                 f"kind ({kind.kind})",
                 expected="a file source or Kafka",
                 found=(span.end or "")[:120],
-                hint="a rebuild from batch 0 works for any source: repeat the command with --retention all",
+                hint="a rebuild from batch 0 works for any source: "
+                + plan_command(stream.full_name, rebuild.request, retention=ALL),
             )
 
 

@@ -40,6 +40,9 @@ HINTS = {
     "Schema must be specified": "give the schema: spark.readStream.schema(...)",
 }
 
+_ENDS_PYTHON = "return a streaming DataFrame: the function of a stream must not end Python"
+_WHOLE_TRACEBACK = "repeat the command with --debug for the traceback"
+
 
 @dataclass(frozen=True)
 class BuiltStream:
@@ -84,7 +87,7 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
             "stream-fails",
             f"Stream {definition.full_name} cannot be built: {first_line(error)}",
             where=place_in(loaded.file, error),
-            hint=_hint(str(error)),
+            hint=_ENDS_PYTHON if isinstance(error, SystemExit) else _hint(str(error)) or _WHOLE_TRACEBACK,
         ) from error
     _check_frame(definition, frame)
     return BuiltStream(definition, frame, context.upstreams)

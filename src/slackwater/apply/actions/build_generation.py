@@ -21,13 +21,13 @@ from slackwater.model.profile import QueryProfile
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.plan.rebuild import check_reproducible
+from slackwater.plan.words import ALL, duration, plan_again
 from slackwater.recording.reach import StoreReach
 from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import WriteStore
 
 SHOWN = 3
-MS_IN_S = 1000
 
 
 def check_absent(operation: Operation, action: BuildGeneration) -> None:
@@ -39,7 +39,7 @@ def check_absent(operation: Operation, action: BuildGeneration) -> None:
             f"The checkpoint of generation {action.number} exists already, and this operation did not make it",
             where=str(folder),
             expected="no such folder",
-            hint=f"plan again: slackwater plan {operation.plan.goal} {operation.plan.stream}",
+            hint=f"plan again: {plan_again(operation.plan)}",
         )
 
 
@@ -58,7 +58,7 @@ def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
     if action.first > action.last:
         _copy_without_state(store, action, batches)
     elif action.first > 0:
-        _run_empty_base(store, action, batches, replayer)
+        _run_empty_base(operation, store, action, replayer)
         _rename_base(store, action.first)
         entry = batches.history.offsets[action.first - 1]
         write_log(store, offset_path(action.first - 1), entry.encode("utf-8", "surrogateescape"))
@@ -91,18 +91,14 @@ def _check_query(operation: Operation, batches: BatchHistory, profile: QueryProf
             where=f"stream {operation.plan.stream}",
             expected=f"batches from {needed}",
             found=f"batches from {facts.contributing}",
-            hint=f"slackwater plan rebuild {operation.plan.stream} --retention {_duration(retention)}",
+            hint=plan_again(operation.plan, retention=duration(retention)),
         )
-
-
-def _duration(retention_ms: int | None) -> str:
-    return "all" if retention_ms is None else f"{-(-retention_ms // MS_IN_S)}s"
 
 
 def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
     """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
     batches, reach = operation.batches, StoreReach(replayer.earliest_offsets())
-    missing = [*batches.missing(action.first, action.last, reach), *batches.missing_after(action.last, reach)]
+    missing = batches.missing_for(action.first, action.last, reach)
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(
@@ -141,7 +137,8 @@ def _copy_without_state(store: WriteStore, action: BuildGeneration, batches: Bat
         write_log(store, commit_path(batch), commit.encode("utf-8", "surrogateescape"))
 
 
-def _run_empty_base(store: WriteStore, action: BuildGeneration, batches: BatchHistory, replayer: Replayer) -> None:
+def _run_empty_base(operation: Operation, store: WriteStore, action: BuildGeneration, replayer: Replayer) -> None:
+    batches = operation.batches
     before = batches.offset(action.first - 1)
     ends = {
         offset.source: batches.kind(offset.source, offset.text).empty_base(offset.text) for offset in before.offsets
@@ -160,7 +157,7 @@ def _run_empty_base(store: WriteStore, action: BuildGeneration, batches: BatchHi
             where=store.location,
             expected="batch 0 with 0 rows",
             found=f"batch {replayed.batch_id} with {replayed.input_rows} rows",
-            hint="a rebuild from batch 0 needs no base: plan again with --retention all",
+            hint=f"a rebuild from batch 0 needs no base; plan again: {plan_again(operation.plan, retention=ALL)}",
         )
 
 

@@ -15,6 +15,7 @@ from slackwater.errors import Refused
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
 from slackwater.model.plan import BuildGeneration, ReplayBatches
 from slackwater.plan.contributing import Code
+from slackwater.plan.words import plan_again
 from slackwater.storage.local import LocalStore
 
 
@@ -54,8 +55,7 @@ def _check_same_code(operation: Operation, digest: str) -> None:
             where=operation.plan.pipeline_file,
             expected=str(started_with)[:12],
             found=digest[:12],
-            hint=f"what was built aside is removed; plan again: slackwater plan {operation.plan.goal} "
-            f"{operation.plan.stream}",
+            hint=f"what was built aside is removed; plan again: {plan_again(operation.plan)}",
         )
 
 
@@ -67,7 +67,7 @@ def _check_replayed(operation: Operation, batch: int, replayed: Replayed, code: 
             where=f"stream {operation.plan.stream}",
             expected=str(batch),
             found=str(replayed.batch_id),
-            hint=f"nothing in use was changed; plan again: slackwater plan rebuild {operation.plan.stream}",
+            hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )
     run = operation.history.runs.get(batch)
     # Spark counts rows behind the filters that it pushes into a source: other code may read more or fewer of a range.

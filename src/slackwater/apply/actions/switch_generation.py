@@ -55,7 +55,7 @@ def check_unused(operation: Operation) -> None:
             where=f"stream {plan.stream}",
             expected=f"generation {switch.new} in use",
             found=f"generation {current} in use",
-            hint="undo the newer operation first; slackwater ledger lists the operations of a stream",
+            hint=f"undo the newer operation first: slackwater undo {_newest_applied(operation)} --yes",
         )
     built = next(one for one in plan.actions if isinstance(one, BuildGeneration))
     found = read_logs(LocalStore(operation.checkpoint(switch.new)))
@@ -67,8 +67,14 @@ def check_unused(operation: Operation) -> None:
             where=f"stream {plan.stream}",
             expected=f"batch {built.last} as the newest committed",
             found=f"batch {found.committed} committed, batch {found.planned} planned",
-            hint=f"to go back to an older batch: slackwater plan rebuild {plan.stream} --at batch:{max(built.last, 0)}",
+            hint=f"to go back to an older batch: slackwater plan rebuild {plan.stream} --at {plan.target}",
         )
+
+
+def _newest_applied(operation: Operation) -> str:
+    """The operation that switched in the generation in use: the newest that was applied."""
+    applied = [one for one in operation.ledger.operations(operation.plan.stream) if one.status == "applied"]
+    return max(applied, key=lambda one: one.started_ms).id
 
 
 def _use(operation: Operation, number: int) -> None:

@@ -9,6 +9,7 @@ from slackwater.errors import Refused
 from slackwater.model.checkpoint_logs import OffsetEntry
 from slackwater.model.plan import VerifyGeneration
 from slackwater.plan.rebuild import batches_used
+from slackwater.plan.words import plan_again
 from slackwater.storage.local import LocalStore
 
 
@@ -26,7 +27,7 @@ def do(operation: Operation, action: VerifyGeneration) -> ActionFacts:
             where=store.location,
             expected=f"planned {planned}, committed and state {action.last}",
             found=f"planned {found.planned}, committed {found.committed}, state {found.state}",
-            hint=f"nothing in use was changed; plan again: slackwater plan rebuild {operation.plan.stream}",
+            hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )
     for batch in batches_used(action.first, action.last, action.pending):
         if batch in operation.history.offsets:
@@ -42,5 +43,5 @@ def _check_entry(found: OffsetEntry, recorded: OffsetEntry, batch: int, operatio
             where=f"stream {operation.plan.stream}",
             expected=f"{recorded.offsets} at {recorded.watermark_ms}",
             found=f"{found.offsets} at {found.watermark_ms}",
-            hint=f"nothing in use was changed; plan again: slackwater plan rebuild {operation.plan.stream}",
+            hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )

@@ -175,7 +175,8 @@ def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
                 f"Batch {batch_of(name)} was written to the output after the cut; restoring would mix two histories",
                 where=f"{record.output}/{FOLDER}/{name}",
                 expected=f"batch {record.after} as the newest",
-                hint=f"cut the new batches first: slackwater plan rebuild STREAM --at batch:{record.after}",
+                hint="find out which program writes to the output, move its files and manifest entries away, "
+                "and run the command again; nothing was changed",
             )
     for taken in record.taken:
         if _hash_of(store, taken.path) not in {None, taken.sha256}:

@@ -57,8 +57,12 @@ class Manifest:
         return [(left + 1, right - 1) for left, right in itertools.pairwise(batches) if right > left + 1]
 
     def own_lines(self, batch: int, recorded: Lines) -> list[str]:
-        """The lines that ``batch`` added. Raises Refused if they are unknown: compacted away and not in the ledger."""
-        if batch in recorded:
+        """The lines that ``batch`` added. Raises Refused if they are unknown: compacted away and not in the ledger.
+
+        A recorded entry without the one before it counts as unknown: it may be a compacted one, which has the lines of
+        all older batches, too.
+        """
+        if batch in recorded and (batch == 0 or batch - 1 in recorded):
             return list(recorded[batch])
         name = self.names().get(batch)
         if name is not None and not name.endswith(".compact"):

@@ -153,7 +153,7 @@ class FilesOutput:
                 where=self.location,
                 expected=f"{len(expected.files)} files of {len(expected.batches)} batches",
                 found=foreign[0] if foreign else f"{len(cut.files)} files of {len(cut.batches)} batches",
-                hint="make a new plan: slackwater plan rebuild STREAM",
+                hint="undo the operation and make a new plan; nothing was changed",
             )
 
     def _own_name(self, file: SinkFile) -> str:

@@ -1,0 +1,310 @@
+"""What ``run``, ``status`` and ``plan`` refuse: the number line, whose home and output it is, and plans."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+
+from slackwater.lease.lease import Lease
+from slackwater.ledger.ledger import Ledger
+from slackwater.model.records import OperationRecord, StreamRecord
+from tests.refusals.scene import Scene
+from tests.refusals.situations import RUN, Situation, another_output, brought_back, edit, removed_aside
+from tests.support.homes import LAYOUT, RAN_MS, STREAM, HomeSpec
+
+CHECKPOINT = ".slackwater/streams/clicks/per_page/checkpoints/0001"
+NOTHING_RUN = HomeSpec(planned=-1, committed=-1, state=None, written=-1, run="none")
+IN_ORDER = HomeSpec()
+PLAN = "plan rebuild per_page"
+SILENT = """import slackwater
+from slackwater.sinks.files.sink import FilesSink
+class Silent(FilesSink):
+    def identity(self): return {"kind": "silent"}
+pipeline = slackwater.Pipeline("clicks")
+@pipeline.stream(sink=Silent("parquet", "out"))
+def per_page(spark): ...
+"""
+
+
+def as_it_is(_: Scene) -> str:
+    """The marks of the home are enough."""
+    return RUN
+
+
+def another_range(scene: Scene) -> str:
+    """The sink has batch 6; the checkpoint plans it with another range than the one recorded."""
+    edit(scene, f"{CHECKPOINT}/offsets/6", '"logOffset":6', '"logOffset":5')
+    return RUN
+
+
+def no_checkpoint(scene: Scene) -> str:
+    shutil.rmtree(scene.checkpoint)
+    return RUN
+
+
+def torn_offsets(scene: Scene) -> str:
+    file = scene.checkpoint / "offsets" / "6"
+    file.write_bytes(file.read_bytes()[:20])
+    return RUN
+
+
+def older_checkpoint(scene: Scene) -> str:
+    """A checkpoint from a backup, behind a sink that does not show what it holds."""
+    (scene.folder / "clicks.py").write_text(SILENT)
+    code, identity = hashlib.sha256(SILENT.encode()).hexdigest(), {"kind": "silent"}
+    scene.sql(
+        f"UPDATE streams SET sink = '{json.dumps(identity)}'",  # noqa: S608 - of ours
+        f"UPDATE runs SET code = '{code}'",  # noqa: S608 - of ours
+        "DELETE FROM log_lines WHERE log = 'sink'",
+    )
+    file = scene.stream / "stream.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"sink": identity}))
+    for log, last in (("offsets", 3), ("commits", 3)):
+        for path in (scene.checkpoint / log).iterdir():
+            if int(path.name) > last:
+                path.unlink()
+    return "status per_page"
+
+
+def damaged_output(scene: Scene) -> str:
+    (scene.folder / "out" / "part-5.parquet").unlink()
+    return RUN
+
+
+def owned_by_another(scene: Scene) -> str:
+    fields = {"stream_id": "another", "stream": "web/other", "home": "/elsewhere"}
+    (scene.folder / "out" / "_slackwater.json").write_text(json.dumps(fields))
+    return RUN
+
+
+def torn_manifest(scene: Scene) -> str:
+    edit(scene, "out/_spark_metadata/5", "v1\n{", "v1\n")
+    return RUN
+
+
+def lost_input(scene: Scene) -> str:
+    removed_aside(scene, "clicks/006.json")
+    return RUN
+
+
+def moved_home(scene: Scene) -> str:
+    scene.must(PLAN)
+    (scene.folder / ".slackwater").rename(scene.folder / "home")
+    return f"{RUN} --home home"
+
+
+def copied_home(scene: Scene) -> str:
+    """``cp -a`` of a project; the copy is worked in."""
+    scene.must(PLAN)
+    shutil.copytree(scene.folder / ".slackwater", scene.folder / "home")
+    return f"{RUN} --home home"
+
+
+def declared(how: str) -> Callable[[Scene], str]:
+    """Repeat the command with what it asks for; of a copy the output stays the original's, and a new one is needed."""
+
+    def declare(scene: Scene) -> str:
+        if how == "--copied":
+            another_output(scene)
+        return f"{RUN} --home home {how}"
+
+    return declare
+
+
+def copied_with_its_ledger(scene: Scene) -> str:
+    scene.must(PLAN)
+    shutil.copytree(scene.folder / ".slackwater", scene.folder / "home")
+    (scene.folder / "slackwater.toml").write_text(f'ledger = "{scene.folder}/home/ledger.db"\n')
+    return f"{PLAN} --home home --copied"
+
+
+def a_ledger_of_its_own(scene: Scene) -> str:
+    (scene.folder / "slackwater.toml").unlink()
+    another_output(scene)
+    return f"{RUN} --home home --copied"
+
+
+def left_halfway(scene: Scene) -> str:
+    scene.plan("--at", "batch:3")
+    scene.interrupt("switch-generation")
+    return RUN
+
+
+def working_on_it(scene: Scene) -> str:
+    """An apply in another process; here it only holds the lease."""
+    with Ledger.open(scene.project.home / "ledger.db", create=False) as ledger:
+        record = OperationRecord("20260105T093000-1a2b3c", STREAM, "rebuild", "applying", RAN_MS, summary="x")
+        ledger.begin_operation(record)
+        Lease.acquire(ledger, STREAM, scene.stream, "apply rebuild")
+    return "status per_page"
+
+
+def a_lease_of_an_apply(scene: Scene) -> str:
+    working_on_it(scene)
+    return RUN
+
+
+def it_has_ended(scene: Scene) -> str:
+    scene.sql("UPDATE leases SET host = NULL", "UPDATE operations SET ended_ms = 1, status = 'undone'")
+    (scene.stream / "lease.json").unlink(missing_ok=True)
+    return RUN
+
+
+def output_of_another_place(scene: Scene) -> str:
+    edit(scene, "clicks.py", '"out"', '"elsewhere"')
+    return RUN
+
+
+def nothing_recorded(scene: Scene) -> str:
+    removed_aside(scene, CHECKPOINT)
+    scene.sql("DELETE FROM log_lines", "DELETE FROM batches")
+    return PLAN
+
+
+def old_ranges_lost(scene: Scene) -> str:
+    for batch in range(3):
+        (scene.checkpoint / "offsets" / str(batch)).unlink()
+    scene.sql("CREATE TABLE saved AS SELECT * FROM log_lines", "DELETE FROM log_lines WHERE entry < 3")
+    return f"{PLAN} --at batch:3"
+
+
+def ledger_restored(scene: Scene) -> None:
+    scene.sql("INSERT OR IGNORE INTO log_lines SELECT * FROM saved", "DROP TABLE saved")
+
+
+def one_range_lost(scene: Scene) -> str:
+    (scene.checkpoint / "offsets" / "3").unlink()
+    scene.sql("DELETE FROM log_lines WHERE log = 'offsets' AND entry = 3")
+    return f"{PLAN} --at batch:3"
+
+
+def query_id_lost(scene: Scene) -> str:
+    removed_aside(scene, f"{CHECKPOINT}/metadata")
+    scene.sql("UPDATE generations SET query_id = NULL", "DELETE FROM log_lines WHERE log = 'metadata'")
+    return PLAN
+
+
+def no_output(scene: Scene) -> str:
+    shutil.rmtree(scene.folder / "out")
+    return PLAN
+
+
+def compacted_manifest(scene: Scene) -> str:
+    manifest = scene.folder / "out" / "_spark_metadata"
+    lines = [(manifest / str(batch)).read_text().split("\n")[1] for batch in range(5)]
+    (manifest / "4.compact").write_text("\n".join(["v1", *lines]))
+    for batch in range(5):
+        (manifest / str(batch)).unlink()
+    scene.sql("DELETE FROM log_lines WHERE log = 'sink'")
+    return f"{PLAN} --at batch:3"
+
+
+def foreign_manifest(scene: Scene) -> str:
+    edit(scene, "out/_spark_metadata/5", f"file://{scene.folder}/out", "file:///elsewhere/out")
+    scene.sql("DELETE FROM log_lines WHERE log = 'sink'")
+    return f"{PLAN} --at batch:3"
+
+
+def manifest_restored(scene: Scene) -> None:
+    brought_back("out/_spark_metadata/5")(scene)
+    scene.sql("DELETE FROM log_lines WHERE log = 'sink'")
+
+
+def read_by(scene: Scene, *files: str) -> None:
+    """Another stream of the home has read files of the output."""
+    with Ledger.open(scene.project.home / "ledger.db", create=False) as ledger:
+        sink = {"kind": "files", "format": "parquet", "path": str(scene.folder / "daily")}
+        ledger.register_stream(StreamRecord("clicks", "daily", sink, "append", str(scene.folder / "clicks.py")))
+    checkpoint = scene.folder / "daily-checkpoint"
+    lines = [json.dumps({"path": f"file://{scene.folder}/out/{name}", "timestamp": 1, "batchId": 0}) for name in files]
+    (checkpoint / "sources" / "0").mkdir(parents=True)
+    (checkpoint / "sources" / "0" / "0").write_text("\n".join(["v1", *lines]))
+    scene.sql(
+        "INSERT INTO generations (stream, number, location, source_cut) "  # noqa: S608 - a path of ours
+        f"VALUES ('clicks/daily', 1, '{checkpoint}', '{{}}')"
+    )
+
+
+def read_downstream(scene: Scene) -> str:
+    read_by(scene, "part-4.parquet")
+    return f"{PLAN} --at batch:3"
+
+
+def read_to_the_end(scene: Scene) -> str:
+    """The sink is ahead, and its last batch was read: nothing but the reader can be changed."""
+    read_by(scene, "part-6.parquet")
+    return PLAN
+
+
+def input_of_a_cut_lost(scene: Scene) -> str:
+    removed_aside(scene, "clicks/004.json")
+    return f"{PLAN} --at batch:3"
+
+
+def offsets_of_another_kind(scene: Scene) -> str:
+    for file in (scene.checkpoint / "offsets").iterdir():
+        file.write_text(file.read_text().replace('"logOffset":', '"somewhere":'))
+    shutil.rmtree(scene.checkpoint / "sources")
+    scene.sql("DELETE FROM log_lines WHERE log = 'offsets' OR log LIKE 'sources%'")
+    return f"{PLAN} --at batch:3"
+
+
+def other_sink(scene: Scene) -> str:
+    older_checkpoint(scene)
+    return f"{PLAN} --at batch:3"
+
+
+SITUATIONS = (
+    # The number line
+    Situation("sink-ahead", as_it_is, spec=HomeSpec(written=6)),
+    Situation("sink-behind", as_it_is, spec=HomeSpec(written=3)),
+    Situation(
+        "sink-foreign",
+        as_it_is,
+        lambda scene: removed_aside(scene, "out"),
+        "output directory of its own, or move this one away",
+        spec=HomeSpec(planned=-1, committed=-1, state=None, written=4, run="none"),
+    ),
+    Situation("range-changed", another_range, spec=HomeSpec(planned=6, written=6)),
+    Situation("checkpoint-lost", no_checkpoint),
+    Situation("checkpoint-damaged", torn_offsets),
+    Situation("checkpoint-behind", older_checkpoint),
+    Situation("output-damaged", damaged_output),
+    Situation("state-lost", as_it_is, spec=HomeSpec(state=3)),
+    Situation("source-files-missing", lost_input, brought_back("clicks/006.json"), "restore the files"),
+    Situation("sink-unreadable", torn_manifest, brought_back("out/_spark_metadata/5"), "restore the file"),
+    Situation("operation-unfinished", left_halfway),
+    Situation("operation-running", working_on_it, it_has_ended, "in progress"),
+    Situation("lease-held", a_lease_of_an_apply, it_has_ended, "in progress"),
+    # Whose home and output it is
+    Situation("sink-owned", owned_by_another, another_output, "output directory of its own"),
+    Situation("home-moved", moved_home, declared("--moved"), "repeat the command with --moved"),
+    Situation("home-copied", copied_home, declared("--copied"), "repeat the command with --copied"),
+    Situation("home-shares-ledger", copied_with_its_ledger, a_ledger_of_its_own, "set another ledger"),
+    Situation("sink-changed", output_of_another_place, brought_back("clicks.py"), "start from the directory"),
+    # Plans
+    Situation("target-unwritten", lambda _: f"{PLAN} --at batch:9"),
+    Situation("target-unknown", one_range_lost),
+    Situation("history-empty", nothing_recorded, brought_back(CHECKPOINT), "restore the ledger or the checkpoint"),
+    Situation("history-short", old_ranges_lost, ledger_restored, "restore the ledger or the checkpoint"),
+    Situation("query-id-unknown", query_id_lost, brought_back(f"{CHECKPOINT}/metadata"), "restore the file metadata"),
+    Situation("sink-empty", no_output),
+    Situation(
+        "sink-cut-unknown", compacted_manifest, lambda _: f"{PLAN} --at batch:4", "cut back to batch 4", spec=IN_ORDER
+    ),
+    Situation("manifest-foreign", foreign_manifest, manifest_restored, "move the output back"),
+    Situation("cut-was-read", read_downstream),
+    Situation("cut-was-read", read_to_the_end, another_output, "new name", spec=HomeSpec(written=6)),
+    Situation("source-files-lost", input_of_a_cut_lost, brought_back("clicks/004.json"), "restore the files"),
+    Situation("source-unsupported", offsets_of_another_kind),
+    Situation("sink-uncuttable", other_sink, lambda _: PLAN, "rebuild at the last written batch"),
+    Situation(
+        "state-not-reproducible",
+        lambda _: PLAN,
+        another_output,
+        "new stream name into a new output",
+        spec=HomeSpec(layout=LAYOUT | {"operators": ["TransformWithStateInPySpark"]}),
+    ),
+)

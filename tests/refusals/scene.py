@@ -1,0 +1,201 @@
+"""Commands as they are typed in a project without Spark: ``plan``, ``status`` and ``stop`` as they are.
+
+``apply`` has a replayer that writes what Spark would write and, like ``undo``, can be interrupted; ``run`` ends where
+Spark would start: when the stream has been registered, checked, and given its output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from slackwater.app.acting import acting
+from slackwater.app.apply_plan import apply_with
+from slackwater.app.undo_operation import find_operation, plan_of_operation, undo_operation
+from slackwater.app.workspace import open_workspace
+from slackwater.apply.replayer import Replayed, Replayer
+from slackwater.checkpoint.layout import offset_path
+from slackwater.cli.arguments import consent_of
+from slackwater.cli.console import prepare, report_error, report_interrupt
+from slackwater.cli.main import main, make_parser
+from slackwater.errors import SlackwaterError
+from slackwater.lease.keeper import LeaseKeeper
+from slackwater.model.plan import Action, Inverse
+from slackwater.plan.document import parse
+from slackwater.runtime.before_start import check, claim_output, register
+from slackwater.runtime.loader import load
+from slackwater.sources.files import NO_FILES
+from slackwater.storage.local import LocalStore
+from tests.support.homes import ROWS, HomeSpec
+from tests.support.rebuilds import Project, StubReplayer, make_project
+
+PIPELINE = """import slackwater
+pipeline = slackwater.Pipeline("clicks")
+@pipeline.stream(sink=slackwater.sinks.files("parquet", "out"))
+def per_page(spark): ...
+"""
+CODE = re.compile(r"^error (?P<code>[a-z-]+): ", re.MULTILINE)
+ADVICE = re.compile(r"^ *(hint|next)\b.*", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"slackwater ((?:run|plan|apply|undo|status|stop) [^;\n]*)")
+Verb = Callable[[dict[str, Any]], object]
+APPLY = "apply plan.json --yes"
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A command with what it printed."""
+
+    command: str
+    exit_code: int
+    text: str
+
+    @property
+    def code(self) -> str | None:
+        """The code of the error that it ended with."""
+        match = CODE.search(self.text)
+        return match["code"] if match else None
+
+    @property
+    def named(self) -> list[str]:
+        """The commands that the text names as the next ones: in its hint, or behind "next"."""
+        advice = ADVICE.search(self.text)
+        return [command.strip() for command in COMMAND.findall(advice[0])] if advice else []
+
+    @property
+    def started(self) -> bool:
+        """Whether it was a run, which was not refused."""
+        return self.command.startswith("run ") and self.exit_code == 0
+
+
+@dataclass
+class Player(StubReplayer):
+    """What Spark would do; ``counted`` rows are reported of each batch, ``strays_to`` is the batch reported."""
+
+    counted: int = ROWS
+    of_base: int = 0
+    strays_to: int | None = None
+    oldest: dict[str, str] = field(default_factory=dict)
+
+    def earliest_offsets(self) -> dict[str, str]:
+        return self.oldest
+
+    def run_pending(self, checkpoint: str, **options: Any) -> Replayed:
+        replayed = super().run_pending(checkpoint, **options)
+        return replayed if self.strays_to is None else replace(replayed, batch_id=self.strays_to)
+
+    def _rows(self, store: LocalStore, batch: int) -> int:
+        is_base = NO_FILES.encode() in store.read(offset_path(batch))
+        return self.of_base if is_base else self.counted
+
+
+class Scene:
+    """A project in a folder whose name has a space."""
+
+    def __init__(self, folder: Path, spec: HomeSpec) -> None:
+        self.project: Project = make_project(folder, replace(spec, pipeline=PIPELINE))
+        self.folder = folder
+        self.player = Player(folder / "clicks.py")
+        self.stream = folder / ".slackwater" / "streams" / "clicks" / "per_page"
+        self.checkpoint = self.stream / "checkpoints" / "0001"
+        self.before: dict[str, Callable[[], object]] = {}
+        """What happens just before an action of this kind starts."""
+
+    def type(self, command: str) -> Typed:
+        """Run a command."""
+        words, shown = shlex.split(command), io.StringIO()
+        own: dict[str, Verb] = {"run": self._run, "apply": self._apply, "undo": self._undo}
+        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+            code = self._reported(own[words[0]], words) if words[0] in own else main(words)
+        return Typed(command, code, shown.getvalue())
+
+    def must(self, command: str) -> Typed:
+        """Run a command that is expected to do what it says."""
+        typed = self.type(command)
+        assert typed.exit_code == 0, typed.text
+        return typed
+
+    def plan(self, *arguments: str) -> str:
+        """Write a plan, and the command that applies it."""
+        self.must(shlex.join(["plan", "rebuild", "per_page", "--out", "plan.json", "--force", *arguments]))
+        return APPLY
+
+    @property
+    def operation(self) -> str:
+        """The id of the plan in ``plan.json``."""
+        return parse((self.folder / "plan.json").read_text(), "plan.json").id
+
+    def interrupt(self, kind: str, command: str = APPLY) -> None:
+        """Run a command and press Ctrl-C before its first action of a kind."""
+
+        def stop() -> None:
+            raise KeyboardInterrupt
+
+        self.before[kind] = stop
+        assert self.type(command).exit_code == 130
+        self.before.clear()
+
+    def sql(self, *statements: str) -> None:
+        """Change the ledger by hand."""
+        with closing(sqlite3.connect(self.project.home / "ledger.db")) as ledger, ledger:
+            for statement in statements:
+                ledger.execute(statement)
+
+    def _reported(self, verb: Verb, words: list[str]) -> int:
+        try:
+            verb(vars(make_parser(words).parse_args(words)))
+        except SlackwaterError as error:
+            report_error(error)
+            return error.exit_code
+        except KeyboardInterrupt as interrupt:
+            report_interrupt(interrupt)
+            return 130
+        return 0
+
+    def _apply(self, given: dict[str, Any]) -> None:
+        settings, file = prepare(given["home"]), Path(given["plan_file"])
+        plan = parse(file.read_text(), file)
+
+        @contextmanager
+        def replaying(_on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
+            yield lambda: self.player
+
+        with open_workspace(settings, restore=True) as workspace:
+            consent = consent_of(moved=given["moved"], copied=given["copied"])
+            applied = apply_with(workspace, plan, self, replaying, consent)
+        if not applied.repeated:
+            print(f"next: slackwater run {shlex.quote(plan.pipeline_file)}")  # noqa: T201 - as the command does
+
+    def _undo(self, given: dict[str, Any]) -> None:
+        with open_workspace(prepare(given["home"]), restore=True) as workspace:
+            record = find_operation(workspace, given["operation"])
+            plan = plan_of_operation(workspace, record)
+            undo_operation(workspace, record, plan, self, consent_of(moved=given["moved"], copied=given["copied"]))
+        print(f"next: slackwater status {plan.stream}")  # noqa: T201 - as the command does
+
+    def _run(self, given: dict[str, Any]) -> None:
+        loaded, settings = load(given["pipeline"]), prepare(given["home"])
+        definitions = list(loaded.pipeline.streams.values())
+        with open_workspace(settings, create=True) as workspace:
+            acting(workspace, consent_of(moved=given["moved"], copied=given["copied"]), self.say)
+            with LeaseKeeper(definitions, workspace.home, workspace.ledger, "run", self.say):
+                for definition in definitions:
+                    record = register(definition, loaded.reference, workspace.home, workspace.ledger)
+                    check(workspace.home, workspace.ledger, record)
+                    claim_output(workspace.home, record)
+
+    def say(self, text: str) -> None: ...
+
+    def action(self, action: Action | Inverse) -> None:
+        happening = self.before.pop(action.kind, None)
+        if happening is not None:
+            happening()
+
+    def batch(self, batch: int) -> None: ...

@@ -1,0 +1,84 @@
+"""Every refusal leads on: what it prints is typed until the stream can run, or it says what a person has to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from slackwater.model.finding import Severity
+from slackwater.model.plan import PRECONDITIONS
+from tests.refusals import of_operations, of_streams
+from tests.refusals.scene import Scene, Typed
+from tests.refusals.situations import Situation
+from tests.support.error_codes import found_codes, found_findings
+
+SITUATIONS = of_streams.SITUATIONS + of_operations.SITUATIONS
+ROOT = Path(__file__).resolve().parents[2]
+REFUSED = 5
+MOVED = "moved-…"
+STEPS = 8
+ELSEWHERE = {
+    "cut-mismatch": "tests/sinks/test_files_output.py",
+    "init-not-empty": "tests/bad_input/first_steps.py",
+    "lease-lost": "tests/lease/test_lease.py",
+    "name-mistyped": "tests/cli/test_confirmation.py",
+    "source-rows-lost": "tests/restart/test_kafka.py",
+}
+"""Refusals that are not of a stream's state, or that need a broker, and the file of their tests."""
+
+
+@pytest.mark.parametrize("situation", [pytest.param(one, id=f"{one.code} {one.make.__name__}") for one in SITUATIONS])
+def test_what_is_printed_leads_on(situation: Situation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "my project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    # A plan for changed code would start Spark; without Java it counts all batches.
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    scene = Scene(folder, situation.spec)
+
+    refused = scene.type(situation.make(scene))
+
+    assert (situation.shown_as or situation.code) in _codes(scene, refused), refused.text
+    _follow(scene, situation, refused)
+
+
+def test_every_refusal_has_its_situation() -> None:
+    refusals = {error.code for error in found_codes() if error.exit_code == REFUSED} - {MOVED}
+    refusals |= {f"moved-{name}" for name in PRECONDITIONS}
+    stops = {finding.code for finding in found_findings() if finding.severity == Severity.STOP.value}
+
+    assert {situation.code for situation in SITUATIONS} | ELSEWHERE.keys() == refusals | stops
+    for code, file in ELSEWHERE.items():
+        assert code in (ROOT / file).read_text()
+
+
+def _follow(scene: Scene, situation: Situation, at: Typed) -> None:
+    """Type what is printed, the first command that was not typed since something was changed."""
+    typed, by_hand, story = [at.command], situation.by_hand, [at]
+    while not at.started:
+        assert len(story) < STEPS, _told(story)
+        following = next((command for command in at.named if command not in typed), None)
+        if following is None:
+            assert by_hand is not None, f"the text names no other command:\n{_told(story)}"
+            assert situation.says in at.text, _told(story)
+            following, by_hand, typed = by_hand(scene) or at.command, None, []
+        elif by_hand is None and situation.by_hand is not None and following in typed:
+            raise AssertionError(_told(story))
+        at = scene.type(following)
+        story.append(at)
+        typed = [following] if at.exit_code == 0 and following.split()[0] in {"apply", "undo"} else [*typed, following]
+    assert by_hand is None, f"nothing had to be done by hand:\n{_told(story)}"
+
+
+def _codes(scene: Scene, typed: Typed) -> list[str]:
+    """The code of the error; of a status, those of all findings."""
+    if not typed.command.startswith("status "):
+        return [typed.code or "none"]
+    document = json.loads(scene.type(f"{typed.command} --format json").text)
+    return [finding["code"] for stream in document["streams"] for finding in stream["findings"]]
+
+
+def _told(story: list[Typed]) -> str:
+    return "\n".join(f"$ slackwater {one.command}  -> {one.exit_code}\n{one.text}" for one in story)
