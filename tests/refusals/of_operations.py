@@ -97,8 +97,8 @@ def read_at_the_last_moment(scene: Scene) -> str:
 
 def _read_and_recorded(scene: Scene) -> None:
     read_by(scene, "part-4.parquet")
-    line = (scene.folder / "daily-checkpoint" / "sources" / "0" / "0").read_bytes().hex()
-    scene.sql(f"INSERT INTO log_lines VALUES ('clicks/daily', 1, 'sources/0', 0, x'{line}')")  # noqa: S608 - ours
+    line = (scene.folder / "daily-checkpoint" / "sources" / "0" / "0").read_bytes()
+    scene.sql("INSERT INTO log_lines VALUES ('clicks/daily', 1, 'sources/0', 0, ?)", values=(line,))
 
 
 def folder_made_at_the_last_moment(scene: Scene) -> str:

@@ -54,11 +54,9 @@ def older_checkpoint(scene: Scene) -> str:
     """A checkpoint from a backup, behind a sink that does not show what it holds."""
     (scene.folder / "clicks.py").write_text(SILENT)
     code, identity = hashlib.sha256(SILENT.encode()).hexdigest(), {"kind": "silent"}
-    scene.sql(
-        f"UPDATE streams SET sink = '{json.dumps(identity)}'",  # noqa: S608 - of ours
-        f"UPDATE runs SET code = '{code}'",  # noqa: S608 - of ours
-        "DELETE FROM log_lines WHERE log = 'sink'",
-    )
+    scene.sql("UPDATE streams SET sink = ?", values=(json.dumps(identity),))
+    scene.sql("UPDATE runs SET code = ?", values=(code,))
+    scene.sql("DELETE FROM log_lines WHERE log = 'sink'")
     file = scene.stream / "stream.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"sink": identity}))
     for log, last in (("offsets", 3), ("commits", 3)):
@@ -222,8 +220,8 @@ def read_by(scene: Scene, *files: str) -> None:
     (checkpoint / "sources" / "0").mkdir(parents=True)
     (checkpoint / "sources" / "0" / "0").write_text("\n".join(["v1", *lines]))
     scene.sql(
-        "INSERT INTO generations (stream, number, location, source_cut) "  # noqa: S608 - a path of ours
-        f"VALUES ('clicks/daily', 1, '{checkpoint}', '{{}}')"
+        "INSERT INTO generations (stream, number, location, source_cut) VALUES ('clicks/daily', 1, ?, '{}')",
+        values=(str(checkpoint),),
     )
 
 

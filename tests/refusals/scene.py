@@ -11,6 +11,7 @@ import io
 import re
 import shlex
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -142,11 +143,11 @@ class Scene:
         assert self.type(command).exit_code == 130
         self.before.clear()
 
-    def sql(self, *statements: str) -> None:
-        """Change the ledger by hand."""
+    def sql(self, *statements: str, values: tuple[object, ...] = ()) -> None:
+        """Change the ledger by hand; ``values`` are those of the one statement."""
         with closing(sqlite3.connect(self.project.home / "ledger.db")) as ledger, ledger:
             for statement in statements:
-                ledger.execute(statement)
+                ledger.execute(statement, values)
 
     def _reported(self, verb: Verb, words: list[str]) -> int:
         try:
@@ -171,14 +172,14 @@ class Scene:
             consent = consent_of(moved=given["moved"], copied=given["copied"])
             applied = apply_with(workspace, plan, self, replaying, consent)
         if not applied.repeated:
-            print(f"next: slackwater run {shlex.quote(plan.pipeline_file)}")  # noqa: T201 - as the command does
+            sys.stdout.write(f"next: slackwater run {shlex.quote(plan.pipeline_file)}\n")
 
     def _undo(self, given: dict[str, Any]) -> None:
         with open_workspace(prepare(given["home"]), restore=True) as workspace:
             record = find_operation(workspace, given["operation"])
             plan = plan_of_operation(workspace, record)
             undo_operation(workspace, record, plan, self, consent_of(moved=given["moved"], copied=given["copied"]))
-        print(f"next: slackwater status {plan.stream}")  # noqa: T201 - as the command does
+        sys.stdout.write(f"next: slackwater status {plan.stream}\n")
 
     def _run(self, given: dict[str, Any]) -> None:
         loaded, settings = load(given["pipeline"]), prepare(given["home"])
