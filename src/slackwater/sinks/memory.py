@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 MEMORY_TRAITS = silent_traits(
-    Delivery("none", "the table is in the driver's memory: after a restart it is empty, or refused in append mode"),
+    Delivery("none", "the table is in the driver's memory; after a restart it is empty, or refused in append mode"),
     one_writer=True,
     continuous=True,
 )
