@@ -13,6 +13,7 @@ from slackwater import errors
 from tests.cli.conftest import Slackwater
 from tests.support.error_codes import found_codes, page
 from tests.support.homes import HomeSpec, make_home
+from tests.support.sink_table import page as sinks_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CHOSEN_BY_SPARK_OR_USER = {"clicks", "0", "1", "addBatch", "triggerExecution"}
@@ -20,6 +21,10 @@ CHOSEN_BY_SPARK_OR_USER = {"clicks", "0", "1", "addBatch", "triggerExecution"}
 
 def test_the_table_of_errors_is_that_of_the_source() -> None:
     assert (DOCS / "errors.md").read_text() == page(), "python -m tests.support.error_codes > docs/errors.md"
+
+
+def test_the_table_of_sinks_is_that_of_the_catalogue() -> None:
+    assert (DOCS / "sinks.md").read_text() == sinks_page(), "python -m tests.support.sink_table > docs/sinks.md"
 
 
 def test_a_code_has_one_exit_code() -> None:
@@ -47,6 +52,7 @@ def test_the_table_of_exit_codes_is_that_of_the_error_tree() -> None:
         ("offsets", "per_page"),
         ("plan", "rebuild", "per_page"),
         ("connectors", "list"),
+        ("sinks",),
     ],
     ids=" ".join,
 )

@@ -33,7 +33,7 @@ STREAM = "@p.stream(sink=sw.sinks.files('parquet', 'out'))\ndef a(spark): ...\n"
         (HEAD + STREAM.replace("sw.sinks.files('parquet', 'out')", "'out'"), "sink-kind", "x/a"),
         (HEAD + STREAM.replace("parquet", "parquett"), "sink-format", "pipeline.py:3"),
         (HEAD + STREAM.replace("files('parquet', ", "foreach_batch("), "sink-unknown", "pipeline.py:3"),
-        (HEAD + STREAM.replace("files('parquet', ", "kafka("), "sink-unknown", "one of slackwater.sinks.files"),
+        (HEAD + STREAM.replace("files('parquet', ", "nosuch("), "sink-unknown", "one of slackwater.sinks.files"),
         ("\nfrom slackwater.sinks import delta\n", "sink-unknown", "pipeline.py:2"),
         (HEAD + STREAM.replace("'out')", "'out'), output_mode='update'"), "output-mode", "x/a"),
         (HEAD + STREAM.replace("'out')", "'out'), trigger=5"), "trigger-interval", "pipeline.py:3"),

@@ -31,6 +31,7 @@ def test_no_two_jars_of_a_connector_share_a_file() -> None:
 
 def test_the_installed_spark_has_every_connector() -> None:
     assert set(connectors.known(metadata.version("pyspark"))) == {
+        "avro",
         "delta",
         "iceberg",
         "kafka",

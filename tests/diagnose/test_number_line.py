@@ -21,6 +21,7 @@ from slackwater.model.finding import Finding
 from slackwater.model.marks import Marks
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.model.sink import Delivery
 from slackwater.model.snapshot import OutputSeen, Recorded, Snapshot, Unreadable
 from tests.support.error_codes import found_findings
 
@@ -34,12 +35,20 @@ OPERATION = OperationRecord(
     "20260105T093000-1a2b3c", STREAM.full_name, "rebuild", "applying", 0, summary="/o/plan.json"
 )
 
+ONCE = Delivery("exactly-once", "it has a manifest")
+TWICE = Delivery("at-least-once", "it keeps both copies")
+SILENT = OutputSeen(location="Kafka topic clicks", delivery=TWICE)
+"""The output of a sink that does not show what it holds."""
+MEMORY = OutputSeen(delivery=Delivery("none", "it is a table in memory"))
+
 CLEAN = Snapshot(
     stream=STREAM,
     generation=GenerationRecord(STREAM.full_name, 1, "/home/0001"),
     marks=Marks(planned=5, committed=5, state=5, written=5),
     recorded=Recorded(planned=5, committed=5, shown=5),
-    output=OutputSeen(location="/out", owner="mine", owner_name="clicks/per_page", batches_skipped=True, can_cut=True),
+    output=OutputSeen(
+        location="/out", owner="mine", owner_name="clicks/per_page", batches_skipped=True, can_cut=True, delivery=ONCE
+    ),
     profile=WINDOWED,
     last_run=RUN,
 )
@@ -86,6 +95,23 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         ("checkpoint-behind", "stop", "duplicate", "rebuild", 5),
     ),
     "w is unknown": (at(5, 5, 5, None), ("sink-silent", "info", "none", "resume", 0)),
+    "w is unknown, r is planned": (
+        at(6, 5, 5, None, output=SILENT, planned_entry=ONE),
+        ("sink-silent", "info", "none", "resume", 0),
+    ),
+    "o and c are lost, w is unknown": (
+        replace(at(-1, -1, None, None, output=SILENT), recorded=Recorded(5, 5, -1)),
+        ("checkpoint-lost", "stop", "duplicate", "rebuild", 5),
+    ),
+    "o and c are lost, w is unknown, the sink skips": (
+        replace(at(-1, -1, None, None, output=replace(SILENT, batches_skipped=True)), recorded=Recorded(5, 5, -1)),
+        ("checkpoint-lost", "stop", "skip", "rebuild", 5),
+    ),
+    "a sink that keeps nothing": (at(5, 5, 5, None, output=MEMORY), ("sink-silent", "info", "none", "resume", 0)),
+    "files of interrupted batches": (
+        replace(CLEAN, output=replace(CLEAN.output, orphans=("part-9",))),
+        ("clean", "info", "none", "resume", 0),
+    ),
     "w cannot be read": (
         at(5, 5, 5, None, output=OutputSeen(unreadable=Unreadable("sink-unreadable", "torn"))),
         ("sink-unreadable", "stop", "loss", None, 3),
@@ -184,6 +210,27 @@ def test_a_batch_that_the_sink_skips_advances_no_watermark() -> None:
 
 def test_an_owed_batch_is_reported() -> None:
     assert _codes(replace(CLEAN, marks=replace(CLEAN.marks, owed=6))) == ["clean", "batch-owed"]
+
+
+def test_a_guarantee_below_exactly_once_is_reported_and_changes_nothing_else() -> None:
+    silent = at(6, 5, 5, None, output=SILENT, planned_entry=ONE)
+
+    assert _codes(silent) == ["sink-silent", "at-least-once"]
+    first, second = findings(silent)
+    assert "batch 6 was interrupted and will run again" in first.text
+    assert (str(second.severity), second.risk, second.exit_code) == ("warning", "duplicate", 0)
+    assert TWICE.reason in second.text
+    assert _codes(at(-1, -1, None, None, output=SILENT)) == ["new", "at-least-once"]
+    assert _codes(replace(silent, holder="run")) == ["running", "at-least-once"]
+    assert _codes(at(5, 5, 5, None, output=MEMORY)) == ["sink-silent", "rows-not-kept"]
+    assert [one.code for one in stops(silent)] == []
+
+
+def test_files_that_belong_to_no_batch_are_no_damage() -> None:
+    orphans = replace(CLEAN, output=replace(CLEAN.output, orphans=tuple("abcd")))
+
+    assert _codes(orphans) == ["clean", "orphan-files"]
+    assert "a, b, c and 1 more" in findings(orphans)[1].text
 
 
 def test_missing_state_is_reported_once() -> None:

@@ -99,3 +99,11 @@ def test_every_batch_is_lost_or_read_again_or_neither_matters(
     assert again is None or again == (facts.after + 1, written)
     assert lost is None or again is None or lost[1] < again[0]
     assert (("same", "skip") in reported) == (written >= 0)
+
+
+def test_a_sink_that_skips_nothing_gets_new_batches() -> None:
+    reported = _reported(replace(WINDOWS, batches_skipped=False))
+
+    assert ("same", "skip") not in reported
+    assert ("same", "stuck") not in reported
+    assert reported["any", "loss"] == ((6, 8), 150)

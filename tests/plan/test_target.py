@@ -11,12 +11,15 @@ from slackwater.errors import Refused
 from slackwater.model.history import History
 from slackwater.model.marks import Marks
 from slackwater.model.plan import Request
-from slackwater.model.records import GenerationRecord
-from slackwater.model.snapshot import Recorded, Snapshot
+from slackwater.model.profile import QueryProfile
+from slackwater.model.records import GenerationRecord, RunRecord
+from slackwater.model.sink import Delivery
+from slackwater.model.snapshot import OutputSeen, Recorded, Snapshot
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.contributing import Code
-from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, target_batch
-from tests.support.homes import STREAM, HomeSpec, checkpoint_logs, stream_record
+from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, scope_of, state_bounds, target_batch
+from slackwater.plan.rebuild_notes import risks_of
+from tests.support.homes import START_MS, STEP_MS, STREAM, HomeSpec, checkpoint_logs, stream_record
 
 FOLDER = Path("/project")
 
@@ -121,3 +124,64 @@ def test_the_digest_changes_with_any_range() -> None:
     assert history.digest(range(2, 5)) == BatchHistory(_history(HomeSpec(planned=9))).digest(range(2, 5))
     digests = {history.digest(range(2, 5)), history.digest(range(2, 6)), other.digest(range(2, 5))}
     assert len(digests) == 3
+
+
+SILENT = OutputSeen(delivery=Delivery("at-least-once", "it keeps both copies"))
+WINDOWED = QueryProfile(("Aggregate",), (600_000,), (60_000,), 60_000, ("files",))
+
+
+def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", lost: bool = False) -> Rebuild:
+    """Of a sink that does not show what it holds; ``lost``: the checkpoint was deleted."""
+    rebuild = _rebuild(spec, target)
+    snapshot = rebuild.snapshot
+    marks = Marks() if lost else replace(snapshot.marks, written=None)
+    stream = replace(snapshot.stream, output_mode=mode)
+    recorded = replace(snapshot.recorded, shown=-1)
+    seen = replace(snapshot, marks=marks, output=SILENT, stream=stream, recorded=recorded, profile=WINDOWED)
+    return replace(rebuild, snapshot=seen)
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["checkpoint", "ledger"])
+def test_of_a_silent_sink_it_is_the_newest_committed_one(*, lost: bool) -> None:
+    rebuild = _silent(HomeSpec(planned=6, committed=5), lost=lost)
+
+    scope = scope_of(rebuild)
+
+    assert (scope.target, scope.pending) == (5, 6)
+    risks = risks_of(rebuild.snapshot, None, (), following=6, pending=6)
+    assert [risk for risk in risks if "rows of batch 6 that were written before may be written twice" in risk]
+
+
+def test_no_row_can_be_double_where_nothing_more_was_planned() -> None:
+    rebuild = _silent(HomeSpec(planned=5, committed=5))
+
+    assert scope_of(rebuild).target == 5
+    assert risks_of(rebuild.snapshot, None, (), following=6, pending=None) == ()
+
+
+def test_batches_whose_range_is_not_recorded_are_written_twice_and_named() -> None:
+    rebuild = _without(_silent(HomeSpec(planned=5, committed=5)), 4, 5)
+
+    assert scope_of(rebuild).target == 3
+    assert "batches 4..5" in risks_of(rebuild.snapshot, None, (), following=4, pending=None)[0]
+
+
+@pytest.mark.parametrize("mode", ["append", "update", "complete"])
+@pytest.mark.parametrize("target", [BEFORE_ALL, 2])
+def test_a_silent_sink_is_not_rebuilt_at_an_older_batch(mode: str, target: int) -> None:
+    with pytest.raises(Refused) as caught:
+        scope_of(_silent(HomeSpec(), target, mode=mode))
+
+    assert caught.value.code == "sink-uncuttable"
+    assert (f"in {mode} mode" in caught.value.message) == (mode != "append")
+
+
+@pytest.mark.parametrize(("mode", "first"), [("append", 3), ("update", 3), ("complete", 0)])
+def test_in_complete_mode_every_batch_contributes(mode: str, first: int) -> None:
+    rebuild = _silent(HomeSpec(), mode=mode)
+    known = {batch: START_MS + (batch + 1) * STEP_MS - 1000 for batch in range(6)}
+    run = RunRecord(1, STREAM, 1, "4.1.3", 0, code="")
+    history = replace(rebuild.history, event_time_max_ms=known, runs=dict.fromkeys(range(6), run))
+
+    assert state_bounds(rebuild).retention_ms == (None if mode == "complete" else 60_000)
+    assert scope_of(replace(rebuild, history=history)).first == first

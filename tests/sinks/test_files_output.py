@@ -43,6 +43,22 @@ def test_newest_entry_that_cannot_be_parsed_is_an_error(tmp_path: Path, content:
     assert str(caught.value.where).endswith(f"{MANIFEST}/4")
 
 
+@pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
+@pytest.mark.parametrize("interval", [4, 20])
+def test_files_that_no_entry_names_are_orphans_and_no_damage(
+    tmp_path: Path, interval: int, *, partitioned: bool
+) -> None:
+    write_batches(tmp_path, 12, interval, partitioned=partitioned, side_files=True)
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "_temporary" / "part-99.json").touch()
+    (tmp_path / "_slackwater.json").write_text("{}")
+    empty = [data_file(tmp_path, batch, partitioned=partitioned) for batch in range(13) if batch % 3 == 2]
+
+    assert _output(tmp_path).orphans() == tuple(sorted(str(file.relative_to(tmp_path)) for file in empty))
+    assert _output(tmp_path).damage(thorough=True) == ()
+    assert _output(tmp_path / "nothing").orphans() == ()
+
+
 # Each file is forced to the disk, which takes as long as the disk needs.
 @settings(deadline=None)
 @given(last=st.integers(0, 25), interval=st.integers(1, 10), after=st.integers(-1, 25), purged=st.booleans())

@@ -56,7 +56,9 @@ SCHEMA = b"".join(
 
 @dataclass(frozen=True)
 class HomeSpec:
-    """Marks as batch ids, -1 for none. ``reported`` are the batches with recorded progress; default: those committed.
+    """Marks as batch ids, -1 for none. ``sink`` is its identity, default: files; another one shows nothing.
+
+    ``reported`` are the batches with recorded progress; default: those committed.
 
     ``run`` is how the run that executed the batches ended; ``none``: the query was only watched.
     """
@@ -66,6 +68,8 @@ class HomeSpec:
     state: int | None = 5
     written: int = 5
     source: Literal["files", "kafka"] = "files"
+    sink: Mapping[str, str] | None = None
+    output_mode: str = "append"
     layout: Mapping[str, object] = field(default_factory=lambda: LAYOUT)
     reported: tuple[int, ...] | None = None
     run: Literal["finished", "failed", "open", "none"] = "finished"
@@ -132,7 +136,7 @@ def sink_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
             },
             separators=(",", ":"),
         )
-        for batch in range(spec.written + 1)
+        for batch in range(spec.written + 1 if spec.sink is None else 0)
     }
 
 
@@ -157,10 +161,11 @@ def batch_record(spec: HomeSpec, batch: int) -> BatchRecord:
     )
 
 
-def stream_record(folder: Path) -> StreamRecord:
+def stream_record(folder: Path, spec: HomeSpec | None = None) -> StreamRecord:
     """The stream as a run registers it."""
-    sink = {"kind": "files", "format": "parquet", "path": str(folder / "out")}
-    return StreamRecord("clicks", "per_page", sink, "append", str(folder / "clicks.py"))
+    spec = spec or HomeSpec()
+    sink = spec.sink or {"kind": "files", "format": "parquet", "path": str(folder / "out")}
+    return StreamRecord("clicks", "per_page", sink, spec.output_mode, str(folder / "clicks.py"))
 
 
 def _offset_entry(spec: HomeSpec, batch: int) -> str:
@@ -201,7 +206,7 @@ def _write_state(checkpoint: Path, spec: HomeSpec) -> None:
 def _record(
     ledger: Ledger, spec: HomeSpec, folder: Path, checkpoint: Path, logs: Mapping[str, Mapping[int, str]]
 ) -> None:
-    ledger.register_stream(stream_record(folder))
+    ledger.register_stream(stream_record(folder, spec))
     ledger.add_generation(GenerationRecord(STREAM, 1, str(checkpoint), QUERY_ID, layout=spec.layout))
     lines = [LogLine(STREAM, 1, log, entry, text) for log, texts in logs.items() for entry, text in texts.items()]
     lines += [LogLine(STREAM, 1, "sink", entry, text) for entry, text in sink_log(spec, folder).items()]

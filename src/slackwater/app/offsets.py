@@ -68,8 +68,8 @@ class _Known:
     @property
     def written(self) -> int:
         """The newest batch in the sink; one that does not show it counts as holding what is committed."""
-        marks = self.snapshot.marks
-        return marks.committed if marks.written is None else marks.written
+        marks, recorded = self.snapshot.marks, self.snapshot.recorded
+        return max(marks.committed, recorded.committed) if marks.written is None else marks.written
 
     @property
     def newest_written(self) -> int:
@@ -97,7 +97,8 @@ class _Known:
         if self.profile is None:
             return StateBounds(self.snapshot.marks.state is not None, None, None)
         delays = self.profile.watermark_delays_ms
-        retention = None if self.not_reproducible else self.profile.retention_ms
+        everything = self.not_reproducible or self.snapshot.stream.output_mode == "complete"
+        retention = None if everything else self.profile.retention_ms
         return StateBounds(self.profile.stateful, retention, delays[0] if len(delays) == 1 else None)
 
 
@@ -165,4 +166,5 @@ def _restart_facts(
         input_rows=known.batches.history.input_rows,
         watermark_ms=known.watermark_ms,
         not_reproducible=known.not_reproducible,
+        batches_skipped=known.snapshot.output.batches_skipped,
     )

@@ -18,6 +18,8 @@ from slackwater.model.profile import QueryProfile
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 WITHOUT_NO_DATA_BATCH = frozenset({"GlobalLimit"})
 """Stateful operators that never ask for a batch without data."""
+WITHOUT_NO_DATA_BATCH_IN_COMPLETE = WITHOUT_NO_DATA_BATCH | {"Aggregate"}
+"""In complete mode an aggregation drops no group and so asks for none (``StateStoreSaveExec``)."""
 
 
 def owed_entry(
@@ -32,7 +34,7 @@ def owed_entry(
     entry, commit = logs.newest_offset, logs.newest_commit
     if entry is None or entry.metadata is None or commit is None or logs.planned != logs.committed:
         return None
-    if not enabled or output_mode == "complete" or not _asks_for_batches(profile):
+    if not enabled or not _asks_for_batches(profile, output_mode):
         return None
     if commit.next_batch_watermark_ms <= entry.metadata.batch_watermark_ms:
         return None
@@ -40,7 +42,9 @@ def owed_entry(
     return replace(entry, metadata=metadata)
 
 
-def _asks_for_batches(profile: QueryProfile | None) -> bool:
+def _asks_for_batches(profile: QueryProfile | None, output_mode: str) -> bool:
+    complete = output_mode == "complete"
     if profile is None:
-        return True
-    return bool(profile.watermark_delays_ms) and bool(set(profile.operators) - WITHOUT_NO_DATA_BATCH)
+        return not complete
+    without = WITHOUT_NO_DATA_BATCH_IN_COMPLETE if complete else WITHOUT_NO_DATA_BATCH
+    return bool(profile.watermark_delays_ms) and bool(set(profile.operators) - without)

@@ -30,6 +30,7 @@ VERBS = {
     "undo": "Take an operation back, as far as it came.",
     "offsets": "Print where a new query would start reading, as Kafka's startingOffsets.",
     "ledger": "Show what the ledger records of streams, runs, operations and batches.",
+    "sinks": "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",
     "connectors": "Show and fetch connector jars, from a locked list.",
     "completion": "Print a script that completes verbs and options in a shell.",
     "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. "

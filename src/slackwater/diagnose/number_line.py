@@ -31,7 +31,7 @@ def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
     first = (*operation_findings(snapshot), *identity_findings(snapshot))
     if snapshot.holder is not None:
         # Marks and files change while a process writes; comparing them would give false findings.
-        return (*first, _held(snapshot))
+        return (*first, _held(snapshot), *_delivery(snapshot))
     found = (
         *first,
         *_unreadable(snapshot),
@@ -41,7 +41,13 @@ def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
         *_sources(snapshot),
         *_last_failure(snapshot),
     )
-    notes = (*_skipped_batch(snapshot), *several_watermarks(snapshot.profile), *_owed(snapshot))
+    notes = (
+        *_skipped_batch(snapshot),
+        *several_watermarks(snapshot.profile),
+        *_owed(snapshot),
+        *_delivery(snapshot),
+        *_orphans(snapshot),
+    )
     if any(finding.severity is Severity.STOP for finding in found):
         return (*found, *notes)
     failed = [finding for finding in found if finding.exit_code]
@@ -103,19 +109,7 @@ def _checkpoint(snapshot: Snapshot) -> Iterator[Finding]:
     marks, recorded = snapshot.marks, snapshot.recorded
     newest = max(recorded.planned, recorded.committed)
     if marks.planned < 0 <= newest:
-        yield Finding(
-            "checkpoint-lost",
-            Severity.STOP,
-            f"the checkpoint holds no batch, but batches up to {newest} were run; a start would count from 0 again and "
-            "the sink would skip the new batches",
-            risk="skip",
-            goal="rebuild",
-            next=rebuild_command(snapshot),
-            where=snapshot.generation.location,
-            expected=f"batch {newest} in offsets/",
-            found="none",
-            exit_code=REFUSED,
-        )
+        yield _checkpoint_lost(snapshot, newest)
         return
     damage = [one for one in snapshot.damage if not _is_state_that_is_lost(snapshot, one)]
     if damage:
@@ -147,6 +141,35 @@ def _checkpoint(snapshot: Snapshot) -> Iterator[Finding]:
             found=f"batch {marks.committed}",
             exit_code=REFUSED,
         )
+
+
+def _checkpoint_lost(snapshot: Snapshot, newest: int) -> Finding:
+    lost = f"the checkpoint holds no batch, but batches up to {newest} were run; a start would count from 0 again and "
+    if snapshot.marks.written is None and not snapshot.output.batches_skipped:
+        return Finding(
+            "checkpoint-lost",
+            Severity.STOP,
+            f"{lost}write their rows a second time",
+            risk="duplicate",
+            goal="rebuild",
+            next=rebuild_command(snapshot),
+            where=snapshot.generation.location,
+            expected=f"batch {newest} in offsets/",
+            found="none",
+            exit_code=REFUSED,
+        )
+    return Finding(
+        "checkpoint-lost",
+        Severity.STOP,
+        f"{lost}the sink would skip the new batches",
+        risk="skip",
+        goal="rebuild",
+        next=rebuild_command(snapshot),
+        where=snapshot.generation.location,
+        expected=f"batch {newest} in offsets/",
+        found="none",
+        exit_code=REFUSED,
+    )
 
 
 def _sink(snapshot: Snapshot) -> Iterator[Finding]:
@@ -366,6 +389,42 @@ def _owed(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+def _delivery(snapshot: Snapshot) -> Iterator[Finding]:
+    """A warning where the sink does less than to hold each row once."""
+    delivery = snapshot.output.delivery
+    if delivery is not None and delivery.guarantee == "at-least-once":
+        yield Finding(
+            "at-least-once",
+            Severity.WARNING,
+            f"the {_kind(snapshot)} sink writes at least once, so that a restart can double rows: {delivery.reason}",
+            risk="duplicate",
+        )
+    elif delivery is not None and delivery.guarantee == "none":
+        yield Finding(
+            "rows-not-kept",
+            Severity.WARNING,
+            f"the {_kind(snapshot)} sink keeps no rows over a restart: {delivery.reason}",
+            risk="loss",
+        )
+
+
+def _kind(snapshot: Snapshot) -> str:
+    return snapshot.stream.sink.get("kind") or "unknown"
+
+
+def _orphans(snapshot: Snapshot) -> Iterator[Finding]:
+    orphans = snapshot.output.orphans
+    if orphans:
+        more = f" and {len(orphans) - SHOWN} more" if len(orphans) > SHOWN else ""
+        yield Finding(
+            "orphan-files",
+            Severity.INFO,
+            f"{len(orphans)} files in the output belong to no batch, such as those of interrupted batches; readers "
+            f"that use the manifest ignore them: {', '.join(orphans[:SHOWN])}{more}",
+            where=snapshot.output.location,
+        )
+
+
 def _in_order(snapshot: Snapshot) -> Finding:
     marks, following = snapshot.marks, run_command(snapshot)
     if marks.planned < 0:
@@ -379,10 +438,11 @@ def _in_order(snapshot: Snapshot) -> Finding:
             next=following,
         )
     if marks.written is None:
+        again = f"; batch {marks.planned} was interrupted and will run again" if marks.next_is_planned else ""
         return Finding(
             "sink-silent",
             Severity.INFO,
-            "the checkpoint is in order; this sink does not show what it holds",
+            f"the checkpoint is in order; this sink does not show what it holds{again}",
             goal="resume",
             next=following,
         )

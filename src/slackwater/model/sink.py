@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 
 from slackwater.model.strict import STRICT
 
-Guarantee = Literal["exactly-once", "at-least-once"]
+Guarantee = Literal["exactly-once", "at-least-once", "none"]
+"""``none``: the sink keeps no rows, or not over a restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,16 @@ class Traits:
     swaps: bool
     one_writer: bool = True
     continuous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """One sink, or one way to use it: ``call`` is how it is written, ``name`` the function of ``slackwater.sinks``."""
+
+    name: str
+    call: str
+    traits: Traits
+    output_modes: tuple[str, ...] = ("append", "update", "complete")
 
 
 @dataclass(frozen=True, slots=True)

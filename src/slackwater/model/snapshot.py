@@ -10,6 +10,7 @@ from slackwater.model.damage import Damage
 from slackwater.model.marks import NONE_YET, Marks
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.model.sink import Delivery
 
 HomePlace = Literal["here", "moved", "copied"]
 
@@ -44,7 +45,8 @@ class OutputSeen:
     """The output: where it is, whose it is, what it promises, and what is wrong with it.
 
     ``owner`` is the id of the stream that the output names as its writer, ``owner_name`` that stream's name and home.
-    ``batches_skipped``: the sink drops a batch whose id it has already.
+    ``batches_skipped``: the sink drops a batch whose id it has already. ``delivery`` is what the sink guarantees.
+    ``orphans`` are data files of interrupted batches, which belong to no batch; looked for by a thorough snapshot only.
     """
 
     location: str | None = None
@@ -52,8 +54,10 @@ class OutputSeen:
     owner_name: str | None = None
     batches_skipped: bool = False
     can_cut: bool = False
+    delivery: Delivery | None = None
     unreadable: Unreadable | None = None
     damage: tuple[Damage, ...] = ()
+    orphans: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,8 @@ class RestartFacts:
     """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it is unknown. All are batch ids, or -1.
 
     ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` is why the state cannot be recomputed by
-    reading again; ``watermark_ms`` is the watermark after w.
+    reading again; ``watermark_ms`` is the watermark after w. ``batches_skipped``: the sink drops a batch whose id it
+    has.
     """
 
     written: int
@@ -74,6 +75,7 @@ class RestartFacts:
     input_rows: Mapping[int, int]
     watermark_ms: int = 0
     not_reproducible: str | None = None
+    batches_skipped: bool = True
 
 
 def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
@@ -87,7 +89,7 @@ def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
 
 def _skipped(facts: RestartFacts) -> Effect | None:
     w, again = facts.written, facts.written - facts.after
-    if w < 0:
+    if w < 0 or not facts.batches_skipped:
         return None
     text = (
         f"the new checkpoint counts from batch 0, and the sink has batches up to {w}: it skips new {_range(0, w)} "
@@ -103,7 +105,7 @@ def _skipped(facts: RestartFacts) -> Effect | None:
 
 
 def _stuck(facts: RestartFacts) -> Effect | None:
-    if not facts.stateful or facts.written < 0:
+    if not facts.stateful or facts.written < 0 or not facts.batches_skipped:
         return None
     first = facts.written + 1
     return Effect(

@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass
 from itertools import groupby
 
+from slackwater.diagnose.words import batch_range
 from slackwater.errors import Refused
 from slackwater.model.history import History
 from slackwater.model.plan import (
@@ -74,9 +75,9 @@ class Rebuild:
 
     @property
     def written(self) -> int:
-        """The newest batch the sink shows, -1 for none; of a sink that cannot show it, the newest one committed."""
-        marks = self.snapshot.marks
-        return max(marks.committed, self.snapshot.recorded.committed) if marks.written is None else marks.written
+        """The newest batch the sink shows, -1 for none; of a sink that cannot show it, the newest committed one."""
+        marks, recorded = self.snapshot.marks, self.snapshot.recorded
+        return max(marks.committed, recorded.committed) if marks.written is None else marks.written
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +148,38 @@ def _check_shown(rebuild: Rebuild, written: int) -> None:
 def scope_of(rebuild: Rebuild) -> Scope:
     """Which batches the rebuild reads again. Raises Refused where that is not recorded or cannot be exact."""
     target, batches = target_batch(rebuild), rebuild.batches
+    _check_cut(rebuild, target)
     state = state_bounds(rebuild)
     first = first_contributing(batches, target, state, rebuild.code) if target >= 0 else 0
     _check_sources(rebuild, first, target)
     following = target + 1
     return Scope(target, first, following if batches.is_whole(following) else None, state)
+
+
+def _check_cut(rebuild: Rebuild, target: int) -> None:
+    """Raises Refused where the sink holds batches after the target and cannot remove what they wrote.
+
+    A sink that does not show what it holds gets them a second time where their ranges are not recorded, but only if it
+    does not skip them.
+    """
+    snapshot, written = rebuild.snapshot, rebuild.written
+    output, stream = snapshot.output, snapshot.stream
+    if target >= written or output.can_cut:
+        return
+    if rebuild.target is None and snapshot.marks.written is None and not output.batches_skipped:
+        return
+    later = batch_range(target + 1, written)
+    raise Refused(
+        "sink-uncuttable",
+        f"The rebuild would continue after batch {target}, but the sink cannot remove what {later} wrote"
+        if stream.output_mode == "append"
+        else f"The rebuild would continue after batch {target}, but in {stream.output_mode} mode {later} replaced rows "
+        "of earlier batches, which the sink does not keep",
+        where=output.location,
+        expected=f"batch {written}, the newest that the sink holds",
+        found=f"batch {target}",
+        hint=f"rebuild at the last written batch, which removes nothing: slackwater plan rebuild {stream.full_name}",
+    )
 
 
 def plan_of(rebuild: Rebuild, scope: Scope, cut: Cut, identifier: str, made_at: str) -> Plan:
@@ -170,7 +198,7 @@ def plan_of(rebuild: Rebuild, scope: Scope, cut: Cut, identifier: str, made_at: 
         preconditions=_preconditions(rebuild, scope, actions),
         actions=actions,
         cost=_cost(rebuild.history, scope, cut),
-        risks=risks_of(snapshot, rebuild.query, rebuild.environment),
+        risks=risks_of(snapshot, rebuild.query, rebuild.environment, following=target + 1, pending=scope.pending),
         undo=undo_of(actions),
     )
 
@@ -226,15 +254,19 @@ def check_reproducible(profile: QueryProfile, stream: str) -> None:
 def state_bounds(rebuild: Rebuild) -> StateBounds:
     """What bounds the state to be recomputed: by the present query where it was read, else by the recorded one."""
     recorded, given = rebuild.snapshot.profile, rebuild.request.retention_ms
+    complete = rebuild.snapshot.stream.output_mode == "complete"
     profile = rebuild.query or recorded
     if profile is None:
-        return StateBounds(stateful=rebuild.snapshot.marks.state is not None, retention_ms=given, delay_ms=None)
+        retention = None if complete else given
+        return StateBounds(stateful=rebuild.snapshot.marks.state is not None, retention_ms=retention, delay_ms=None)
     check_reproducible(profile, rebuild.snapshot.stream.name)
     # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
     delays = recorded.watermark_delays_ms if recorded is not None else ()
+    retention = profile.retention_ms if given is None else given
     return StateBounds(
         stateful=profile.stateful or given is not None,
-        retention_ms=profile.retention_ms if given is None else given,
+        # In complete mode Spark drops no key: each batch writes the whole result.
+        retention_ms=None if complete else retention,
         delay_ms=delays[0] if len(delays) == 1 else None,
     )
 

@@ -32,13 +32,23 @@ def notes_of(
     """Sentences, the most important first."""
     return (
         *_about_the_line(snapshot, target, asked, pending),
-        *_about_the_state(target, first, state, code_differs=code_differs),
+        *_about_the_state(snapshot, target, first, state, code_differs=code_differs),
         *_about_settings(settings),
     )
 
 
-def risks_of(snapshot: Snapshot, query: QueryProfile | None, environment: Sequence[str]) -> tuple[str, ...]:
-    """What may differ from an uninterrupted run although the plan is applied as it is."""
+def risks_of(
+    snapshot: Snapshot,
+    query: QueryProfile | None,
+    environment: Sequence[str],
+    *,
+    following: int,
+    pending: int | None,
+) -> tuple[str, ...]:
+    """What may differ from an uninterrupted run although the plan is applied as it is.
+
+    ``following`` is the next batch to run, and ``pending`` too where its recorded range is kept.
+    """
     profile = query or snapshot.profile
     risks: list[str] = []
     if profile is not None and len(profile.watermark_delays_ms) > 1:
@@ -50,7 +60,28 @@ def risks_of(snapshot: Snapshot, query: QueryProfile | None, environment: Sequen
         risks.append(
             f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values that the runs had"
         )
-    return tuple(risks)
+    return (*risks, *_risks_of_sink(snapshot, following, pending))
+
+
+def _risks_of_sink(snapshot: Snapshot, following: int, pending: int | None) -> list[str]:
+    """Of a sink that does not show whether it has (parts of) the batch that was interrupted."""
+    marks, output = snapshot.marks, snapshot.output
+    never_ran = snapshot.checkpoint_present and pending is None and marks.planned < following
+    if marks.written is not None or output.delivery is None or never_ran:
+        return []
+    risk = None
+    if output.delivery.guarantee == "at-least-once":
+        last = max(following, marks.committed, snapshot.recorded.committed)
+        risk = (
+            f"the sink does not show what it holds, and writes at least once: rows of {batch_range(following, last)} "
+            "that were written before may be written twice"
+        )
+    elif output.batches_skipped and pending is None:
+        risk = (
+            f"the sink does not show whether it has batch {following}, whose range is not recorded: if it has, it "
+            "skips the rows of the new one"
+        )
+    return [risk] if risk is not None else []
 
 
 def _about_the_line(snapshot: Snapshot, target: int, asked: int | None, pending: int | None) -> list[str]:
@@ -73,11 +104,15 @@ def _about_the_line(snapshot: Snapshot, target: int, asked: int | None, pending:
     return notes
 
 
-def _about_the_state(target: int, first: int, state: StateBounds, *, code_differs: bool) -> list[str]:
+def _about_the_state(
+    snapshot: Snapshot, target: int, first: int, state: StateBounds, *, code_differs: bool
+) -> list[str]:
     notes: list[str] = []
     if target < 0:
         return notes
-    if state.stateful and state.retention_ms is None:
+    if state.stateful and snapshot.stream.output_mode == "complete":
+        notes.append("in complete mode every row still matters: everything from batch 0 is replayed")
+    elif state.stateful and state.retention_ms is None:
         notes.append("how long rows matter is unknown for this query: everything from batch 0 is replayed")
     elif state.stateful and code_differs:
         notes.append(

@@ -24,14 +24,12 @@ from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, RunRecord, StreamRecord
 from slackwater.model.snapshot import OutputSeen, Recorded, Snapshot, Unreadable
 from slackwater.recording.reach import StoreReach
-from slackwater.sinks.contract import Output
+from slackwater.sinks.contract import ListsOrphans, Output
 from slackwater.sinks.registry import open_output
 from slackwater.sources.contract import SourceRange
 from slackwater.sources.registry import kind_of
 from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import ReadStore
-
-SILENT = "sink-silent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +102,6 @@ def _output_of(stream: StreamRecord, *, thorough: bool) -> tuple[Output, _Answer
     try:
         return output, _Answer(output.last_written(), thorough=thorough)
     except SinkUnreadable as error:
-        if error.code == SILENT:
-            return output, _Answer(thorough=thorough)
         problem = Unreadable(error.code, error.message, error.where, error.expected, error.found)
         return output, _Answer(unreadable=problem, thorough=thorough)
 
@@ -123,8 +119,10 @@ def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
         owner_name=f"{owner.stream} of the home {owner.home}" if owner else None,
         batches_skipped=output.traits.skips_known_batches,
         can_cut=output.traits.cuts,
+        delivery=output.traits.delivery,
         unreadable=unreadable,
         damage=() if unreadable else output.damage(thorough=answer.thorough),
+        orphans=output.orphans() if answer.thorough and isinstance(output, ListsOrphans) else (),
     )
 
 

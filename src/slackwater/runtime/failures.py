@@ -48,8 +48,8 @@ TRANSIENT = re.compile(
 )
 """Errors of networks, brokers and lost executors; any other failure is permanent, so the stream fails at once."""
 
-TRANSIENT_CODES = frozenset({"ledger-unreachable"})
-"""Our own transient errors: a database that was locked or unreachable."""
+TRANSIENT_CODES = frozenset({"ledger-unreachable", "broker-unreachable"})
+"""Our own transient errors: a database that was locked or unreachable, a broker that does not answer."""
 
 TRANSIENT_TYPES = (ConnectionError, TimeoutError)
 

@@ -23,7 +23,7 @@ from slackwater.storage.local import exists, is_file
 
 _LONGEST_MESSAGE = 1000
 _HOW_TO_NAME = "give the path of a .py file, or the dotted name of a module that Python can import from here"
-CONNECTOR_FORMATS = {"kafka": "kafka", "delta": "delta", "iceberg": "iceberg"}
+CONNECTOR_FORMATS = {"kafka": "kafka", "delta": "delta", "iceberg": "iceberg", "avro": "avro"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ def _check_sink(definition: StreamDefinition) -> None:
             where=place,
             expected='such as sinks.files("parquet", "out/")',
             found=repr(definition.sink),
-            hint="slackwater.sinks lists the sinks: python -c 'import slackwater; help(slackwater.sinks)'",
+            hint="slackwater sinks lists them with their guarantees",
         )
     allowed = definition.sink.output_modes
     if definition.output_mode not in OUTPUT_MODES or definition.output_mode not in allowed:
@@ -197,11 +197,12 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
             "stream-duplicate", f"Two streams of pipeline {other.pipeline} have one name", found=definition.name
         )
     output = open_output(definition.sink.identity())
-    if output.traits.one_writer and output.location == open_output(other.sink.identity()).location:
+    place = output.location if output.traits.one_writer else None
+    if place is not None and place == open_output(other.sink.identity()).location:
         raise PipelineError(
             "sink-shared",
             "Two streams write to one output; batches of the second would be skipped or mixed with the first's",
-            where=output.location,
+            where=place,
             found=f"{other.name} and {definition.name}",
         )
     if definition.checkpoint is not None and definition.checkpoint == other.checkpoint:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from slackwater.sinks.contract import Startable
 
 log = structlog.get_logger(__name__)
 
@@ -188,7 +189,7 @@ def _pickle_by_value(loaded: LoadedPipeline) -> None:
     register(loaded.module)
 
 
-def _start(writer: DataStreamWriter, definition: StreamDefinition) -> StreamingQuery:
+def _start(writer: Startable, definition: StreamDefinition) -> StreamingQuery:
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy; only a run pays for it
     from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415
 

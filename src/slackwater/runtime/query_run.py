@@ -79,11 +79,14 @@ class QueryRun:
             settings=effective_settings(built.frame.sparkSession),
             code=services.code,
         )
-        services.recorder.follow(generation.stream, Recorded(generation.stream, generation.number, self._run.id))
+        recorded = Recorded(generation.stream, generation.number, self._run.id)
+        services.recorder.follow(generation.stream, recorded)
         self._watcher = Watcher(copier)
         self._watcher.start()
         try:
             self.query: StreamingQuery = start(built, generation.location, how)
+            # A sink may have named the query itself: the name of a memory table is that of its query.
+            services.recorder.follow(str(self.query.id), recorded)
         except BaseException as error:
             self.end("failed", classify(error))
             raise

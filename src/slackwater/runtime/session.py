@@ -158,7 +158,12 @@ def _jars(names: Iterable[str], settings: Mapping[str, str], say: Callable[[str]
 
 
 def _brings(brought: str, connector: str) -> bool:
-    artifact = {"kafka": "spark-sql-kafka", "delta": "delta-spark", "iceberg": "iceberg-spark-runtime"}
+    artifact = {
+        "kafka": "spark-sql-kafka",
+        "delta": "delta-spark",
+        "iceberg": "iceberg-spark-runtime",
+        "avro": "spark-avro",
+    }
     return artifact.get(connector, connector) in brought
 
 

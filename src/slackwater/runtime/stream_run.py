@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slackwater.checkpoint.logs import read_logs
@@ -47,6 +48,7 @@ class StreamRun:
         self._drain: Drain | None = None
         self._committed_before = -1
         self._once_more = False
+        self._warned: set[str] = set()
 
     @property
     def state(self) -> str:
@@ -65,8 +67,7 @@ class StreamRun:
         try:
             ready = check(self._services.home, self._services.ledger, self.stream)
             self._committed_before = ready.committed
-            for warning in (*ready.warnings, *warnings_about(self._built)):
-                self._services.say(f"{self.stream.full_name}: {warning}")
+            self._warn((*ready.warnings, *warnings_about(self._built)))
             claim_output(self._services.home, self.stream)
             context = self._write_context(ready.planned)
             self._built.definition.sink.check(self._built.frame, context)
@@ -110,6 +111,13 @@ class StreamRun:
     def stop_requested(self) -> bool:
         """Whether ``slackwater stop`` asked the active run to end."""
         return self._active is not None and self._active.stop_requested()
+
+    def _warn(self, warnings: Sequence[str]) -> None:
+        """Show each warning once, however often the query is restarted."""
+        for warning in warnings:
+            if warning not in self._warned:
+                self._services.say(f"{self.stream.full_name}: {warning}")
+        self._warned.update(warnings)
 
     def _write_context(self, planned: int) -> WriteContext:
         stream, partition_by = self.stream, self._built.definition.partition_by

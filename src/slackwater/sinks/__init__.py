@@ -7,12 +7,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slackwater.sinks.console import ConsoleSink, console
 from slackwater.sinks.files.sink import FilesSink, files
+from slackwater.sinks.foreach import ForeachSink, foreach
+from slackwater.sinks.kafka import KafkaSink, kafka
+from slackwater.sinks.memory import MemorySink, memory
+from slackwater.sinks.noop import NoopSink, noop
+from slackwater.sinks.table import TableSink, table
 
-__all__ = ["FilesSink", "files"]
-
-SINKS = ("files",)
-"""The functions of this module that make a sink."""
+__all__ = [
+    "ConsoleSink",
+    "FilesSink",
+    "ForeachSink",
+    "KafkaSink",
+    "MemorySink",
+    "NoopSink",
+    "TableSink",
+    "console",
+    "files",
+    "foreach",
+    "kafka",
+    "memory",
+    "noop",
+    "table",
+]
 
 # Type checkers would take any name for a sink with this function in sight.
 if not TYPE_CHECKING:
@@ -21,12 +39,13 @@ if not TYPE_CHECKING:
         if name.startswith("_"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from slackwater.errors import SinkUnknown  # noqa: PLC0415 - only a mistake needs it
+        from slackwater.sinks.catalogue import names  # noqa: PLC0415
 
         raise SinkUnknown(
             "sink-unknown",
             f"Slackwater has no sink {name}",
-            expected="one of " + ", ".join(f"slackwater.sinks.{sink}" for sink in SINKS),
+            expected="one of " + ", ".join(f"slackwater.sinks.{sink}" for sink in names()),
             found=f"slackwater.sinks.{name}",
-            hint='use slackwater.sinks.files("parquet", PATH); a query with another sink can be run without Slackwater '
-            "and recorded by slackwater.watch(spark, ...)",
+            hint="slackwater sinks lists them with their guarantees; a query with another sink can be run without "
+            "Slackwater and recorded by slackwater.watch(spark, ...)",
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from slackwater.model.damage import Damage
 from slackwater.model.sink import Cut, Owner, Traits, WriteContext
@@ -15,7 +15,15 @@ from slackwater.storage.protocols import ReadStore, WriteStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+class Startable(Protocol):
+    """A query that is ready to be started: a ``DataStreamWriter``, or what calls its ``toTable``."""
+
+    def start(self) -> StreamingQuery:
+        """Start the query."""
 
 
 class Sink(Protocol):
@@ -46,8 +54,8 @@ class Sink(Protocol):
         Raises PipelineError or Refused for what a restart cannot fix, StreamFailed for what it may.
         """
 
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set this sink on the writer."""
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> Startable:
+        """Set this sink on the writer. Where Spark has a call of its own to start it, what makes that call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +127,15 @@ class Output(Protocol):
         """The path for ``spark.readStream...load(...)``; prepares the output so that only committed files are read.
 
         Raises PipelineError if a stream cannot read this output.
+        """
+
+
+@runtime_checkable
+class ListsOrphans(Protocol):
+    """An output that can tell the files of its batches from others. Few can; asked for by ``isinstance``."""
+
+    def orphans(self) -> tuple[str, ...]:
+        """Data files below the output that belong to no batch: an interrupted batch left them. No damage.
+
+        While the stream runs, those of the batch that is being written are among them.
         """

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from slackwater.sinks.console import open_console_output
 from slackwater.sinks.contract import Output
 from slackwater.sinks.files.output import open_files_output
-from slackwater.sinks.unknown import UnknownOutput
+from slackwater.sinks.foreach import open_foreach_output
+from slackwater.sinks.kafka import open_kafka_output
+from slackwater.sinks.memory import open_memory_output
+from slackwater.sinks.noop import open_noop_output
+from slackwater.sinks.table import open_table_output
+from slackwater.sinks.unknown import open_unknown_output
 
 Identity = Mapping[str, str]
 Opener = Callable[[Identity], Output]
 
-_OPENERS: dict[str, Opener] = {"files": open_files_output}
+_OPENERS: dict[str, Opener] = {
+    "console": open_console_output,
+    "files": open_files_output,
+    "foreach": open_foreach_output,
+    "kafka": open_kafka_output,
+    "memory": open_memory_output,
+    "noop": open_noop_output,
+    "table": open_table_output,
+}
 
 
 def register(kind: str, opener: Opener) -> None:
@@ -26,4 +40,4 @@ def kinds() -> tuple[str, ...]:
 
 def open_output(identity: Identity) -> Output:
     """The output that a sink's identity names. Of an unregistered kind nothing can be read or changed."""
-    return _OPENERS.get(identity.get("kind", ""), UnknownOutput)(identity)
+    return _OPENERS.get(identity.get("kind", ""), open_unknown_output)(identity)

@@ -26,6 +26,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "name": stream.name,
         "pipeline_file": stream.pipeline_file or None,
         "sink": dict(stream.sink),
+        "delivery": _delivery(status),
         "generation": stream.current_generation,
         "checkpoint": status.snapshot.generation.location,
         "marks": {
@@ -36,6 +37,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
             "owed": marks.owed,
         },
         "sink_error": _unreadable(status),
+        "orphans": list(status.snapshot.output.orphans),
         "next_batch": marks.next_batch,
         "next_batch_planned": status.rerun,
         "lag_rows": status.lag.rows,
@@ -56,6 +58,11 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
 def _unreadable(status: StreamStatus) -> dict[str, Any] | None:
     problem = status.snapshot.output.unreadable
     return {key: value for key, value in asdict(problem).items() if value is not None} if problem else None
+
+
+def _delivery(status: StreamStatus) -> dict[str, Any] | None:
+    delivery = status.snapshot.output.delivery
+    return asdict(delivery) if delivery is not None else None
 
 
 def _finding_fields(finding: Finding) -> dict[str, Any]:

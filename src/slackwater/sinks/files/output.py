@@ -82,6 +82,21 @@ class FilesOutput:
     def claim(self, owner_now: Owner) -> None:
         owner.claim(self._store, owner_now)
 
+    def orphans(self) -> tuple[str, ...]:
+        """Data files that no manifest entry names; none where an entry cannot be parsed, which is damage."""
+        try:
+            entries = [self._manifest.parse(name)[1] for name in self._manifest.valid_names()]
+        except (OSError, FormatError):
+            return ()
+        named = {self.name_of(file.path) for files in entries for file in files}
+        found = (
+            f"{folder.path}/{name}".lstrip("/")
+            for folder in self._store.folders()
+            for name in folder.files
+            if not any(_is_hidden(part) for part in (*folder.path.split("/"), name))
+        )
+        return tuple(sorted(name for name in found if name not in named))
+
     def log(self) -> SinkLog | None:
         return SinkLog(self._store, FOLDER, parse_file_sink_log)
 
@@ -200,6 +215,11 @@ class FilesOutput:
             else:
                 if size != file.size:
                     yield Damage(name, "torn", f"{file.size} bytes", f"{size} bytes")
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether Spark leaves out a file or folder of this name when it lists data (``shouldFilterOutPathName``)."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _unparsed(path: str, error: OSError | FormatError) -> Damage:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from slackwater.errors import PipelineError
 from slackwater.model.sink import WriteContext
 from slackwater.sinks.files.output import FILES_TRAITS
+from slackwater.sinks.options import option_strings
 from slackwater.storage.open import is_uri
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation"})
-"""Spark does not distinguish upper and lower case in the names of options."""
 
-FORMATS = ("parquet", "orc", "json", "csv", "text")
+FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
+CONNECTORS: Mapping[str, tuple[str, ...]] = {"avro": ("avro",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,11 @@ class FilesSink:
     kind = "files"
     traits = FILES_TRAITS
     output_modes = ("append",)
-    connectors = ()
+
+    @property
+    def connectors(self) -> tuple[str, ...]:
+        """The connector of the format, if it has one."""
+        return CONNECTORS.get(self.format, ())
 
     def identity(self) -> Mapping[str, str]:
         """Kind, format and absolute path: a stream may not change them between restarts."""
@@ -60,8 +65,8 @@ class FilesSink:
         return writer.format(self.format).options(**self.options).option("path", self.location)
 
 
-def files(format: str, path: str | os.PathLike[str], **options: object) -> FilesSink:  # noqa: A002 - Spark's own word for it
-    """Spark's file sink: ``format`` is parquet, orc, json, csv or text; ``options`` are the data source's own.
+def files(format: str, path: str | os.PathLike[str], **options: object) -> FilesSink:
+    """Spark's file sink: ``format`` is parquet, orc, json, csv, text or avro; ``options`` are the data source's own.
 
     Raises PipelineError for a format, path or option that cannot be used.
     """
@@ -69,12 +74,7 @@ def files(format: str, path: str | os.PathLike[str], **options: object) -> Files
         raise PipelineError(
             "sink-format", "The file sink cannot write this format", expected=", ".join(FORMATS), found=repr(format)
         )
-    reserved = sorted(name for name in options if name.lower() in RESERVED_OPTIONS)
-    if reserved:
-        raise PipelineError(
-            "sink-option", "Slackwater sets this option itself", found=", ".join(reserved), hint="remove the option"
-        )
-    return FilesSink(format, _directory(path), {name: _option(name, value) for name, value in options.items()})
+    return FilesSink(format, _directory(path), option_strings(options, RESERVED_OPTIONS))
 
 
 def _directory(path: object) -> str:
@@ -109,15 +109,3 @@ def _is_location(directory: str) -> bool:
     except ValueError:
         return False
     return "\0" not in directory
-
-
-def _option(name: str, value: object) -> str:
-    if not isinstance(value, str | int | float):
-        raise PipelineError(
-            "sink-option-value",
-            f"The value of option {name} cannot be used",
-            expected="a string, a number, True or False",
-            found=repr(value),
-            hint="leave the option out to use the data source's default",
-        )
-    return str(value).lower() if isinstance(value, bool) else str(value)

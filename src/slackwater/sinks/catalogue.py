@@ -1,0 +1,32 @@
+"""All sinks with what each guarantees: the source of ``slackwater sinks``, of docs/sinks.md and of error messages.
+
+A new sink adds its function to ``sinks/__init__.py`` and an entry, or one for each guarantee it can have, here.
+"""
+
+from __future__ import annotations
+
+from slackwater.model.sink import CatalogueEntry
+from slackwater.sinks.console import CONSOLE_TRAITS
+from slackwater.sinks.files.output import FILES_TRAITS
+from slackwater.sinks.foreach import FOREACH_TRAITS
+from slackwater.sinks.kafka import KAFKA_TRAITS
+from slackwater.sinks.memory import MEMORY_TRAITS
+from slackwater.sinks.noop import NOOP_TRAITS
+from slackwater.sinks.table import FILE_TABLE_TRAITS, LOG_TABLE_TRAITS, OTHER_TABLE_TRAITS
+
+CATALOGUE: tuple[CatalogueEntry, ...] = (
+    CatalogueEntry("files", "files(format, path)", FILES_TRAITS, ("append",)),
+    CatalogueEntry("table", 'table(name, format="parquet")', FILE_TABLE_TRAITS, ("append",)),
+    CatalogueEntry("table", 'table(name, format="delta" or "iceberg")', LOG_TABLE_TRAITS, ("append", "complete")),
+    CatalogueEntry("table", "table(name, format=ANOTHER)", OTHER_TABLE_TRAITS),
+    CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=...)", KAFKA_TRAITS),
+    CatalogueEntry("foreach", "foreach(function)", FOREACH_TRAITS),
+    CatalogueEntry("console", "console()", CONSOLE_TRAITS),
+    CatalogueEntry("memory", "memory(name)", MEMORY_TRAITS, ("append", "complete")),
+    CatalogueEntry("noop", "noop()", NOOP_TRAITS),
+)
+
+
+def names() -> tuple[str, ...]:
+    """The functions of ``slackwater.sinks`` that make a sink, in the order of the catalogue."""
+    return tuple(dict.fromkeys(entry.name for entry in CATALOGUE))

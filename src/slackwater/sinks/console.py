@@ -1,0 +1,54 @@
+"""Spark's console sink: prints the rows of each batch to stdout, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from slackwater.model.sink import Delivery, WriteContext
+from slackwater.sinks.options import option_strings
+from slackwater.sinks.partitioning import refuse_partitions
+from slackwater.sinks.silent import SilentOutput, silent_traits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+CONSOLE_TRAITS = silent_traits(
+    Delivery("at-least-once", "an interrupted batch is printed again"), one_writer=False, continuous=True
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSink:
+    """The rows of each batch as a table on the driver's stdout."""
+
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    kind = "console"
+    traits = CONSOLE_TRAITS
+    output_modes = ("append", "update", "complete")
+    connectors = ()
+
+    def identity(self) -> Mapping[str, str]:
+        """The kind alone."""
+        return {"kind": self.kind}
+
+    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
+        """Check that there is no ``partition_by``."""
+        refuse_partitions(self.kind, context)
+
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
+        """Set the format and its options on the writer."""
+        return writer.format("console").options(**self.options)
+
+
+def console(**options: object) -> ConsoleSink:
+    """Spark's console sink; ``options`` are its own, ``numRows`` and ``truncate``. Raises PipelineError for others."""
+    return ConsoleSink(option_strings(options, ("checkpointlocation",)))
+
+
+def open_console_output(_identity: Mapping[str, str]) -> SilentOutput:
+    """The console: without a place."""
+    return SilentOutput("console", CONSOLE_TRAITS, None)

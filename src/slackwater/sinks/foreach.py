@@ -1,0 +1,79 @@
+"""Spark's foreach sink: a function, or an object with open, process and close, gets every row on the executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from slackwater.errors import PipelineError
+from slackwater.model.sink import Delivery, WriteContext
+from slackwater.sinks.partitioning import refuse_partitions
+from slackwater.sinks.silent import SilentOutput, silent_traits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+FOREACH_TRAITS = silent_traits(
+    Delivery(
+        "at-least-once",
+        "the function gets the rows of an interrupted batch, and of a repeated task, a second time",
+    ),
+    one_writer=False,
+)
+
+
+class RowWriter(Protocol):
+    """An object that is given rows; it may also have ``open(partition_id, batch_id)`` and ``close(error)``."""
+
+    def process(self, row: Row, /) -> None:
+        """Write one row."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeachSink:
+    """Rows go to a function of the user's; what it does with them is unknown."""
+
+    function: Callable[[Row], Any] | RowWriter
+
+    kind = "foreach"
+    traits = FOREACH_TRAITS
+    output_modes = ("append", "update", "complete")
+    connectors = ()
+
+    def identity(self) -> Mapping[str, str]:
+        """The kind alone: the function may be renamed and changed between restarts."""
+        return {"kind": self.kind}
+
+    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
+        """Check that there is no ``partition_by``; PySpark checks the object's methods when the query starts."""
+        refuse_partitions(self.kind, context)
+
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
+        """Set the function on the writer. Functions of the pipeline file are pickled by value."""
+        return writer.foreach(self.function)
+
+
+def foreach(function: Callable[[Row], Any] | RowWriter) -> ForeachSink:
+    """Spark's foreach sink: at least once.
+
+    ``function`` is called with each row on the executors. An object has ``process(row)``, and may have
+    ``open(partition_id, batch_id)``, which returns whether the rows are wanted, and ``close(error)``.
+    Raises PipelineError for anything else.
+    """
+    usable = callable(function) or callable(getattr(function, "process", None))
+    if isinstance(function, type) or not usable:
+        raise PipelineError(
+            "sink-function",
+            "The foreach sink cannot call this",
+            expected="a function of one row, or an object with process(row) and, if needed, open and close",
+            found=repr(function),
+            hint="give an instance of the class" if isinstance(function, type) else None,
+        )
+    return ForeachSink(function)
+
+
+def open_foreach_output(_identity: Mapping[str, str]) -> SilentOutput:
+    """The output of any function: without a place."""
+    return SilentOutput("foreach", FOREACH_TRAITS, None)

@@ -1,0 +1,79 @@
+"""Spark's memory sink: a table in the driver's memory, which exists only within one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError, Refused
+from slackwater.model.sink import Delivery, WriteContext
+from slackwater.sinks.options import is_text
+from slackwater.sinks.partitioning import refuse_partitions
+from slackwater.sinks.silent import SilentOutput, silent_traits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+MEMORY_TRAITS = silent_traits(
+    Delivery("none", "the table is in the driver's memory; after a restart it is empty, or refused in append mode"),
+    one_writer=True,
+    continuous=True,
+)
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySink:
+    """A temporary view of the session, named ``name``."""
+
+    name: str
+
+    kind = "memory"
+    traits = MEMORY_TRAITS
+    output_modes = ("append", "complete")
+    connectors = ()
+
+    def identity(self) -> Mapping[str, str]:
+        """Kind and name of the table."""
+        return {"kind": self.kind, "name": self.name}
+
+    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
+        """Check that there is no ``partition_by`` and that the checkpoint is new, unless the mode is complete.
+
+        Spark starts a memory sink over an existing checkpoint in complete mode only: there the next batch writes the
+        whole table again, in append mode the rows of all earlier batches would be missing. Raises Refused.
+        """
+        refuse_partitions(self.kind, context)
+        if context.planned >= 0 and context.output_mode != "complete":
+            raise Refused(
+                "memory-restart",
+                f"The memory sink of stream {context.stream} cannot be restarted in {context.output_mode} mode: its "
+                f"rows up to batch {context.planned} were in the memory of the run that has ended",
+                expected="a new stream, or output mode complete, which writes the whole table again",
+                found=f"a checkpoint that has planned batch {context.planned}",
+                hint="use a sink that keeps its rows, or give the stream a new name to process everything again",
+            )
+
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
+        """Set the format on the writer; the query's name becomes that of the table, as Spark names it."""
+        return writer.format("memory").queryName(self.name)
+
+
+def memory(name: str) -> MemorySink:
+    """Spark's memory sink: a temporary view ``name``, within one run only. Raises PipelineError for another name."""
+    if not is_text(name) or not NAME.fullmatch(name):
+        raise PipelineError(
+            "memory-name",
+            "The memory sink cannot use this name for its table",
+            expected="letters, digits and '_', beginning with a letter or '_', at most 100",
+            found=repr(name),
+        )
+    return MemorySink(name)
+
+
+def open_memory_output(identity: Mapping[str, str]) -> SilentOutput:
+    """The table of a recorded identity."""
+    return SilentOutput("memory", MEMORY_TRAITS, f"memory table {identity.get('name')}")

@@ -1,0 +1,76 @@
+"""The output of a sink that cannot show what it holds: nothing is read from it and nothing in it is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from slackwater.errors import PipelineError, Refused
+from slackwater.model.damage import Damage
+from slackwater.model.sink import Cut, Delivery, Owner, Traits
+from slackwater.sinks.contract import SinkLog
+from slackwater.storage.protocols import WriteStore
+
+
+def silent_traits(delivery: Delivery, *, one_writer: bool, skips: bool = False, continuous: bool = False) -> Traits:
+    """The traits of a sink that shows nothing and so cannot be cut. ``skips``: it skips a batch that it has."""
+    return Traits(
+        delivery,
+        tells_written=False,
+        skips_known_batches=skips,
+        cuts=False,
+        swaps=False,
+        one_writer=one_writer,
+        continuous=continuous,
+    )
+
+
+class SilentOutput:
+    """An output of ``kind``; ``location`` is a name for messages, ``None`` where the output has no place at all."""
+
+    def __init__(self, kind: str, traits: Traits, location: str | None) -> None:
+        self._kind = kind
+        self.traits = traits
+        self.location = location
+
+    def last_written(self) -> int | None:
+        return None
+
+    def owner(self) -> Owner | None:
+        return None
+
+    def claim(self, owner: Owner) -> None:
+        """Nothing: there is no place for the mark."""
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        return ()
+
+    def log(self) -> SinkLog | None:
+        return None
+
+    def name_of(self, uri: str) -> str | None:
+        return None
+
+    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+        self._refuse(f"cut back to batch {batch} with {len(recorded)} recorded entries")
+
+    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+        self._refuse(f"cut back to batch {cut.after}")
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        self._refuse(f"restored from a cut to batch {cut.after}")
+
+    def reader_path(self) -> str:
+        raise PipelineError(
+            "output-unreadable",
+            f"A stream cannot read the output of a sink of kind {self._kind}",
+            where=self.location,
+        )
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise Refused(
+            "sink-uncuttable",
+            f"The output of a sink of kind {self._kind} cannot be {what}",
+            where=self.location,
+            hint="rebuild at the last written batch, which removes nothing, or use a sink that can be cut",
+        )

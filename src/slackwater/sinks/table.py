@@ -1,0 +1,151 @@
+"""A table of Spark's catalog, written by ``toTable``. What is guaranteed depends on the table's format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError
+from slackwater.model.sink import Delivery, Traits, WriteContext
+from slackwater.sinks.options import is_text, option_strings
+from slackwater.sinks.silent import SilentOutput, silent_traits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from slackwater.sinks.contract import Startable
+
+FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text"})
+CONNECTORS: Mapping[str, tuple[str, ...]] = {"delta": ("delta",), "iceberg": ("iceberg",)}
+FILE_TABLE_TRAITS = silent_traits(
+    Delivery("exactly-once", "the manifest beside the table's files lists each batch once, as that of sinks.files"),
+    one_writer=True,
+    skips=True,
+)
+LOG_TABLE_TRAITS = silent_traits(
+    Delivery("exactly-once", "the table records query and batch of each commit, and a batch that it has is skipped"),
+    one_writer=False,
+    skips=True,
+)
+OTHER_TABLE_TRAITS = silent_traits(
+    Delivery("at-least-once", "what this format does with a batch that is written twice is unknown"), one_writer=False
+)
+CATALOG = "spark.sql.catalogImplementation"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSink:
+    """One table, by the name that Spark's catalog knows it by."""
+
+    name: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    kind = "table"
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the format."""
+        return table_traits(self.format)
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """Those of the format; of an unknown one all, as Spark decides when the query starts."""
+        if self.format in FILE_FORMATS:
+            return ("append",)
+        return ("append", "complete") if self.format in CONNECTORS else ("append", "update", "complete")
+
+    @property
+    def connectors(self) -> tuple[str, ...]:
+        """The connector of the format, if it has one."""
+        return CONNECTORS.get(self.format, ())
+
+    def identity(self) -> Mapping[str, str]:
+        """Kind, name and format."""
+        return {"kind": self.kind, "name": self.name, "format": self.format}
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Check that the table will still be known after a restart, and that an existing one has these columns.
+
+        Spark checks neither for tables of files. Raises PipelineError.
+        """
+        if self.format not in FILE_FORMATS:
+            return
+        spark = frame.sparkSession
+        lasting = spark.conf.get(CATALOG, "in-memory") != "in-memory"
+        if not lasting and "path" not in {name.lower() for name in self.options}:
+            raise PipelineError(
+                "table-catalog",
+                f"Table {self.name} of stream {context.stream} would be forgotten when the run ends: Spark's catalog "
+                "is in memory, and a restart could not create the table over its own files",
+                expected=f"{CATALOG}=hive, or a path for the table",
+                found=f"{CATALOG}=in-memory",
+                hint=f'set "{CATALOG}" = "hive" under [spark] in slackwater.toml, or give sinks.table(..., path=...)',
+            )
+        if spark.catalog.tableExists(self.name):
+            _check_columns(self.name, spark.table(self.name), frame)
+
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> Startable:
+        """The writer with format and options, which is started into the table."""
+        return _IntoTable(writer.format(self.format).options(**self.options), self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _IntoTable:
+    """``toTable`` sets the table and starts the query in one step."""
+
+    writer: DataStreamWriter
+    table: str
+
+    def start(self) -> StreamingQuery:
+        """Create the table if it does not exist, and start the query."""
+        return self.writer.toTable(self.table)
+
+
+def table(name: str, format: str = "parquet", **options: object) -> TableSink:
+    """A table of Spark's catalog, created by the first start where it does not exist.
+
+    ``path`` among the options is where the files of a new table are. Raises PipelineError for a name, format or option
+    that cannot be used.
+    """
+    for what, value in (("name", name), ("format", format)):
+        if not is_text(value):
+            raise PipelineError(
+                "table-name",
+                f"The table sink cannot use this {what}",
+                expected='such as sinks.table("db.clicks", format="parquet")',
+                found=repr(value),
+            )
+    return TableSink(name, format.lower(), option_strings(options, ("checkpointlocation",)))
+
+
+def table_traits(table_format: str) -> Traits:
+    """The guarantees of a table of this format."""
+    if table_format in FILE_FORMATS:
+        return FILE_TABLE_TRAITS
+    return LOG_TABLE_TRAITS if table_format in CONNECTORS else OTHER_TABLE_TRAITS
+
+
+def open_table_output(identity: Mapping[str, str]) -> SilentOutput:
+    """The table of a recorded identity. Where its files are is known to Spark's catalog only."""
+    traits = table_traits(identity.get("format", ""))
+    return SilentOutput("table", traits, f"table {identity.get('name', '').replace('`', '').lower()}")
+
+
+def _check_columns(name: str, existing: DataFrame, frame: DataFrame) -> None:
+    def columns(of: DataFrame) -> dict[str, str]:
+        return {column.name.lower(): column.dataType.simpleString() for column in of.schema.fields}
+
+    wanted, there = columns(frame), columns(existing)
+    if wanted != there:
+        different = sorted(column for column in wanted.keys() | there.keys() if wanted.get(column) != there.get(column))
+        raise PipelineError(
+            "sink-schema",
+            f"Table {name} has other columns than the rows of the stream",
+            expected=", ".join(f"{column}: {there.get(column, 'no such column')}" for column in different),
+            found=", ".join(f"{column}: {wanted.get(column, 'no such column')}" for column in different),
+            hint="select the columns that the table has, or change the table: ALTER TABLE",
+        )

@@ -1,0 +1,173 @@
+"""Sinks that cannot show what they hold: nothing is read, nothing is changed, and each says what it guarantees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+import slackwater as sw
+from slackwater.errors import PipelineError, Refused
+from slackwater.model.sink import Cut, Owner, WriteContext
+from slackwater.sinks.catalogue import CATALOGUE
+from slackwater.sinks.contract import Sink
+from slackwater.sinks.registry import open_output
+from slackwater.storage.open import open_write_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Writer:
+    """An object as PySpark's foreach takes it."""
+
+    def process(self, row: object) -> None:
+        """Take a row."""
+
+
+SINKS: tuple[Sink, ...] = (
+    sw.sinks.kafka("clicks", bootstrap_servers="broker:9092"),
+    sw.sinks.foreach(print),
+    sw.sinks.foreach(Writer()),
+    sw.sinks.console(numRows=5),
+    sw.sinks.memory("clicks"),
+    sw.sinks.noop(),
+    sw.sinks.table("clicks"),
+    sw.sinks.table("db.clicks", format="delta"),
+    sw.sinks.table("db.clicks", format="jdbc"),
+)
+SILENT = tuple(sorted({sink.kind for sink in SINKS}))
+
+
+@pytest.mark.parametrize("sink", SINKS, ids=repr)
+def test_the_output_shows_nothing_and_cannot_be_changed(sink: Sink) -> None:
+    output, backup = open_output(sink.identity()), open_write_store("memory://silent")
+    cut = Cut(0, (1,), ("a",), 1)
+    assert output.last_written() is None
+    output.claim(Owner("a", "b", "c"))
+    assert output.owner() is None
+    assert output.damage(thorough=True) == ()
+    assert output.log() is None
+    assert output.name_of("file:///a") is None
+    assert output.traits == sink.traits
+    assert not any((sink.traits.tells_written, sink.traits.cuts, sink.traits.swaps))
+    for act in (
+        lambda: output.cut_after(0, {}),
+        lambda: output.cut(cut, {}, backup),
+        lambda: output.restore(cut, backup),
+    ):
+        with pytest.raises(Refused) as refused:
+            act()
+        assert refused.value.code == "sink-uncuttable"
+    with pytest.raises(PipelineError) as unreadable:
+        output.reader_path()
+    assert unreadable.value.code == "output-unreadable"
+
+
+@pytest.mark.parametrize("sink", SINKS, ids=repr)
+def test_the_catalogue_has_its_guarantee(sink: Sink) -> None:
+    assert (sink.traits, sink.output_modes) in [
+        (entry.traits, entry.output_modes) for entry in CATALOGUE if entry.name == sink.kind
+    ]
+    assert sink.traits.delivery.reason
+
+
+KAFKA: Any = sw.sinks.kafka
+FOREACH: Any = sw.sinks.foreach
+MEMORY: Any = sw.sinks.memory
+TABLE: Any = sw.sinks.table
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda: KAFKA("", bootstrap_servers="b:1"), "kafka-address"),
+        (lambda: KAFKA("a", bootstrap_servers=None), "kafka-address"),
+        (lambda: KAFKA("a", bootstrap_servers="b:1", Topic="c"), "sink-option"),
+        (lambda: KAFKA("a", bootstrap_servers="b:1", **{"kafka.bootstrap.servers": "c"}), "sink-option"),
+        (lambda: KAFKA("a", bootstrap_servers="b:1", **{"kafka.acks": None}), "sink-option-value"),
+        (lambda: FOREACH(5), "sink-function"),
+        (lambda: FOREACH(None), "sink-function"),
+        (lambda: FOREACH(Writer), "sink-function"),
+        (lambda: MEMORY("a/b"), "memory-name"),
+        (lambda: MEMORY(5), "memory-name"),
+        (lambda: sw.sinks.console(checkpointLocation="x"), "sink-option"),
+        (lambda: TABLE(""), "table-name"),
+        (lambda: TABLE("a", format=None), "table-name"),
+        (lambda: TABLE("a", checkpointLocation="x"), "sink-option"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(make: Callable[[], Sink], code: str) -> None:
+    with pytest.raises(PipelineError) as caught:
+        make()
+    assert caught.value.code == code
+
+
+def test_secrets_among_the_options_are_not_in_the_identity_or_the_repr() -> None:
+    sink = sw.sinks.kafka("a", bootstrap_servers="b:1", **{"kafka.sasl.jaas.config": "password=hidden"})
+    assert "hidden" not in repr(sink) + repr(sink.identity())
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "shared"),
+    [
+        (sw.sinks.kafka("a", bootstrap_servers="b:1"), sw.sinks.kafka("a", bootstrap_servers="b:1"), False),
+        (sw.sinks.console(), sw.sinks.console(), False),
+        (sw.sinks.foreach(print), sw.sinks.foreach(print), False),
+        (sw.sinks.memory("a"), sw.sinks.memory("a"), True),
+        (sw.sinks.memory("a"), sw.sinks.memory("b"), False),
+        (sw.sinks.table("a"), sw.sinks.table("`A`"), True),
+        (sw.sinks.table("a", format="delta"), sw.sinks.table("a", format="delta"), False),
+    ],
+    ids=["kafka", "console", "foreach", "one memory table", "two", "one file table", "delta table"],
+)
+def test_which_sinks_two_streams_may_share(one: Sink, two: Sink, *, shared: bool) -> None:
+    pipeline = sw.Pipeline("work")
+    pipeline.stream(name="one", sink=one)(_source)
+    if not shared:
+        pipeline.stream(name="two", sink=two)(_source)
+        return
+    with pytest.raises(PipelineError) as caught:
+        pipeline.stream(name="two", sink=two)(_source)
+    assert caught.value.code == "sink-shared"
+
+
+@pytest.mark.parametrize(
+    ("sink", "mode"),
+    [(sw.sinks.memory("a"), "update"), (sw.sinks.table("a"), "complete"), (sw.sinks.table("a"), "update")],
+    ids=["memory", "table complete", "table update"],
+)
+def test_an_output_mode_that_spark_does_not_allow(sink: Sink, mode: str) -> None:
+    with pytest.raises(PipelineError) as caught:
+        sw.Pipeline("work").stream(name="one", sink=sink, output_mode=mode)(_source)
+    assert caught.value.code == "output-mode"
+
+
+def test_a_memory_sink_is_not_restarted_in_append_mode() -> None:
+    sink = sw.sinks.memory("clicks")
+    sink.check(_frame(), _context(planned=-1))
+    sink.check(_frame(), _context(planned=4, output_mode="complete"))
+    with pytest.raises(Refused) as caught:
+        sink.check(_frame(), _context(planned=4))
+    assert caught.value.code == "memory-restart"
+
+
+@pytest.mark.parametrize("sink", SINKS[:6], ids=repr)
+def test_partitions_are_refused_where_there_are_none(sink: Sink) -> None:
+    with pytest.raises(PipelineError) as caught:
+        sink.check(_frame(), _context(partition_by=("day",)))
+    assert caught.value.code == "partition-by-unused"
+
+
+def _frame() -> DataFrame:
+    """No DataFrame: these checks do not look at it."""
+    return cast("DataFrame", object())
+
+
+def _context(*, planned: int = -1, output_mode: str = "append", partition_by: tuple[str, ...] = ()) -> WriteContext:
+    return WriteContext("id", "work/one", 1, output_mode, planned, partition_by)
+
+
+def _source(spark: object) -> object:
+    return spark

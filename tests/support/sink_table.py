@@ -1,0 +1,50 @@
+"""The table of sinks in docs/sinks.md, from the catalogue.
+
+python -m tests.support.sink_table > docs/sinks.md
+"""
+
+from __future__ import annotations
+
+import sys
+
+from slackwater.cli.render_sinks import abilities
+from slackwater.model.sink import CatalogueEntry
+from slackwater.sinks.catalogue import CATALOGUE
+
+HEADING = """# Sinks
+
+What each sink of `slackwater.sinks` guarantees over stops, kills and restarts, and why. `slackwater sinks` prints the
+same; `slackwater status` and the start of a run warn of a guarantee below exactly-once. Output modes are those that
+Spark allows. The table is made from the source; a test compares them. To update it:
+`python -m tests.support.sink_table > docs/sinks.md`.
+
+- **exactly-once**: after a kill, a restart or a rebuild the output holds each row once.
+- **at-least-once**: no row is lost; rows of a batch that was interrupted may be there twice. The sink does not show
+  what it holds, so a rebuild continues after the newest committed batch, and cannot continue after an older one.
+- **none**: the sink keeps no rows, or not over a restart.
+
+| sink | guarantee | why | output modes | traits |
+|---|---|---|---|---|
+"""
+
+NOTES = """
+In update and complete mode the rows of a key replace each other. A rebuild is exact in the sense of the mode: the final
+table, newest row of each key, equals that of an uninterrupted run. In complete mode it replays every batch.
+
+A stream whose sink is not in the list can be run without Slackwater and recorded by `slackwater.watch(spark, ...)`.
+"""
+
+
+def page() -> str:
+    """``docs/sinks.md``."""
+    return HEADING + "\n".join(_row(entry) for entry in CATALOGUE) + "\n" + NOTES
+
+
+def _row(entry: CatalogueEntry) -> str:
+    delivery = entry.traits.delivery
+    modes = ", ".join(entry.output_modes)
+    return f"| `{entry.call}` | {delivery.guarantee} | {delivery.reason} | {modes} | {abilities(entry.traits)} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
