@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slackwater.sinks.delta.sink import DeltaSink, delta
 from slackwater.sinks.files.sink import FilesSink, files
 
-__all__ = ["FilesSink", "files"]
+__all__ = ["DeltaSink", "FilesSink", "delta", "files"]
 
-SINKS = ("files",)
+SINKS = ("delta", "files")
 """The functions of this module that make a sink."""
 
 # Type checkers would take any name for a sink with this function in sight.

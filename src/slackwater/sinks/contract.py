@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from slackwater.model.damage import Damage
 from slackwater.model.sink import Cut, Owner, Traits, WriteContext
@@ -48,6 +48,17 @@ class Sink(Protocol):
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set this sink on the writer."""
+
+
+@runtime_checkable
+class Creates(Protocol):
+    """A sink whose output must exist before a query that reads it can be built: a table with its schema.
+
+    Its partitions are those of the table; the writer is not given any, because a batch function takes none.
+    """
+
+    def create(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+        """Create the output for these rows, without any, unless it exists. Raises PipelineError where it cannot be."""
 
 
 @dataclass(frozen=True, slots=True)

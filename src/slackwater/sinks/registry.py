@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from slackwater.sinks.contract import Output
+from slackwater.sinks.delta.output import open_delta_output
 from slackwater.sinks.files.output import open_files_output
 from slackwater.sinks.unknown import UnknownOutput
 
 Identity = Mapping[str, str]
 Opener = Callable[[Identity], Output]
 
-_OPENERS: dict[str, Opener] = {"files": open_files_output}
+_OPENERS: dict[str, Opener] = {"delta": open_delta_output, "files": open_files_output}
 
 
 def register(kind: str, opener: Opener) -> None:

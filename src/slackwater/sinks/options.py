@@ -1,0 +1,38 @@
+"""Options of a data source as the user gives them to a sink, and as Spark takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from slackwater.errors import PipelineError
+
+
+def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> dict[str, str]:
+    """The options as strings. ``reserved`` are those that Slackwater sets itself, in lower case.
+
+    Raises PipelineError for a reserved option (Spark ignores the case of their names) and for a value of another type.
+    """
+    taken = frozenset(reserved)
+    found = sorted(name for name in options if name.lower() in taken)
+    if found:
+        raise PipelineError(
+            "sink-option", "Slackwater sets this option itself", found=", ".join(found), hint="remove the option"
+        )
+    return {name: _string(name, value) for name, value in options.items()}
+
+
+def is_text(value: object) -> bool:
+    """Whether a value that a user gave is a string with something in it."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _string(name: str, value: object) -> str:
+    if not isinstance(value, str | int | float):
+        raise PipelineError(
+            "sink-option-value",
+            f"The value of option {name} cannot be used",
+            expected="a string, a number, True or False",
+            found=repr(value),
+            hint="leave the option out to use the data source's default",
+        )
+    return str(value).lower() if isinstance(value, bool) else str(value)
