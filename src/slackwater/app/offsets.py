@@ -97,7 +97,8 @@ class _Known:
         if self.profile is None:
             return StateBounds(self.snapshot.marks.state is not None, None, None)
         delays = self.profile.watermark_delays_ms
-        retention = None if self.not_reproducible else self.profile.retention_ms
+        everything = self.not_reproducible or self.snapshot.stream.output_mode == "complete"
+        retention = None if everything else self.profile.retention_ms
         return StateBounds(self.profile.stateful, retention, delays[0] if len(delays) == 1 else None)
 
 

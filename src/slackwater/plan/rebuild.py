@@ -231,9 +231,11 @@ def state_bounds(rebuild: Rebuild) -> StateBounds:
     check_reproducible(profile, rebuild.snapshot.stream.name)
     # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
     delays = recorded.watermark_delays_ms if recorded is not None else ()
+    retention = profile.retention_ms if given is None else given
     return StateBounds(
         stateful=profile.stateful or given is not None,
-        retention_ms=profile.retention_ms if given is None else given,
+        # In complete mode each batch writes all groups, and Spark removes none of them from the state.
+        retention_ms=None if rebuild.snapshot.stream.output_mode == "complete" else retention,
         delay_ms=delays[0] if len(delays) == 1 else None,
     )
 

@@ -153,6 +153,8 @@ def _remove_files(store: WriteStore, record: Record, span: Span, note: Mapping[s
         {"txn": {"appId": record.app, "version": record.after, "lastUpdated": now_ms}},
         *removes,
     ]
+    if not store.traits.atomic_rename:
+        raise _no_commit(record)
     path = entry_path(record.version + 1)
     temporary = f"{path.rpartition('/')[0]}/.{uuid.uuid4()}{LEFTOVER}"
     store.write(temporary, b"".join(json.dumps(action).encode() + b"\n" for action in actions))
@@ -162,6 +164,15 @@ def _remove_files(store: WriteStore, record: Record, span: Span, note: Mapping[s
     except FileExistsError as error:
         store.delete(temporary)
         raise changed(record, "output-changed") from error
+
+
+def _no_commit(record: Record) -> Refused:
+    return Refused(
+        "delta-store",
+        "The batches cannot be cut out of the Delta table: its store cannot commit a version without replacing another",
+        where=record.output,
+        hint="rebuild at the last written batch, which removes nothing",
+    )
 
 
 def _removes(store: ReadStore, commit: Commit, now_ms: int) -> list[dict[str, object]]:

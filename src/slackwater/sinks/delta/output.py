@@ -218,8 +218,8 @@ class DeltaOutput:
         try:
             commit = self._log.commit(versions.newest)
         except (OSError, FormatError) as error:
-            found = error.found if isinstance(error, FormatError) else str(error)
-            yield Damage(entry_path(versions.newest), "malformed", "one JSON action in each line", found or "")
+            kind, found = (error.code, error.found) if isinstance(error, FormatError) else ("unreadable", str(error))
+            yield Damage(entry_path(versions.newest), kind, "one JSON action in each line", found or "")
             return
         yield from self._damaged_files(commit.adds)
         if thorough and not versions.missing():
