@@ -19,6 +19,7 @@ from tests.restart.delta_tables import (
     page_of,
     table_values,
 )
+from tests.restart.small import error_code
 from tests.sinks import delta_logs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -111,3 +112,6 @@ def test_a_second_stage_reads_the_table_of_the_first(tmp_path: Path) -> None:
     newest = max((workspace.folder / "first" / delta_logs.LOG).glob("*.json"))
     added = [json.loads(line)["add"] for line in newest.read_text().splitlines() if line.startswith('{"add"')]
     assert [file["partitionValues"] for file in added] == [{"page": page_of(BATCHES - 1)}]
+
+    refused = workspace.slackwater("plan", "rebuild", "first", "--at", "batch:1", "--out", "plan.json", code=5)
+    assert error_code(refused) == "cut-was-read"

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 LOG = "_delta_log"
+ID = "11111111-2222-3333-4444-555555555555"
 SCHEMA = '{"type":"struct","fields":[{"name":"b","type":"long","nullable":true,"metadata":{}}]}'
 TABLE: tuple[dict[str, Any], ...] = (
     {"commitInfo": {"timestamp": 0, "operation": "WRITE", "operationParameters": {}}},
     {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
     {
         "metaData": {
-            "id": "11111111-2222-3333-4444-555555555555",
+            "id": ID,
             "format": {"provider": "parquet", "options": {}},
             "schemaString": SCHEMA,
             "partitionColumns": [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -219,6 +220,26 @@ def test_readers(table: Path, tmp_path: Path) -> None:
     assert absent.value.code == "output-absent"
     output = DeltaOutput(str(table))
     assert output.name_of((table / delta_logs.LOG / "0.json").as_uri()) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "read"),
+    [
+        ({"reservoirVersion": 4, "index": -1, "isStartingVersion": False}, False),
+        ({"reservoirVersion": 4, "index": 0, "isStartingVersion": False}, True),
+        ({"reservoirVersion": 5, "index": -1, "isStartingVersion": False}, True),
+        ({"reservoirVersion": 3, "index": 7, "isStartingVersion": True}, False),
+        ({"reservoirVersion": 4, "index": -1, "isStartingVersion": True}, True),
+    ],
+)
+def test_what_readers_have_read(table: Path, place: dict[str, object], *, read: bool) -> None:
+    """Version 3 has batch 2, the newest one that is kept."""
+    _write(table, 0, 5)
+    output = DeltaOutput(str(table))
+    cut = output.cut_after(2, {})
+    assert output.was_read(["-", '{"logOffset":3}', json.dumps({**place, "reservoirId": delta_logs.ID})], cut) is read
+    assert not output.was_read([json.dumps({**place, "reservoirId": "another table"})], cut)
+    assert not output.was_read(["-", '{"logOffset":3}'], cut)
 
 
 @pytest.mark.parametrize("changed", [b"", b"[]", b"{}", b'{"schema": "slackwater.delta-backup/1", "after": 1}'])

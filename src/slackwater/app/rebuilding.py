@@ -184,7 +184,7 @@ def _cut(workspace: Workspace, snapshot: Snapshot, history: History, scope: Scop
     for other in workspace.ledger.streams():
         if other.full_name != stream.full_name:
             reconcile(workspace, other)
-    readers = readers_of(workspace.ledger, stream, cut.files)
+    readers = readers_of(workspace.ledger, stream, cut)
     if readers:
         raise Refused(
             "cut-was-read",

@@ -5,7 +5,7 @@ Code outside this package uses only these two protocols. It depends neither on a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -131,3 +131,11 @@ class Output(Protocol):
 
         Raises PipelineError if a stream cannot read this output.
         """
+
+
+@runtime_checkable
+class ReadByVersion(Protocol):
+    """An output that other streams read by its versions and not by the names of its files."""
+
+    def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
+        """Whether a stream whose sources were at these offsets, as Spark logs them, has read what ``cut`` takes out."""

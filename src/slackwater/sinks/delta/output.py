@@ -16,6 +16,7 @@ from slackwater.sinks import owner
 from slackwater.sinks.contract import SinkLog
 from slackwater.sinks.delta import cutting, table
 from slackwater.sinks.delta.log import FOLDER, DataFile, DeltaLog, entry_path
+from slackwater.sinks.delta.source_place import source_place
 from slackwater.sinks.delta.span import Span, span_after
 from slackwater.sinks.place import Place
 from slackwater.storage.open import open_write_store
@@ -139,6 +140,15 @@ class DeltaOutput:
             raise cutting.changed(record, "restore-conflict")
         if seen == "cut":
             cutting.put_back(record)
+
+    def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
+        """Whether a source of Delta at one of these offsets has read a version that the cut takes out."""
+        places = [place for place in map(source_place, offsets) if place is not None]
+        app = self._app()
+        if not places or app is None:
+            return False
+        table_id, target = table.table_id(self.location), span_after(self._log, app, cut.after).target
+        return any(place.table == table_id and place.is_after(target) for place in places)
 
     def reader_path(self) -> str:
         if not self.exists:

@@ -35,6 +35,11 @@ def live_files(location: str) -> Iterator[DataFile]:
         yield DataFile(unquote(path.as_py()), size.as_py(), None)
 
 
+def table_id(location: str) -> str:
+    """The id that the table was created with, which its readers log."""
+    return str(_open(location).metadata().id)
+
+
 def writer_version(location: str) -> int:
     """The protocol version that a writer of the table must support."""
     return int(_open(location).protocol().min_writer_version)
