@@ -109,6 +109,8 @@ class DirectoryKind:
 
     name = "made-up"
     traits = TRAITS
+    removes_files = True
+    forks = True
 
     def identity(self, folder: Path) -> Mapping[str, str]:
         return {"kind": self.name, "folder": str(folder)}
@@ -121,6 +123,9 @@ class DirectoryKind:
 
     def visible(self, folder: Path) -> Mapping[str, bytes]:
         return {path.name: path.read_bytes() for path in folder.glob("[0-9]*.json")}
+
+    def state(self, folder: Path) -> Mapping[str, object]:
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
 
     def reader_uri(self, folder: Path, name: str) -> str:
         return (folder / name).as_uri()

@@ -63,8 +63,8 @@ def kill_points(function: Callable[[], object], below: Path, prepare: Callable[[
         yield number
 
 
-def _run(number: int, function: Callable[[], object], below: str) -> None:
-    """The child: never returns."""
+def die_before(number: int, below: str) -> None:
+    """Kill this process before its ``number``-th (from 1) file change below the real path ``below``."""
     left = number
 
     def count(event: str, arguments: tuple[object, ...]) -> None:
@@ -74,8 +74,13 @@ def _run(number: int, function: Callable[[], object], below: str) -> None:
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
+    sys.addaudithook(count)
+
+
+def _run(number: int, function: Callable[[], object], below: str) -> None:
+    """The child: never returns."""
     try:
-        sys.addaudithook(count)
+        die_before(number, below)
         function()
     except BaseException:  # noqa: BLE001 - whatever it is becomes the child's exit code
         traceback.print_exc()

@@ -262,7 +262,7 @@ def _facts(
         "written": lambda: str(read_snapshot(context, current()).marks.written),
         "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
         "pipeline": lambda: digest(plan.pipeline_file),
-        "readers": lambda: _listed(readers_of(ledger, stream, cut.files if cut else ())),
+        "readers": lambda: _listed(readers_of(ledger, stream, cut) if cut else []),
         "source-files": lambda: _listed(batches.missing_for(facts.contributing, target, StoreReach())),
     }
 

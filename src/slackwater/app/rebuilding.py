@@ -177,7 +177,7 @@ def _cut(workspace: Workspace, rebuild: Rebuild, scope: Scope) -> Cut:
     for other in workspace.ledger.streams():
         if other.full_name != stream.full_name:
             reconcile(workspace, other)
-    readers = readers_of(workspace.ledger, stream, cut.files)
+    readers = readers_of(workspace.ledger, stream, cut)
     if readers:
         raise Refused(
             "cut-was-read",
@@ -194,7 +194,7 @@ def _hint_for_read(workspace: Workspace, rebuild: Rebuild, cut: Cut, readers: li
     stream, history = rebuild.snapshot.stream, rebuild.history
     output = open_output(stream.sink)
     for batch in (one for one in cut.batches if rebuild.batches.is_whole(one)):
-        if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written).files):
+        if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written)):
             at = plan_command(stream.full_name, rebuild.request, at=f"{BATCH}{batch}")
             return f"rebuild at a batch that the readers have not passed: {at}"
     return (

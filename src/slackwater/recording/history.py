@@ -11,6 +11,8 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.model.history import History
 from slackwater.model.records import BatchRecord, RunRecord, StreamRecord
+from slackwater.model.sink import Cut
+from slackwater.sinks.contract import Output, ReadByVersion
 from slackwater.sinks.registry import open_output
 
 
@@ -38,21 +40,32 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     )
 
 
-def readers_of(ledger: Ledger, stream: StreamRecord, files: Sequence[str]) -> list[str]:
-    """Other streams of the home that have recorded one of these files of the stream's output as read."""
-    wanted = set(files)
-    if not wanted:
+def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
+    """Other streams of the home that have recorded that they read what a cut of the stream's output takes out."""
+    if not cut.files:
         return []
-    others = [other for other in ledger.streams() if other.full_name != stream.full_name]
-    return [other.full_name for other in others if _has_read(ledger, stream, other, wanted)]
-
-
-def _has_read(ledger: Ledger, stream: StreamRecord, other: StreamRecord, wanted: set[str]) -> bool:
     output = open_output(stream.sink)
-    logs = [log for log in ledger.logs(other.full_name) if log.startswith(SOURCES)]
-    texts = (line.text for log in logs for line in ledger.lines(other.full_name, log).values())
+    others = [other for other in ledger.streams() if other.full_name != stream.full_name]
+    return [other.full_name for other in others if _has_read(ledger, output, other.full_name, cut)]
+
+
+def _has_read(ledger: Ledger, output: Output, other: str, cut: Cut) -> bool:
+    if isinstance(output, ReadByVersion):
+        entries = ledger.lines(other, "offsets").values()
+        return output.was_read((offset for line in entries for offset in _offsets(line.text)), cut)
+    logs = [log for log in ledger.logs(other) if log.startswith(SOURCES)]
+    texts = (line.text for log in logs for line in ledger.lines(other, log).values())
     paths = (file.path for text in texts if '"path"' in text for file in parse_file_source_log(text.encode()))
+    wanted = set(cut.files)
     return any(output.name_of(path) in wanted for path in paths)
+
+
+def _offsets(text: str) -> list[str]:
+    try:
+        entry = parse_offset_entry(text.encode())
+    except FormatError:
+        return []
+    return [offset.text for offset in entry.offsets if offset.text]
 
 
 def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord]) -> frozenset[int]:

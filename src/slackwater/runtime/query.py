@@ -21,6 +21,7 @@ from slackwater.runtime.failures import spark_errors
 from slackwater.runtime.loader import LoadedPipeline, place_in
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
+from slackwater.sinks.contract import Creates
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,6 +95,13 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
     return BuiltStream(definition, frame, context.upstreams)
 
 
+def create_output(built: BuiltStream) -> None:
+    """Create the output where its sink needs that, so that streams that read it can be built after this one."""
+    sink = built.definition.sink
+    if isinstance(sink, Creates):
+        sink.create(built.frame, built.definition.partition_by)
+
+
 def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuery:
     """Start the query. Raises PipelineError where Spark refuses the query as it is written."""
     definition = built.definition
@@ -102,7 +110,7 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
         .queryName(definition.full_name)
         .option("checkpointLocation", checkpoint)
     )
-    if definition.partition_by:
+    if definition.partition_by and not isinstance(definition.sink, Creates):
         writer = writer.partitionBy(*definition.partition_by)
     return _start(definition.sink.attach(with_trigger(writer, how.trigger), how.context), definition)
 

@@ -24,7 +24,7 @@ from slackwater.runtime.failures import spark_errors
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.query import BuiltStream, build
+from slackwater.runtime.query import BuiltStream, build, create_output
 from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
 from slackwater.runtime.stop_signals import StopSignals
@@ -82,13 +82,19 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
         spark = start_session(request.session, display.say)
         try:
             leases.add_jvm(driver_jvm_pid(spark))
-            built = [build(spark, request.loaded, definition, home.path) for definition in definitions]
+            built = [_build(spark, request.loaded, definition, home) for definition in definitions]
             outcomes = _Application(request, home, ledger, display, spark).run(records, built, leases)
         finally:
             end_session(spark)
     if leases.lost is not None:
         raise leases.lost
     return outcomes
+
+
+def _build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Home) -> BuiltStream:
+    built = build(spark, loaded, definition, home.path)
+    create_output(built)
+    return built
 
 
 def _selected(request: RunRequest) -> list[StreamDefinition]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slackwater.sinks.console import ConsoleSink, console
+from slackwater.sinks.delta.sink import DeltaSink, delta
 from slackwater.sinks.files.sink import FilesSink, files
 from slackwater.sinks.foreach import ForeachSink, foreach
 from slackwater.sinks.kafka import KafkaSink, kafka
@@ -17,6 +18,7 @@ from slackwater.sinks.table import TableSink, table
 
 __all__ = [
     "ConsoleSink",
+    "DeltaSink",
     "FilesSink",
     "ForeachSink",
     "KafkaSink",
@@ -24,6 +26,7 @@ __all__ = [
     "NoopSink",
     "TableSink",
     "console",
+    "delta",
     "files",
     "foreach",
     "kafka",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from slackwater.model.sink import CatalogueEntry
 from slackwater.sinks.console import CONSOLE_TRAITS
+from slackwater.sinks.delta.output import DELTA_TRAITS
 from slackwater.sinks.files.output import FILES_TRAITS
 from slackwater.sinks.foreach import FOREACH_TRAITS
 from slackwater.sinks.kafka import KAFKA_TRAITS
@@ -16,6 +17,8 @@ from slackwater.sinks.table import FILE_TABLE_TRAITS, LOG_TABLE_TRAITS, OTHER_TA
 
 CATALOGUE: tuple[CatalogueEntry, ...] = (
     CatalogueEntry("files", "files(format, path)", FILES_TRAITS, ("append",)),
+    CatalogueEntry("delta", "delta(path)", DELTA_TRAITS, ("append", "complete")),
+    CatalogueEntry("delta", "delta(path, keys=...)", DELTA_TRAITS, ("update",)),
     CatalogueEntry("table", 'table(name, format="parquet")', FILE_TABLE_TRAITS, ("append",)),
     CatalogueEntry("table", 'table(name, format="delta" or "iceberg")', LOG_TABLE_TRAITS, ("append", "complete")),
     CatalogueEntry("table", "table(name, format=ANOTHER)", OTHER_TABLE_TRAITS),

@@ -5,7 +5,7 @@ Code outside this package uses only these two protocols. It depends neither on a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -56,6 +56,17 @@ class Sink(Protocol):
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> Startable:
         """Set this sink on the writer. Where Spark has a call of its own to start it, what makes that call."""
+
+
+@runtime_checkable
+class Creates(Protocol):
+    """A sink whose output must exist before a query that reads it can be built: a table with its schema.
+
+    Its partitions are those of the table; the writer is not given any, because a batch function takes none.
+    """
+
+    def create(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+        """Create the output for these rows, without any, unless it exists. Raises PipelineError where it cannot be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +150,11 @@ class ListsOrphans(Protocol):
 
         While the stream runs, those of the batch that is being written are among them.
         """
+
+
+@runtime_checkable
+class ReadByVersion(Protocol):
+    """An output that other streams read by its versions and not by the names of its files."""
+
+    def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
+        """Whether a stream whose sources were at these offsets, as Spark logs them, has read what ``cut`` takes out."""

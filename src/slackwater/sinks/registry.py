@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from slackwater.sinks.console import open_console_output
 from slackwater.sinks.contract import Output
+from slackwater.sinks.delta.output import open_delta_output
 from slackwater.sinks.files.output import open_files_output
 from slackwater.sinks.foreach import open_foreach_output
 from slackwater.sinks.kafka import open_kafka_output
@@ -19,6 +20,7 @@ Opener = Callable[[Identity], Output]
 
 _OPENERS: dict[str, Opener] = {
     "console": open_console_output,
+    "delta": open_delta_output,
     "files": open_files_output,
     "foreach": open_foreach_output,
     "kafka": open_kafka_output,

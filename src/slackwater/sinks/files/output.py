@@ -15,10 +15,11 @@ from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log, parse_
 from slackwater.model.checkpoint_logs import SinkFile
 from slackwater.model.damage import Damage
 from slackwater.model.sink import Cut, Delivery, Owner, Traits
+from slackwater.sinks import owner
 from slackwater.sinks.contract import SinkLog
-from slackwater.sinks.files import cutting, owner
+from slackwater.sinks.files import cutting
 from slackwater.sinks.files.manifest import Manifest, lines_of
-from slackwater.sinks.files.place import Place
+from slackwater.sinks.place import Place
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 

@@ -10,13 +10,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from slackwater.errors import PipelineError
 from slackwater.model.sink import WriteContext
+from slackwater.sinks.directory import absolute, directory
 from slackwater.sinks.files.output import FILES_TRAITS
 from slackwater.sinks.options import option_strings
-from slackwater.storage.open import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,10 +51,7 @@ class FilesSink:
     @property
     def location(self) -> str:
         """The output directory as the user named it: an absolute path, or the URI."""
-        if is_uri(self.path):
-            return self.path
-        # abspath and not resolve: symlinks stay as the user wrote them, because Spark is given this path.
-        return os.path.abspath(self.path)  # noqa: PTH100 - as above
+        return absolute(self.path)
 
     def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
         """Nothing: Spark itself checks directory and schema when the query starts."""
@@ -74,38 +70,5 @@ def files(format: str, path: str | os.PathLike[str], **options: object) -> Files
         raise PipelineError(
             "sink-format", "The file sink cannot write this format", expected=", ".join(FORMATS), found=repr(format)
         )
-    return FilesSink(format, _directory(path), option_strings(options, RESERVED_OPTIONS))
-
-
-def _directory(path: object) -> str:
-    """The output directory as a string. Raises PipelineError (``sink-path``)."""
-    directory = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if not isinstance(directory, str) or not directory.strip() or directory[0] == "~" or not _is_location(directory):
-        raise PipelineError(
-            "sink-path",
-            "The file sink cannot write to this output directory",
-            expected="a path or URI as a string or pathlib.Path, without ~",
-            found=repr(path),
-            hint='such as sinks.files("parquet", "out/"); pathlib.Path("~/out").expanduser() expands ~',
-        )
-    # Hadoop decodes no URI: file:///a%20b is the folder "a%20b" for Spark and "a b" for everything else.
-    reserved = " and ".join(character for character in "%?#" if character in directory) if is_uri(directory) else ""
-    if reserved:
-        raise PipelineError(
-            "sink-path",
-            f"A URI with {reserved} names one output directory for Spark and another for other programs",
-            expected=f"a plain path, or a URI without {reserved}",
-            found=repr(directory),
-            hint="give a plain path, in which these characters have no special meaning",
-        )
-    return directory
-
-
-def _is_location(directory: str) -> bool:
-    """Whether Java can be given the string: no NUL, no lone surrogate, no URI that cannot be split."""
-    try:
-        urlsplit(directory)
-        directory.encode()
-    except ValueError:
-        return False
-    return "\0" not in directory
+    folder = directory(path, 'sinks.files("parquet", "out/")')
+    return FilesSink(format, folder, option_strings(options, RESERVED_OPTIONS))

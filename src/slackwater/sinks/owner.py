@@ -1,4 +1,4 @@
-"""The owner's mark: a JSON file beside the manifest that names the stream which writes to the output."""
+"""The owner's mark: a JSON file in the output directory that names the stream which writes to it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,208 @@
+"""Cuts batches out of a Delta table and puts them back: one commit each, recorded before it is made.
+
+A cut commits the rows of an earlier version again, or removes the files that the batches added; it lowers the recorded
+batch in the same commit, so that no batch is skipped afterwards. No data file is deleted: until VACUUM deletes them
+the version before the cut can be restored.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from slackwater.errors import Refused
+from slackwater.model.sink import Cut
+from slackwater.sinks.delta import table
+from slackwater.sinks.delta.log import NOTE, Commit, DeltaLog, entry_path
+from slackwater.sinks.delta.span import Span
+from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
+
+RECORD = "delta.json"
+SCHEMA = "slackwater.delta-backup/1"
+PLAIN_WRITER = 6
+"""Above it a table lists features, of which some put more into a commit than is written here."""
+
+Seen = Literal["whole", "cut", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A cut that is about to start: from ``version`` to the rows of ``target``, -1 where files are removed instead.
+
+    ``last`` is the newest batch before the cut.
+    """
+
+    output: str
+    app: str
+    after: int
+    last: int
+    version: int
+    target: int
+
+
+def record_of(location: str, app: str, cut: Cut, span: Span) -> Record:
+    """The record of a cut."""
+    return Record(location, app, cut.after, cut.batches[-1], span.newest, span.target if span.by_restore else -1)
+
+
+def write_record(backup: WriteStore, record: Record) -> None:
+    """Make the record durable."""
+    backup.write(RECORD, json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1).encode())
+
+
+def read_record(backup: ReadStore) -> Record | None:
+    """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
+    try:
+        data = backup.read(RECORD)
+    except FileNotFoundError:
+        if any(not entry.name.startswith(".") for entry in backup.list()):
+            raise _damaged(backup, "no file") from None
+        return None
+    try:
+        fields = json.loads(data)
+        if fields.pop("schema") != SCHEMA:
+            raise _damaged(backup, "another document")
+        record = Record(**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(backup, repr(data[:60])) from error
+    if not all(type(value) is type(example) for value, example in zip(fields.values(), _EXAMPLE, strict=True)):
+        raise _damaged(backup, repr(data[:60]))
+    return record
+
+
+def check_record(record: Record, cut: Cut, location: str) -> None:
+    """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
+    last = cut.batches[-1] if cut.batches else None
+    if (record.output, record.after, record.last, str(record.version)) == (location, cut.after, last, cut.version):
+        return
+    raise Refused(
+        "backup-foreign",
+        "The backup was made by another cut or from another output",
+        where=location,
+        expected=f"a cut of {location} after batch {cut.after}",
+        found=f"a cut of {record.output} after batch {record.after}",
+        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
+    )
+
+
+def take_out(store: WriteStore, record: Record, span: Span) -> None:
+    """Commit the cut. Raises Refused where it cannot be."""
+    note = {"cut": record.version, "after": record.after}
+    if record.target >= 0:
+        table.restore(record.output, record.target, (record.app, record.after), {**note, "restores": record.target})
+    else:
+        _remove_files(store, record, span, note)
+
+
+def put_back(record: Record) -> None:
+    """Commit the version before the cut again. Raises Refused where VACUUM has deleted files of it."""
+    table.restore(record.output, record.version, (record.app, record.last), {"restores": record.version})
+
+
+def seen_by(log: DeltaLog, record: Record) -> Seen:
+    """What the table is now: as before the cut, as after it, or changed by something else."""
+    version = log.versions().newest
+    while version > record.version:
+        commit = log.commit(version)
+        if (commit.note.get("cut"), commit.note.get("after")) == (record.version, record.after):
+            return "cut"
+        if commit.restores is None:
+            return "other"
+        version = commit.restores
+    return "whole" if version == record.version else "other"
+
+
+def changed(record: Record, code: str) -> Refused:
+    """The refusal of a table that something else has changed since the cut."""
+    return Refused(
+        code,
+        "The Delta table was changed after the cut was planned; going on would undo those changes",
+        where=record.output,
+        expected=f"version {record.version}, or the one that the cut made of it",
+        hint="find out with DESCRIBE HISTORY what has written to the table, then make a new plan",
+    )
+
+
+def check_files_removable(location: str, span: Span) -> None:
+    """Raises Refused unless the batches only added files, and no other writer has replaced one of them."""
+    commit = span.in_the_way()
+    if commit is None and table.writer_version(location) <= PLAIN_WRITER:
+        return
+    other = span.others[0].version if span.others else 0
+    raise Refused(
+        "sink-uncuttable",
+        "The batches cannot be cut out of the Delta table: another writer has changed it since, and their files cannot "
+        "be removed one by one",
+        where=location,
+        expected="batches that only added files, in a table without table features",
+        found=f"version {other} of another writer" + (f", version {commit.version} replaced files" if commit else ""),
+        hint="rebuild at the last written batch, which removes nothing",
+    )
+
+
+def _remove_files(store: WriteStore, record: Record, span: Span, note: Mapping[str, object]) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    info = {"timestamp": now_ms, "operation": "DELETE", "operationParameters": {}, NOTE: json.dumps(note)}
+    removes = [action for commit in span.own for action in _removes(store, commit, now_ms)]
+    actions = [
+        {"commitInfo": info},
+        {"txn": {"appId": record.app, "version": record.after, "lastUpdated": now_ms}},
+        *removes,
+    ]
+    if not store.traits.atomic_rename:
+        raise _no_commit(record)
+    path = entry_path(record.version + 1)
+    temporary = f"{path.rpartition('/')[0]}/.{uuid.uuid4()}{LEFTOVER}"
+    store.write(temporary, b"".join(json.dumps(action).encode() + b"\n" for action in actions))
+    try:
+        # A version is never replaced: another writer may commit it first.
+        store.rename(temporary, path)
+    except FileExistsError as error:
+        store.delete(temporary)
+        raise changed(record, "output-changed") from error
+
+
+def _no_commit(record: Record) -> Refused:
+    return Refused(
+        "delta-store",
+        "The batches cannot be cut out of the Delta table: its store cannot commit a version without replacing another",
+        where=record.output,
+        hint="rebuild at the last written batch, which removes nothing",
+    )
+
+
+def _removes(store: ReadStore, commit: Commit, now_ms: int) -> list[dict[str, object]]:
+    """The actions that remove what one commit added, with the paths as they are written there."""
+    lines = [json.loads(line) for line in store.read(entry_path(commit.version)).split(b"\n") if line.strip()]
+    return [
+        {
+            "remove": {
+                "path": line["add"]["path"],
+                "deletionTimestamp": now_ms,
+                "dataChange": True,
+                "extendedFileMetadata": True,
+                "partitionValues": line["add"].get("partitionValues", {}),
+                "size": line["add"]["size"],
+            }
+        }
+        for line in lines
+        if "add" in line
+    ]
+
+
+def _damaged(backup: ReadStore, found: str) -> Refused:
+    return Refused(
+        "backup-damaged",
+        "A file of the operation's backup is missing or damaged; nothing was changed",
+        where=f"{backup.location}/{RECORD}",
+        expected=SCHEMA,
+        found=found,
+        hint="restore the file from a copy of the home and run the command again",
+    )
+
+
+_EXAMPLE = ("", "", 0, 0, 0, 0)

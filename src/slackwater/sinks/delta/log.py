@@ -1,0 +1,159 @@
+"""The log of a Delta table: its versions, and what each commit did, from the JSON entries alone.
+
+Format: Delta Lake's PROTOCOL.md, sections "Delta Log Entries", "Checkpoints" and "Actions".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from slackwater.errors import FormatError
+from slackwater.storage.protocols import ReadStore
+
+FOLDER = "_delta_log"
+NOTE = "slackwater"
+"""The key in ``commitInfo`` of what Slackwater notes about a commit of its own, as a JSON string."""
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet|(\d{20})\.checkpoint\..*json")
+_TXN = b'{"txn"'
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that a commit added. ``rows`` is ``None`` where the commit does not show how many count."""
+
+    path: str
+    size: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit. ``batches`` are the transactions it carries: application id to batch.
+
+    ``changes_table`` is true where it changed rows, schema, properties or protocol: compaction changes none of them.
+    """
+
+    version: int
+    batches: Mapping[str, int] = field(default_factory=dict)
+    adds: tuple[DataFile, ...] = ()
+    removes: tuple[str, ...] = ()
+    changes_table: bool = False
+    note: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def restores(self) -> int | None:
+        """The version whose rows the table has again after this commit of Slackwater's, else ``None``."""
+        version = self.note.get("restores")
+        return version if isinstance(version, int) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of which the log has an entry, in order, and the newest with a checkpoint; -1 for none."""
+
+    commits: tuple[int, ...]
+    checkpoint: int
+
+    @property
+    def newest(self) -> int:
+        """The version of the table, -1 where there is no table."""
+        return max(self.checkpoint, self.commits[-1] if self.commits else -1)
+
+    def missing(self) -> tuple[int, ...]:
+        """Versions that the table cannot be read without and that have no entry."""
+        known = set(self.commits)
+        return tuple(one for one in range(self.checkpoint + 1, self.newest + 1) if one not in known)
+
+
+class DeltaLog:
+    """Reads the log below one table."""
+
+    def __init__(self, store: ReadStore) -> None:
+        self._store = store
+
+    def versions(self) -> Versions:
+        """What the log's folder lists now."""
+        names = [entry.name for entry in self._store.list(FOLDER)]
+        commits = sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
+        checkpoints = (int(match[1] or match[2]) for name in names if (match := _CHECKPOINT.fullmatch(name)))
+        return Versions(tuple(commits), max(checkpoints, default=-1))
+
+    def batches(self, version: int) -> Mapping[str, int]:
+        """The transactions of one commit; the rest of it is not parsed. Raises FormatError, FileNotFoundError."""
+        lines = [line for line in self._lines(version) if line.startswith(_TXN)]
+        return _batches(version, (_action(version, line) for line in lines))
+
+    def commit(self, version: int) -> Commit:
+        """One commit. Raises FormatError where it is malformed, FileNotFoundError where it has no entry."""
+        actions = [_action(version, line) for line in self._lines(version)]
+        if not actions:
+            raise _malformed(version, "an empty file")
+        try:
+            return _commit(version, actions)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _malformed(version, repr(error)) from error
+
+    def _lines(self, version: int) -> list[bytes]:
+        return [line for line in self._store.read(entry_path(version)).split(b"\n") if line.strip()]
+
+
+def entry_path(version: int) -> str:
+    """The path of a version's entry, relative to the table."""
+    return f"{FOLDER}/{version:020}.json"
+
+
+def _action(version: int, line: bytes) -> dict[str, Any]:
+    try:
+        action = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _malformed(version, repr(line[:60])) from error
+    if not isinstance(action, dict):
+        raise _malformed(version, repr(line[:60]))
+    return action
+
+
+def _batches(version: int, actions: Iterator[dict[str, Any]]) -> Mapping[str, int]:
+    try:
+        return {action["txn"]["appId"]: int(action["txn"]["version"]) for action in actions if "txn" in action}
+    except (KeyError, TypeError, ValueError) as error:
+        raise _malformed(version, "a transaction without appId and version") from error
+
+
+def _commit(version: int, actions: list[dict[str, Any]]) -> Commit:
+    adds = [action["add"] for action in actions if "add" in action]
+    removes = [action["remove"] for action in actions if "remove" in action]
+    info: Mapping[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    note = json.loads(info[NOTE]) if isinstance(info.get(NOTE), str) else {}
+    return Commit(
+        version,
+        _batches(version, iter(actions)),
+        tuple(DataFile(unquote(add["path"]), int(add["size"]), _rows(add)) for add in adds),
+        tuple(unquote(remove["path"]) for remove in removes),
+        any(file.get("dataChange", True) for file in (*adds, *removes))
+        or any("metaData" in action or "protocol" in action for action in actions),
+        note if isinstance(note, dict) else {},
+    )
+
+
+def _rows(add: Mapping[str, Any]) -> int | None:
+    # With a deletion vector some of the file's rows do not count.
+    statistics = add.get("stats")
+    rows = json.loads(statistics).get("numRecords") if statistics and not add.get("deletionVector") else None
+    return rows if isinstance(rows, int) else None
+
+
+def _malformed(version: int, found: str) -> FormatError:
+    return FormatError(
+        "delta-log",
+        "An entry of the log of a Delta table is malformed",
+        where=entry_path(version),
+        expected="one JSON action in each line",
+        found=found,
+    )

@@ -1,0 +1,139 @@
+"""Before the query starts: creates the table, and checks that an existing one accepts the query's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError
+from slackwater.sinks.delta.log import FOLDER
+from slackwater.sinks.owner import MARK
+from slackwater.storage.open import open_read_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.types import StructType
+
+TXN_RETENTION = "delta.setTransactionRetentionDuration"
+_OF_SPARK = "spark."
+"""Prefix of what Spark keeps in a column for itself: readers of the table would inherit the query's watermark."""
+
+
+def create_table(frame: DataFrame, location: str, partition_by: tuple[str, ...], options: Mapping[str, str]) -> None:
+    """Create an empty table with the columns of ``frame``. Raises PipelineError if something else is there."""
+    _check_place(location)
+    empty = frame.sparkSession.createDataFrame([], _plain(frame.schema))
+    writer = empty.write.format("delta").mode("ignore").options(**options)
+    if partition_by:
+        writer = writer.partitionBy(*partition_by)
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - heavy; only a run pays for it
+
+    try:
+        writer.save(location)
+    except PySparkException as error:
+        raise PipelineError(
+            "delta-create",
+            f"Spark cannot create the Delta table: {str(error).splitlines()[0]}",
+            where=location,
+            hint="name the columns so that Delta accepts them, and choose a directory that Spark may write to",
+        ) from error
+
+
+def check_schema(
+    frame: DataFrame, location: str, partition_by: tuple[str, ...], *, keys: tuple[str, ...], options: Mapping[str, str]
+) -> None:
+    """Raises PipelineError unless the table has the query's columns, in these types and partitions."""
+    session = frame.sparkSession
+    detail = _detail(session, location)
+    retention = (detail["properties"] or {}).get(TXN_RETENTION)
+    if retention:
+        raise PipelineError(
+            "delta-property",
+            f"The Delta table forgets which batches it has, because its property {TXN_RETENTION} is set",
+            where=location,
+            expected="no value",
+            found=str(retention),
+            hint=f"ALTER TABLE delta.`{location}` UNSET TBLPROPERTIES ('{TXN_RETENTION}')",
+        )
+    partitions = tuple(detail["partitionColumns"])
+    if partition_by and partition_by != partitions:
+        raise _rejected(location, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
+    absent = [key for key in keys if key not in frame.columns]
+    if absent:
+        raise _rejected(location, "keys", "columns of the query: " + ", ".join(frame.columns), ", ".join(absent))
+    if not any(name.lower() in {"mergeschema", "overwriteschema"} for name in options):
+        _check_columns(frame.schema, session.read.format("delta").load(location).schema, location)
+
+
+def quoted(location: str) -> str:
+    """The table as SQL names it."""
+    return "delta.`" + location.replace("`", "``") + "`"
+
+
+def _check_place(location: str) -> None:
+    """Raises PipelineError where the directory has something other than a table of Delta."""
+    store = open_read_store(location)
+    local = store.local_path("")
+    if local is not None and Path(local).exists() and not Path(local).is_dir():
+        raise _foreign(location, "a file")
+    names = sorted(entry.name for entry in store.list() if entry.name not in {MARK, FOLDER} and entry.name[0] != ".")
+    if names:
+        raise _foreign(location, ", ".join(names[:3]))
+
+
+def _foreign(location: str, found: str) -> PipelineError:
+    return PipelineError(
+        "delta-place",
+        "The directory of the Delta sink has something other than a Delta table",
+        where=location,
+        expected="a Delta table, an empty directory, or none",
+        found=found,
+        hint="give the sink a directory of its own",
+    )
+
+
+def _detail(session: SparkSession, location: str) -> Row:
+    detail = session.sql(f"DESCRIBE DETAIL {quoted(location)}").first()
+    if detail is None:
+        raise _foreign(location, "no description of a table")
+    return detail
+
+
+def _check_columns(rows: StructType, table: StructType, location: str) -> None:
+    known = {field.name.lower(): field.dataType.simpleString() for field in table}
+    for field in rows:
+        found = field.dataType.simpleString()
+        expected = known.get(field.name.lower())
+        if expected is None:
+            raise _rejected(location, "columns", ", ".join(sorted(known)), f"{field.name} {found}")
+        if found.lower() != expected.lower():
+            raise _rejected(location, "types", f"{field.name} {expected}", f"{field.name} {found}")
+
+
+def _rejected(location: str, what: str, expected: str, found: str) -> PipelineError:
+    return PipelineError(
+        "delta-schema",
+        f"The Delta table does not accept the rows of the query: other {what}",
+        where=location,
+        expected=expected,
+        found=found,
+        hint="change the query, or the table with ALTER TABLE; sinks.delta(path, mergeSchema=True) adds new columns",
+    )
+
+
+def _plain(schema: StructType) -> StructType:
+    """The schema without what Spark keeps in its columns for itself."""
+    from pyspark.sql.types import StructField, StructType  # noqa: PLC0415 - heavy; only a run pays for it
+
+    return StructType(
+        [
+            StructField(
+                field.name,
+                field.dataType,
+                nullable=True,
+                metadata={key: value for key, value in field.metadata.items() if not key.startswith(_OF_SPARK)},
+            )
+            for field in schema
+        ]
+    )

@@ -1,0 +1,101 @@
+"""The Delta sink: how Spark writes it.
+
+Always a batch function, never Spark's native Delta sink: that one numbers its transactions by the id of the query,
+which a deleted checkpoint takes with it, so that the next query writes batch 0 again and doubles its rows
+(docs/decisions/0110). Here the number line belongs to the stream.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError
+from slackwater.model.sink import WriteContext
+from slackwater.sinks.delta.batches import BatchWriter
+from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
+from slackwater.sinks.delta.schema import check_schema, create_table
+from slackwater.sinks.delta.table import require_library
+from slackwater.sinks.directory import absolute, directory
+from slackwater.sinks.options import option_strings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnversion", "replacewhere"})
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSink:
+    """A Delta table. With ``keys``, rows replace those with equal keys; ``options`` are Delta's own for each write."""
+
+    path: str
+    keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    kind = "delta"
+    traits = DELTA_TRAITS
+    connectors = ("delta",)
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """Without keys there is nothing that tells which row an update replaces."""
+        return ("append", "update") if self.keys else ("append", "complete")
+
+    @property
+    def location(self) -> str:
+        """The table's directory as the user named it: an absolute path, or the URI."""
+        return absolute(self.path)
+
+    def identity(self) -> Mapping[str, str]:
+        """Kind and absolute path: a stream may not change them between restarts."""
+        return {"kind": self.kind, "path": self.location}
+
+    def create(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+        """Create the table, empty, unless it exists."""
+        if not DeltaOutput(self.location).exists:
+            create_table(frame, self.location, partition_by, self.options)
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Raises PipelineError where the table does not accept the rows, EnvironmentMissing without ``deltalake``."""
+        require_library()
+        self.create(frame, context.partition_by)
+        check_schema(frame, self.location, context.partition_by, keys=self.keys, options=self.options)
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Set the batch function on the writer."""
+        return writer.foreachBatch(BatchWriter(self.location, self.keys, self.options, context).write)
+
+
+def delta(path: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> DeltaSink:
+    """A Delta table, written exactly once: append and complete, or, with ``keys``, append and update by MERGE.
+
+    ``options`` are those of Delta's writer. Raises PipelineError for a path, key or option that cannot be used.
+    """
+    named = _names(keys)
+    folder = directory(path, 'sinks.delta("gold/hourly")')
+    chosen = option_strings(options, RESERVED_OPTIONS)
+    if named and chosen:
+        raise PipelineError(
+            "sink-option",
+            "Options of Delta's writer have no effect on MERGE",
+            found=", ".join(sorted(chosen)),
+            hint="remove the options, or the keys",
+        )
+    return DeltaSink(folder, named, chosen)
+
+
+def _names(keys: object) -> tuple[str, ...]:
+    """The columns that one string or several name. Raises PipelineError."""
+    names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, Iterable) else (None,)
+    if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) != len(names):
+        raise PipelineError(
+            "sink-keys",
+            "The keys of the sink cannot be used",
+            expected='a column name or a list of different ones, such as ["id"]',
+            found=repr(keys),
+        )
+    return names

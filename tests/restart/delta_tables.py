@@ -1,0 +1,116 @@
+"""Workspaces whose output is a Delta table, read by its log and its Parquet files without the code under test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+
+from tests.restart.small import HEADER, SOURCE, SmallWorkspace
+from tests.sinks import delta_logs
+from tests.support.outputs import Rows
+
+APPEND = f"""
+@pipeline.stream(sink=sw.sinks.delta("out"))
+def per_page(spark):
+    marked = {SOURCE}.withWatermark("ts", "10 minutes")
+    return marked.groupBy(F.window("ts", "30 minutes"), "page").agg(F.sum("n").alias("n"))
+"""
+UPDATE = f"""
+@pipeline.stream(sink=sw.sinks.delta("out", keys=["start", "page"]), output_mode="update")
+def per_page(spark):
+    marked = {SOURCE}.withWatermark("ts", "10 minutes")
+    summed = marked.groupBy(F.window("ts", "30 minutes"), "page").agg(F.sum("n").alias("n"))
+    return summed.select(F.col("window.start").alias("start"), "page", "n")
+"""
+COMPLETE = f"""
+@pipeline.stream(sink=sw.sinks.delta("out"), output_mode="complete")
+def per_page(spark):
+    return {SOURCE}.groupBy("page").agg(F.sum("n").alias("n"), F.count("*").alias("rows"))
+"""
+BATCHES = 6
+WINDOW_MINUTES = 30
+CLOSED = range(BATCHES - 1)
+"""The windows that are behind the last watermark, by number."""
+
+
+TWO_STAGES = f"""
+@pipeline.stream(sink=sw.sinks.delta("first"), partition_by="page")
+def first(spark):
+    return {SOURCE}.withWatermark("ts", "10 minutes")
+
+
+@pipeline.stream(sink=sw.sinks.delta("out"))
+def per_page(spark, context):
+    marked = spark.readStream.format("delta").load(context.output("first")).withWatermark("ts", "10 minutes")
+    return marked.groupBy(F.window("ts", "30 minutes"), "page").agg(F.sum("n").alias("n"))
+"""
+
+
+def page_of(batch: int) -> str:
+    """All rows of a batch are of one page."""
+    return "ab"[batch % 2]
+
+
+def minutes_of(batch: int) -> range:
+    """The minutes with a row: each batch closes the window of the one before and has late rows of it."""
+    return range(batch * WINDOW_MINUTES - min(batch, 5), batch * WINDOW_MINUTES + 20)
+
+
+def sums() -> Counter[tuple[int, str]]:
+    """The rows of each window, by its number, and page."""
+    return Counter(
+        (minute // WINDOW_MINUTES, page_of(batch)) for batch in range(BATCHES) for minute in minutes_of(batch)
+    )
+
+
+class DeltaWorkspace(SmallWorkspace):
+    """A workspace with a file of rows for each batch and one Delta table."""
+
+    def __init__(self, folder: Path, body: str) -> None:
+        super().__init__(folder, HEADER + body)
+        for batch in range(BATCHES):
+            self.add(f"{batch:02}", minutes_of(batch), page=page_of(batch))
+
+    def rows(self, first: int = 0, last: int | None = None) -> Rows:
+        """The rows of the table's newest version; batches cannot be told apart."""
+        if (first, last) != (0, None):
+            raise NotImplementedError
+        return table_rows(self.output)
+
+    def written(self) -> int:
+        """The newest batch in the table's transactions, -1 for none."""
+        return max(delta_logs.transactions(self.output).values(), default=-1)
+
+    def window_sums(self) -> list[tuple[int, str, int]]:
+        """Number of the window, page and sum of each row, sorted: a row written twice is there twice."""
+        found = []
+        for row in table_values(self.output):
+            start = row["window"]["start"] if "window" in row else row["start"]
+            found.append(((start.hour * 60 + start.minute) // WINDOW_MINUTES, row["page"], row["n"]))
+        return sorted(found)
+
+
+def closed_sums() -> list[tuple[int, str, int]]:
+    """What append mode has written at the end."""
+    return sorted((window, page, n) for (window, page), n in sums().items() if window in CLOSED)
+
+
+def all_sums() -> list[tuple[int, str, int]]:
+    """What update mode has written at the end."""
+    return sorted((window, page, n) for (window, page), n in sums().items())
+
+
+def table_values(table: Path) -> list[dict[str, Any]]:
+    """The rows of a table's newest version, without those of its partition columns."""
+    found: list[dict[str, Any]] = []
+    for name in delta_logs.live_files(table):
+        found += pyarrow.parquet.ParquetFile(table / name).read().to_pylist()
+    return found
+
+
+def table_rows(table: Path) -> Rows:
+    """The rows of a table, each as one string."""
+    return Counter(repr(sorted((column, str(value)) for column, value in row.items())) for row in table_values(table))

@@ -1,0 +1,171 @@
+"""What the Delta sink does to a table, in one Spark session: repeated batches, merges, cuts, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from slackwater.errors import PipelineError, StreamFailed
+from slackwater.model.sink import Owner, WriteContext
+from slackwater.runtime.session import SessionOptions, end_session, start_session
+from slackwater.sinks import DeltaSink, delta
+from slackwater.sinks.delta.batches import BatchWriter
+from slackwater.sinks.delta.output import DeltaOutput
+from slackwater.storage.local import LocalStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
+SCHEMA = "id long, v string"
+Rows = list[tuple[int | None, str]]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    settings = {"spark.sql.shuffle.partitions": "1", "spark.databricks.delta.snapshotPartitions": "1"}
+    session = start_session(SessionOptions("delta", "local[2]", settings, ("delta",)), lambda _: None)
+    yield session
+    end_session(session)
+
+
+@dataclass
+class Table:
+    """A table with a sink and the stream that writes it."""
+
+    spark: SparkSession
+    folder: Path
+    sink: DeltaSink
+    context: WriteContext
+
+    def frame(self, rows: Rows) -> DataFrame:
+        return self.spark.createDataFrame(rows, SCHEMA).coalesce(1)
+
+    def write(self, batch: int, rows: Rows, *, planned: int = -1) -> None:
+        """One batch, by a run that started when ``planned`` was planned."""
+        context = replace(self.context, planned=planned)
+        BatchWriter(self.sink.location, self.sink.keys, self.sink.options, context).write(self.frame(rows), batch)
+
+    @property
+    def output(self) -> DeltaOutput:
+        return DeltaOutput(self.sink.location)
+
+    def rows(self) -> Rows:
+        found = self.spark.read.format("delta").load(self.sink.location).select("id", "v").collect()
+        return sorted(((row["id"], row["v"]) for row in found), key=repr)
+
+
+def _table(spark: SparkSession, folder: Path, mode: str, *keys: str) -> Table:
+    context = WriteContext(OWNER.stream_id, OWNER.stream, 1, mode)
+    table = Table(spark, folder, delta(folder / "a `table`", keys=keys), context)
+    table.output.claim(OWNER)
+    table.sink.check(table.frame([]), context)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("mode", "keys", "final"),
+    [
+        ("append", (), [(1, "a"), (2, "b"), (2, "c"), (3, "d"), (None, "n")]),
+        ("update", ("id",), [(1, "a"), (2, "c"), (3, "d"), (None, "n")]),
+        ("complete", (), [(2, "c"), (3, "d"), (None, "n")]),
+    ],
+)
+def test_batches_repeated_cut_and_undone(
+    mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession, tmp_path: Path
+) -> None:
+    table = _table(spark, tmp_path, mode, *keys)
+    assert table.output.last_written() == -1
+    first: Rows = [(1, "a"), (2, "b")]
+    second: Rows = [(2, "c"), (3, "d"), (None, "n")]
+    table.write(0, first)
+    table.write(1, [] if mode != "complete" else first)
+    table.write(2, second)
+    assert table.rows() == sorted(final, key=repr)
+    for planned in (-1, 2):
+        table.write(2, second, planned=planned)
+        table.write(1, first, planned=planned)
+        assert table.rows() == sorted(final, key=repr)
+        assert table.output.last_written() == 2
+
+    backup = LocalStore(tmp_path / "backup")
+    cut = table.output.cut_after(1, {})
+    assert cut.batches == (2,)
+    table.output.cut(cut, {}, backup)
+    assert table.output.last_written() == 1
+    assert table.rows() == first
+    table.output.restore(cut, backup)
+    assert table.rows() == sorted(final, key=repr)
+    table.output.cut(cut, {}, backup)
+
+    table.write(2, second, planned=2)
+    assert table.rows() == sorted(final, key=repr), "after a cut the batch is not skipped"
+    assert table.output.last_written() == 2
+
+
+def test_spark_and_the_table_agree_after_more_versions_than_a_checkpoint_has(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = _table(spark, tmp_path, "append")
+    for batch in range(12):
+        table.write(batch, [(batch, "x")])
+    spark.sql(f"OPTIMIZE {'delta.`' + table.sink.location.replace('`', '``') + '`'}")
+    assert table.output.last_written() == 11
+    table.output.cut(table.output.cut_after(4, {}), {}, LocalStore(tmp_path / "backup"))
+    assert table.rows() == [(batch, "x") for batch in range(5)]
+    table.write(5, [(50, "y")])
+    assert table.rows() == [*((batch, "x") for batch in range(5)), (50, "y")]
+    assert table.output.damage(thorough=True) == ()
+
+
+def test_two_rows_with_one_key_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = _table(spark, tmp_path, "update", "id")
+    with pytest.raises(StreamFailed) as failed:
+        table.write(0, [(1, "a"), (1, "b")])
+    assert failed.value.code == "merge-keys"
+    assert table.rows() == []
+
+
+def test_what_a_table_does_not_accept(spark: SparkSession, tmp_path: Path) -> None:
+    table = _table(spark, tmp_path, "append")
+    context, sink = table.context, table.sink
+    for schema in ("id string, v string", "id long, v string, w int"):
+        with pytest.raises(PipelineError) as rejected:
+            sink.check(spark.createDataFrame([], schema), context)
+        assert rejected.value.code == "delta-schema"
+    sink.check(spark.createDataFrame([], "ID long"), context)
+    delta(sink.path, mergeSchema=True).check(spark.createDataFrame([], "id long, w int"), context)
+    for other, changed in (
+        (sink, replace(context, partition_by=("v",))),
+        (delta(sink.path, keys="other"), context),
+    ):
+        with pytest.raises(PipelineError) as rejected:
+            other.check(table.frame([]), changed)
+        assert rejected.value.code == "delta-schema"
+
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "part.parquet").write_text("")
+    (tmp_path / "file").write_text("")
+    for place in ("files", "file"):
+        with pytest.raises(PipelineError) as rejected:
+            delta(tmp_path / place).check(table.frame([]), context)
+        assert rejected.value.code == "delta-place"
+
+
+def test_partitions_are_those_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    context = WriteContext(OWNER.stream_id, OWNER.stream, 1, "append", partition_by=("v",))
+    table = Table(spark, tmp_path, delta(tmp_path / "t"), context)
+    table.sink.check(table.frame([]), context)
+    table.write(0, [(1, "a"), (2, "b")])
+    assert sorted(path.name for path in (tmp_path / "t").glob("v=*")) == ["v=a", "v=b"]
+    table.output.claim(OWNER)
+    cut = table.output.cut_after(-1, {})
+    assert (cut.rows, cut.batches) == (2, (0,))
+    table.output.cut(cut, {}, LocalStore(tmp_path / "backup"))
+    assert table.rows() == []
+    assert table.output.last_written() == -1
