@@ -289,6 +289,7 @@ FAILURES = {
     "source-changed": ("a source of the query was replaced", None),
     "user-function": ("a function of the pipeline fails", None),
     "query-refused": ("Spark does not accept the query", None),
+    "sink": ("the sink cannot write", None),
     "data-loss": ("a source no longer has rows that the next batch needs", None),
 }
 """By ``failure_code``: what a permanent failure means, and which goal removes its cause, if one does."""

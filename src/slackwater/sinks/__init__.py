@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slackwater.sinks.files.sink import FilesSink, files
+from slackwater.sinks.postgres.sink import PostgresSink, postgres
 
-__all__ = ["FilesSink", "files"]
+__all__ = ["FilesSink", "PostgresSink", "files", "postgres"]
 
-SINKS = ("files",)
+SINKS = ("files", "postgres")
 """The functions of this module that make a sink."""
 
 # Type checkers would take any name for a sink with this function in sight.
