@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from slackwater.model.sink import Traits
+from slackwater.model.sink import Cut, Owner, Traits
 from slackwater.sinks.files.output import FILES_TRAITS
-from tests.sinks import made_up
+from tests.sinks import databases, made_up
 from tests.sinks.manifests import listed_files, write_batches
+from tests.support.kill_points import kill_points
 
 LAST = 12
 """The newest batch of each example output."""
@@ -20,6 +22,8 @@ class SinkKind(Protocol):
 
     name: str
     traits: Traits
+    owner: Owner | None
+    """The owner of the example outputs."""
 
     def identity(self, folder: Path) -> Mapping[str, str]:
         """What a stream would have recorded."""
@@ -27,14 +31,45 @@ class SinkKind(Protocol):
     def write(self, folder: Path) -> Mapping[int, str]:
         """Write batches 0 to ``LAST``; what the ledger would have recorded of the sink's log."""
 
+    def reset(self, folder: Path) -> None:
+        """Make the output again what ``write`` made it."""
+
     def visible(self, folder: Path) -> Mapping[str, bytes]:
         """The data that readers of the output see now. Raises if they see something that does not exist."""
 
-    def reader_uri(self, folder: Path, name: str) -> str:
-        """How a log of Spark names a data file of the output."""
+    def everything(self, folder: Path) -> Mapping[str, bytes]:
+        """All that is there: the data, and what the sink keeps beside it."""
+
+    def cut_names(self, folder: Path, cut: Cut) -> set[str]:
+        """Which of the names in ``visible`` a cut takes out."""
+
+    def kill_points(self, function: Callable[[], object], below: Path, prepare: Callable[[], object]) -> Iterator[int]:
+        """As ``tests.support.kill_points``, for each change that the kind makes."""
 
 
-class FilesKind:
+class FilesBelow:
+    """Kinds whose output is a folder of files: what they have in common."""
+
+    owner: Owner | None = None
+
+    def everything(self, folder: Path) -> Mapping[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def reset(self, folder: Path) -> None:
+        shutil.rmtree(folder)
+        self.write(folder)
+
+    def write(self, folder: Path) -> Mapping[int, str]:
+        raise NotImplementedError
+
+    def cut_names(self, _folder: Path, cut: Cut) -> set[str]:
+        return set(cut.files)
+
+    def kill_points(self, function: Callable[[], object], below: Path, prepare: Callable[[], object]) -> Iterator[int]:
+        return kill_points(function, below, prepare)
+
+
+class FilesKind(FilesBelow):
     """Spark's file sink; ``interval`` is that of its compaction, ``purged`` removes what Spark may purge."""
 
     traits = FILES_TRAITS
@@ -69,10 +104,16 @@ class FilesKind:
         return (folder / name).as_uri()
 
 
-KINDS: tuple[SinkKind, ...] = (
+class MadeUpKind(made_up.DirectoryKind, FilesBelow):
+    """The kind that exists in the tests only."""
+
+
+FileKind = FilesKind | MadeUpKind
+FILE_KINDS: tuple[FileKind, ...] = (
     FilesKind("files", 10, purged=False),
     FilesKind("files-compacted-after-the-cut", 4, purged=True, partitioned=True),
     FilesKind("files-with-older-compactions", 3, purged=False),
     FilesKind("files-purged-in-part", 6, purged=True, spared=(9, 11)),
-    made_up.DirectoryKind(),
+    MadeUpKind(),
 )
+KINDS: tuple[SinkKind, ...] = (*FILE_KINDS, databases.PostgresKind(), databases.FunctionKind())

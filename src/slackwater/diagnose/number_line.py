@@ -90,7 +90,7 @@ def _unreadable(snapshot: Snapshot) -> Iterator[Finding]:
             Severity.STOP,
             f"the batch that was written last is unknown: {problem.text}",
             risk="loss",
-            advice="restore the file from a backup",
+            advice=problem.hint or "restore the file from a backup",
             where=problem.where,
             expected=problem.expected,
             found=problem.found,

@@ -106,8 +106,7 @@ def _output_of(stream: StreamRecord, *, thorough: bool) -> tuple[Output, _Answer
     except SinkUnreadable as error:
         if error.code == SILENT:
             return output, _Answer(thorough=thorough)
-        problem = Unreadable(error.code, error.message, error.where, error.expected, error.found)
-        return output, _Answer(unreadable=problem, thorough=thorough)
+        return output, _Answer(unreadable=_unreadable(error), thorough=thorough)
 
 
 def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
@@ -116,7 +115,7 @@ def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
     try:
         owner = output.owner()
     except SinkUnreadable as error:
-        unreadable = unreadable or Unreadable(error.code, error.message, error.where, error.expected, error.found)
+        unreadable = unreadable or _unreadable(error)
     return OutputSeen(
         location=output.location,
         owner=owner.stream_id if owner else None,
@@ -126,6 +125,10 @@ def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
         unreadable=unreadable,
         damage=() if unreadable else output.damage(thorough=answer.thorough),
     )
+
+
+def _unreadable(error: SinkUnreadable) -> Unreadable:
+    return Unreadable(error.code, error.message, error.where, error.expected, error.found, error.hint)
 
 
 def _marks_of(store: ReadStore) -> tuple[Marks, CheckpointLogs]:

@@ -196,6 +196,8 @@ def _is_transient_type(error: BaseException) -> bool:
 
 def _place(messages: str) -> str | None:
     """The innermost line of the user's code in the last Python traceback, or where the failing expression was made."""
+    if OURS_IN_BATCH.search(messages):
+        return None
     found = [*FRAME.finditer(messages), *CALLED_FROM.finditer(messages)]
     own = [match for match in found if not any(part in match["file"] for part in NOT_THE_USERS)]
     return f"{own[-1]['file']}:{own[-1]['line']}" if own else None

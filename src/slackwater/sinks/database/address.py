@@ -52,6 +52,11 @@ class Address:
         service = f"?service={options['service']}" if "service" in options else ""
         return f"postgresql://{hosts}/{database}{service}"
 
+    def exists(self) -> bool:
+        """Whether there may be a database: opening a SQLite file that does not exist would create it."""
+        path = _parts(self.url)["path"].removeprefix("/") if self.url.startswith("sqlite") else ""
+        return not path.startswith("/") or Path(path).exists()
+
     def identity(self, url: str = "url") -> dict[str, str]:
         """What is recorded of it, the address under the key ``url``."""
         return {url: self.url} | ({"password": self.password} if self.password else {})

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.model.damage import Damage
 from slackwater.model.sink import Cut, Delivery, Owner, Traits
 from slackwater.sinks.contract import SinkLog
 from slackwater.sinks.database.address import Address, address_in
-from slackwater.sinks.database.marker import NONE_YET, TABLE, Mark, Marker
+from slackwater.sinks.database.marked import MarkedTarget
+from slackwater.sinks.database.marker import TABLE, Marker
 from slackwater.sinks.database.problems import reading, writing
 from slackwater.sinks.postgres import cutting
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, table_name
 from slackwater.sinks.postgres.statements import run
 from slackwater.sinks.postgres.table import read_columns
 from slackwater.storage.protocols import WriteStore
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 DELIVERY = Delivery("exactly-once", "a batch is published in one transaction with its id in the marker table")
 
@@ -47,38 +43,28 @@ class PostgresOutput:
     """One table. No connection is opened before it is needed, and none is kept."""
 
     def __init__(self, address: Address, table: TableName, *, keep_batch_id: bool) -> None:
-        self._address = address
         self._table = table
         self._keep_batch_id = keep_batch_id
         self.traits = traits_of(keep_batch_id=keep_batch_id)
-        self.marker = Marker(str(table), table.schema)
+        self.target = MarkedTarget(address, Marker(str(table), table.schema), f"{address.location} {table}")
 
     @property
     def location(self) -> str:
-        return f"{self._address.location} {self._table}"
-
-    @cached_property
-    def _engine(self) -> Engine:
-        return self._address.engine()
+        return self.target.location
 
     def last_written(self) -> int:
-        mark = self._mark()
-        return NONE_YET if mark is None else mark.batch_id
+        return self.target.last_written()
 
     def owner(self) -> Owner | None:
-        mark = self._mark()
-        return None if mark is None else mark.owner
+        return self.target.owner()
 
     def claim(self, owner: Owner) -> None:
-        with writing(self.location):
-            self.marker.create_table(self._engine)
-            with self._engine.begin() as connection:
-                self.marker.claim(connection, owner)
+        self.target.claim(owner)
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         """The table is missing, or has rows of a batch that the marker does not have: somebody else wrote them."""
         written = self.last_written()
-        with reading(self.location), self._engine.connect() as connection:
+        with reading(self.location), self.target.engine.connect() as connection:
             if not read_columns(connection, self._table):
                 missing = Damage(str(self._table), "missing", f"rows of batches up to {written}", "no table")
                 return (missing,) if written >= 0 else ()
@@ -100,7 +86,7 @@ class PostgresOutput:
         if batch >= written:
             return Cut(batch, ())
         self._check_cuttable()
-        with reading(self.location), self._engine.connect() as connection:
+        with reading(self.location), self.target.engine.connect() as connection:
             rows = cutting.rows_after(connection, self._table, batch)
         return Cut(batch, tuple(range(batch + 1, written + 1)), rows=rows)
 
@@ -115,16 +101,16 @@ class PostgresOutput:
             record = cutting.make_record(self.location, cut)
             cutting.write_record(backup, record)
         cutting.check_record(record, cut, self.location)
-        with writing(self.location), self._engine.begin() as connection:
-            cutting.take_out(connection, self._table, self.marker, record)
+        with writing(self.location), self.target.engine.begin() as connection:
+            cutting.take_out(connection, self._table, self.target.marker, record)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
         record = cutting.read_record(backup)
         if record is None or not cut.batches:
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         cutting.check_record(record, cut, self.location)
-        with writing(self.location), self._engine.begin() as connection:
-            cutting.put_back(connection, self._table, self.marker, record)
+        with writing(self.location), self.target.engine.begin() as connection:
+            cutting.put_back(connection, self._table, self.target.marker, record)
 
     def reader_path(self) -> str:
         raise PipelineError(
@@ -133,10 +119,6 @@ class PostgresOutput:
             where=self.location,
             hint="read it as a static DataFrame: spark.read.jdbc(...)",
         )
-
-    def _mark(self) -> Mark | None:
-        with reading(self.location), self._engine.connect() as connection:
-            return self.marker.read(connection) if self.marker.table_exists(connection) else None
 
     def _check_cuttable(self) -> None:
         if not self._keep_batch_id:

@@ -80,10 +80,9 @@ class PostgresSink:
             )
         output, where = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id), self._where
         with writing(where):
-            engine = self.address.engine()
-            output.marker.create_table(engine)
-            with engine.begin() as connection:
-                output.marker.begin_epoch(connection, context)
+            output.target.marker.create_table(output.target.engine)
+            with output.target.engine.begin() as connection:
+                output.target.marker.begin_epoch(connection, context)
                 self._drop_orphans(connection, context)
                 if self.create:
                     version = server_version(connection)
@@ -101,10 +100,10 @@ class PostgresSink:
 
         def write(frame: DataFrame, batch: int) -> None:
             if not writers:
-                with writing(self._where), self.address.engine().connect() as connection:
+                with writing(self._where), output.target.engine.connect() as connection:
                     publication = self._publication(connection, frame, context)
                 columns = staged_columns(frame.schema)
-                writers.append(Writer(self.address, output.marker, context, columns, publication))
+                writers.append(Writer(output.target, context, columns, publication))
             writers[0].write(frame, batch)
 
         return writer.foreachBatch(batch_function(write))

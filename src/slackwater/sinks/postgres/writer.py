@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from slackwater.errors import StreamFailed
 from slackwater.model.sink import WriteContext
-from slackwater.sinks.database.address import Address
-from slackwater.sinks.database.marker import Marker
+from slackwater.sinks.database.marked import MarkedTarget
 from slackwater.sinks.database.problems import problem_of, writing
 from slackwater.sinks.postgres import staging
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, quoted
@@ -67,15 +66,14 @@ class Publication:
 class Writer:
     """Writes the batches of one run. It is made when the query starts, after the table was checked."""
 
-    address: Address
-    marker: Marker
+    target: MarkedTarget
     context: WriteContext
     columns: tuple[StagedColumn, ...]
     publication: Publication
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a fenced run."""
-        if self._is_written(batch):
+        if self.target.is_written(self.context, batch):
             return
         staged = self._stage(frame)
         try:
@@ -83,10 +81,6 @@ class Writer:
         except BaseException:
             self._drop(staged)
             raise
-
-    def _is_written(self, batch: int) -> bool:
-        with writing(self._where), self._engine.connect() as connection:
-            return self.marker.check_fence(self.marker.read(connection), self.context).batch_id >= batch
 
     def _stage(self, frame: DataFrame) -> list[str]:
         from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
@@ -109,30 +103,26 @@ class Writer:
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - heavy; only what connects pays for it
 
         try:
-            with self._engine.begin() as connection:
-                if not self.marker.advance(connection, self.context, batch):
+            with self.target.engine.begin() as connection:
+                if not self.target.marker.advance(connection, self.context, batch):
                     self._drop(staged)
                     return
                 for statement in self.publication.statements(staged, batch):
                     run(connection, statement)
         except DBAPIError as error:
             problem = problem_of(error)
-            if problem.code != "sink-unreachable" or not self._is_written(batch):
+            if problem.code != "sink-unreachable" or not self.target.is_written(self.context, batch):
                 raise problem.failed(self._where) from error
 
     def _drop(self, staged: Sequence[str]) -> None:
         """Drop staged tables; what remains is dropped when a query of the stream starts."""
-        with suppress(Exception), self._engine.begin() as connection:
+        with suppress(Exception), self.target.engine.begin() as connection:
             drop_staged(connection, self.publication.table, staged)
-
-    @cached_property
-    def _engine(self) -> Engine:
-        return self.address.engine()
 
     @cached_property
     def _staging(self) -> staging.Staging:
         return staging.Staging(
-            executors_conninfo(self._engine, self._where),
+            executors_conninfo(self.target.engine, self._where),
             self.publication.table.schema,
             self.publication.table.staged_prefix(self.context.stream_id),
             tuple(f"{column.staged_name} {column.kind.staged}" for column in self.columns),
@@ -143,7 +133,7 @@ class Writer:
 
     @property
     def _where(self) -> str:
-        return f"{self.address.location} {self.publication.table}"
+        return self.target.location
 
 
 def drop_staged(connection: Connection, table: TableName, staged: Sequence[str]) -> None:
