@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from sqlalchemy import Connection, Engine
 
+OUTCOME_WAIT_S = 30
 Mode = Literal["insert", "upsert", "replace"]
 
 
@@ -111,8 +112,15 @@ class Writer:
                     run(connection, statement)
         except DBAPIError as error:
             problem = problem_of(error)
-            if problem.code != "sink-unreachable" or not self.target.is_written(self.context, batch):
+            if problem.code != "sink-unreachable" or not self._was_committed(batch):
                 raise problem.failed(self._where) from error
+
+    def _was_committed(self, batch: int) -> bool:
+        """Whether a transaction whose outcome was lost was committed: the row stays locked until it has ended."""
+        with writing(self._where), self.target.engine.begin() as connection:
+            run(connection, f"SET LOCAL lock_timeout = '{OUTCOME_WAIT_S}s'")
+            mark = self.target.marker.read(connection, lock=True)
+            return self.target.marker.check_fence(mark, self.context).batch_id >= batch
 
     def _drop(self, staged: Sequence[str]) -> None:
         """Drop staged tables; what remains is dropped when a query of the stream starts."""
