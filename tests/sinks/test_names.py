@@ -9,7 +9,7 @@ from slackwater import sinks
 from slackwater.errors import PipelineError
 
 
-@pytest.mark.parametrize("name", ["foreach_batch", "memory", "kafka", "delta", "iceberg", "postgres", "Files"])
+@pytest.mark.parametrize("name", ["foreach", "memory", "kafka", "delta", "iceberg", "Files", "Postgres"])
 def test_an_unknown_sink_lists_those_that_exist(name: str) -> None:
     assert not hasattr(sw.sinks, name)
     with pytest.raises(PipelineError, match=r"slackwater\.sinks\.files") as raised:

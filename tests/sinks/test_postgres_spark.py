@@ -46,7 +46,7 @@ TYPES = {
         "TIMESTAMP'2024-03-31 01:30:00.123456Z'",
         dt.datetime(2024, 3, 31, 1, 30, 0, 123456, tzinfo=dt.UTC),
     ),
-    "local_time": ("TIMESTAMP_NTZ'1582-10-10 02:30:00'", dt.datetime(1582, 10, 10, 2, 30)),
+    "local_time": ("TIMESTAMP_NTZ'1582-10-10 02:30:00'", dt.datetime.fromisoformat("1582-10-10T02:30:00")),
     "span": ("INTERVAL '3 04:05:06.000007' DAY TO SECOND", dt.timedelta(3, 6, 7, 0, 5, 4)),
     "months": ("INTERVAL '1-2' YEAR TO MONTH", dt.timedelta(days=425)),
     "nothing": ("NULL", None),
@@ -225,9 +225,8 @@ def test_values_and_tables_that_do_not_fit(spark: SparkSession, database: Databa
     assert database.rows() == [(1, "short")]
     _fails("sink-value", lambda: write(frame.where("id = 1").withColumn("id", F.lit(70000)), 1))
 
-    for name, zero in (("name", F.lit("a\0b")), ("name", F.concat(F.lit("\0")))):
-        text = _fails("sink-zero-byte", lambda name=name, zero=zero: write(frame.limit(1).withColumn(name, zero), 1))
-        assert "column name" in text
+    text = _fails("sink-zero-byte", lambda: write(frame.limit(1).withColumn("name", F.lit("a\0b")), 1))
+    assert "column name" in text
     assert database.rows() == [(1, "short")]
     database.execute("ALTER TABLE out ADD CHECK (id < 5)")
     assert "check" in _fails("sink-constraint", lambda: write(frame.limit(1).withColumn("id", F.lit(7)), 1))

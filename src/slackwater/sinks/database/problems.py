@@ -18,7 +18,8 @@ LOGIN = re.compile(
     re.IGNORECASE,
 )
 UNREACHABLE = re.compile(
-    r"could not translate host name|Name or service not known|name resolution|Connection refused|could not connect|connection failed|timeout expired"
+    r"could not translate host name|Name or service not known|name resolution"
+    r"|Connection refused|could not connect|connection failed|timeout expired"
     r"|server closed the connection|connection .*(lost|reset|closed)|the database system is (starting up|shutting down)"
     r"|terminating connection|Network is unreachable|No such file or directory|No route to host",
     re.IGNORECASE,
