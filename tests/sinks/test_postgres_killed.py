@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -106,15 +108,17 @@ def _killed_after_its_batch_is_visible(project: Project, url: str) -> None:
     """Kill as soon as the marker shows a new batch, until Spark had not committed that batch at least once."""
     for attempt in range(6):
         project.add_files(1)
+        before = _newest(url)
         command = project.start("run", "pipeline.py")
         command.wait_for(partial(_has_runs, project, attempt + 2), "the run")
-        command.refresh()
-        before = _newest(url)
+        jvms = command.jvms
         with psycopg.connect(url, autocommit=True) as connection:
             deadline = time.monotonic() + 60
             while _newest_of(connection) == before:
                 assert command.process.poll() is None, command.log
                 assert time.monotonic() < deadline, command.log
+            for jvm in jvms:
+                os.kill(jvm, signal.SIGKILL)
         command.kill()
         hit = project.committed("rows") < before + 1
         assert _newest(url) == before + 1
