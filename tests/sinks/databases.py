@@ -12,6 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from slackwater.model.sink import Cut, Owner
 from slackwater.sinks.foreach_batch.output import MARKED
+from slackwater.sinks.jdbc.output import JDBC_TRAITS
 from slackwater.sinks.postgres.output import traits_of
 from tests.support.kill_points import kill_points
 from tests.support.postgres_server import PostgresServer
@@ -57,6 +58,10 @@ class _DatabaseKind:
 
     def kill_points(self, function: Callable[[], object], below: Path, prepare: Callable[[], object]) -> Iterator[int]:
         return kill_points(function, below, prepare, sql=True)
+
+
+FUNCTION = ("foreach_batch", {"name": "save"}, "writes_to", "foreach_batch/save")
+JDBC = ("jdbc", {"table": "out"}, "url", "out")
 
 
 class PostgresKind(_DatabaseKind):
@@ -115,16 +120,19 @@ class PostgresKind(_DatabaseKind):
         return f"t_{sha256(str(folder).encode()).hexdigest()[:10]}"
 
 
-class FunctionKind(_DatabaseKind):
-    """A batch function with its marker in a SQLite file."""
+class SqliteKind(_DatabaseKind):
+    """A sink that cannot cut, with its marker in a SQLite file: a batch function, or a table."""
 
-    name = "foreach_batch"
-    traits = MARKED
-    target = "foreach_batch/save"
+    def __init__(self, name: str, identity: Mapping[str, str], url: str, target: str) -> None:
+        self.name = name
+        self.traits = JDBC_TRAITS if name == "jdbc" else MARKED
+        self.target = target
+        self._identity = identity
+        self._url = url
 
     def identity(self, folder: Path) -> Mapping[str, str]:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        return {"kind": "foreach_batch", "name": "save", "writes_to": f"sqlite:///{folder}.db"}
+        return {"kind": self.name, **self._identity, self._url: f"sqlite:///{folder}.db"}
 
     def write(self, folder: Path) -> Mapping[int, str]:
         with self._engine(folder).begin() as connection:

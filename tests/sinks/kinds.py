@@ -116,4 +116,9 @@ FILE_KINDS: tuple[FileKind, ...] = (
     FilesKind("files-purged-in-part", 6, purged=True, spared=(9, 11)),
     MadeUpKind(),
 )
-KINDS: tuple[SinkKind, ...] = (*FILE_KINDS, databases.PostgresKind(), databases.FunctionKind())
+KINDS: tuple[SinkKind, ...] = (
+    *FILE_KINDS,
+    databases.PostgresKind(),
+    databases.SqliteKind(*databases.FUNCTION),
+    databases.SqliteKind(*databases.JDBC),
+)

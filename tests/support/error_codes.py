@@ -152,8 +152,8 @@ def _sentences(function: ast.FunctionDef) -> dict[str, list[str]]:
 def _in_module(tree: ast.Module) -> Iterator[ErrorCode]:
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and _name(call.func) == PROBLEM:
-            for code, message in zip(_texts(call.args[0]), _texts(call.args[1]), strict=False):
-                yield from (ErrorCode(code, kind, message) for kind in PROBLEM_KINDS)
+            for code, text in zip(_texts(call.args[0]), _texts(call.args[1]), strict=False):
+                yield from (ErrorCode(code, kind, text) for kind in PROBLEM_KINDS)
         if isinstance(call, ast.Call) and _name(call.func) in CLASSES and call.args:
             for code in _texts(call.args[0]):
                 message = call.args[1] if len(call.args) > 1 else ast.Constant("")

@@ -10,11 +10,22 @@ from typing import TYPE_CHECKING
 from slackwater.sinks.files.sink import FilesSink, files
 from slackwater.sinks.foreach_batch.batch import Batch
 from slackwater.sinks.foreach_batch.sink import ForeachBatchSink, foreach_batch
+from slackwater.sinks.jdbc.sink import JdbcSink, jdbc
 from slackwater.sinks.postgres.sink import PostgresSink, postgres
 
-__all__ = ["Batch", "FilesSink", "ForeachBatchSink", "PostgresSink", "files", "foreach_batch", "postgres"]
+__all__ = [
+    "Batch",
+    "FilesSink",
+    "ForeachBatchSink",
+    "JdbcSink",
+    "PostgresSink",
+    "files",
+    "foreach_batch",
+    "jdbc",
+    "postgres",
+]
 
-SINKS = ("files", "foreach_batch", "postgres")
+SINKS = ("files", "foreach_batch", "jdbc", "postgres")
 """The functions of this module that make a sink."""
 
 # Type checkers would take any name for a sink with this function in sight.

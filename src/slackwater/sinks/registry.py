@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from slackwater.sinks.contract import Output
 from slackwater.sinks.files.output import open_files_output
 from slackwater.sinks.foreach_batch.output import open_foreach_batch_output
+from slackwater.sinks.jdbc.output import open_jdbc_output
 from slackwater.sinks.postgres.output import open_postgres_output
 from slackwater.sinks.unknown import UnknownOutput
 
@@ -16,6 +17,7 @@ Opener = Callable[[Identity], Output]
 _OPENERS: dict[str, Opener] = {
     "files": open_files_output,
     "foreach_batch": open_foreach_batch_output,
+    "jdbc": open_jdbc_output,
     "postgres": open_postgres_output,
 }
 
