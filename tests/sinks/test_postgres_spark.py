@@ -88,15 +88,12 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def start(
-        self, sink: sw.sinks.PostgresSink, frame: DataFrame, context: WriteContext = CONTEXT
-    ) -> Callable[..., Any]:
+    def start(self, sink: sw.sinks.PostgresSink, frame: DataFrame, context: WriteContext = CONTEXT) -> Any:
         """Claim and check as a run does; the batch function."""
         open_output(sink.identity()).claim(Owner(context.stream_id, context.stream, "/srv/home"))
         sink.check(frame, context)
         writer: Any = SimpleNamespace(foreachBatch=lambda function: function)
-        function: Any = sink.attach(writer, context)
-        return function  # type: ignore[no-any-return] # not the writer that the contract names
+        return sink.attach(writer, context)
 
     def sink(self, **options: Any) -> sw.sinks.PostgresSink:
         return sw.sinks.postgres(self.url, "out", **options)
