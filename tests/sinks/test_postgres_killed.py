@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -50,6 +51,7 @@ LOCKS = {
     "while-publishing": "LOCK TABLE out IN SHARE MODE",
 }
 """What another session holds so that the sink waits at a known point: reading the marker, advancing it, inserting."""
+OPERATION = "ID"
 
 
 @pytest.fixture
@@ -93,6 +95,27 @@ def test_killed_between_publishing_and_sparks_commit(project: Project, url: str)
     project.add_files(1)
     project.run("--until-caught-up")
     _killed_after_its_batch_is_visible(project, url)
+
+
+def test_a_rebuild_cuts_the_table_and_undo_brings_the_rows_back(project: Project, url: str) -> None:
+    project.write(PIPELINE.format(url=url))
+    project.add_files(4)
+    project.run("--until-caught-up")
+    for arguments, rows in (
+        (("plan", "rebuild", "work/rows", "--at", "batch:1", "--out", "plan.json"), 4),
+        (("apply", "plan.json", "--yes"), 2),
+        (("undo", OPERATION, "--yes"), 4),
+        (("plan", "rebuild", "work/rows", "--at", "batch:1", "--out", "plan.json", "--force"), 4),
+        (("apply", "plan.json", "--yes"), 2),
+        (("run", "pipeline.py", "--until-caught-up"), 4),
+    ):
+        plan = project.folder / "plan.json"
+        operation = json.loads(plan.read_text())["id"] if plan.exists() else ""
+        command = project.start(*(operation if word == OPERATION else word for word in arguments))
+        assert command.end() == 0, command.log
+        assert _ids(url) == list(range(rows)), arguments
+    assert _newest(url) == 3
+    assert len([name for name in _tables(url) if name.startswith("slackwater_cut_")]) == 1
 
 
 def test_a_batch_function_killed_after_its_transaction(project: Project, url: str) -> None:
@@ -139,10 +162,13 @@ def _has_runs(project: Project, count: int) -> bool:
 
 
 def _check(project: Project, url: str, when: str) -> None:
-    with psycopg.connect(url) as connection:
-        found = [row[0] for row in connection.execute("SELECT id FROM out ORDER BY id")]
-    assert found == list(range(project._files)), when
+    assert _ids(url) == list(range(project._files)), when
     assert project.committed("rows") == _newest(url), when
+
+
+def _ids(url: str) -> list[int]:
+    with psycopg.connect(url) as connection:
+        return [row[0] for row in connection.execute("SELECT id FROM out ORDER BY id")]
 
 
 def _newest(url: str) -> int:
