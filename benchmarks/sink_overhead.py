@@ -39,13 +39,13 @@ from slackwater.errors import SlackwaterError
 from slackwater.model.sink import Owner, WriteContext
 from slackwater.runtime.session import SessionOptions, end_session, start_session
 from slackwater.sinks import delta, files
+from slackwater.sinks.contract import Sink, Startable
 from slackwater.sinks.registry import open_output
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from slackwater.sinks.contract import Sink
 
 ROWS = 20
 GOAL = 1.03
@@ -68,7 +68,7 @@ class Bench:
         reader = self.spark.readStream.schema("id LONG, text STRING").option("maxFilesPerTrigger", 1)
         return reader.json(str(self.source))
 
-    def run(self, attach: Callable[[DataStreamWriter], DataStreamWriter]) -> float:
+    def run(self, attach: Callable[[DataStreamWriter], Startable]) -> float:
         """Run to the end of the input; the seconds of all batches but the first."""
         checkpoint = self.folder / "checkpoint"
         writer = self.rows().writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)

@@ -102,6 +102,6 @@ CASES = (
         4,
         "operation-folder-missing",
         operation(),
-        sql(f"UPDATE operations SET id = '{ABSENT}'"),  # noqa: S608 - an id of ours
+        sql(f"UPDATE operations SET id = '{ABSENT}'"),
     ),
 )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from slackwater.model.sink import Owner, Traits
+from slackwater.model.sink import Cut, Owner, Traits
 from slackwater.sinks.delta.output import DELTA_TRAITS, app_of
 from slackwater.sinks.files.output import FILES_TRAITS
-from tests.sinks import delta_logs, made_up
+from tests.sinks import databases, delta_logs, made_up
 from tests.sinks.manifests import listed_files, write_batches
+from tests.support.kill_points import kill_points
 
 LAST = 12
 """The newest batch of each example output."""
-
-OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
-"""The stream that wrote the example outputs."""
 
 
 class SinkKind(Protocol):
@@ -24,6 +23,8 @@ class SinkKind(Protocol):
 
     name: str
     traits: Traits
+    owner: Owner | None
+    """The owner of the example outputs."""
     removes_files: bool
     """Whether a cut removes the files that it names, and not only the mention of them."""
     forks: bool
@@ -35,17 +36,47 @@ class SinkKind(Protocol):
     def write(self, folder: Path) -> Mapping[int, str]:
         """Write batches 0 to ``LAST``; what the ledger would have recorded of the sink's log."""
 
+    def reset(self, folder: Path) -> None:
+        """Make the output again what ``write`` made it."""
+
     def visible(self, folder: Path) -> Mapping[str, bytes]:
         """The data that readers of the output see now. Raises if they see something that does not exist."""
 
-    def state(self, folder: Path) -> Mapping[str, object]:
-        """All that must be as before when a cut was undone."""
+    def everything(self, folder: Path) -> Mapping[str, bytes]:
+        """All that is there: the data, and what the sink keeps beside it."""
 
-    def reader_uri(self, folder: Path, name: str) -> str:
-        """How a log of Spark names a data file of the output."""
+    def cut_names(self, folder: Path, cut: Cut) -> set[str]:
+        """Which of the names in ``visible`` a cut takes out."""
+
+    def kill_points(self, function: Callable[[], object], below: Path, prepare: Callable[[], object]) -> Iterator[int]:
+        """As ``tests.support.kill_points``, for each change that the kind makes."""
 
 
-class FilesKind:
+class FilesBelow:
+    """Kinds whose output is a folder of files: what they have in common."""
+
+    owner: Owner | None = None
+    removes_files = True
+    forks = True
+
+    def everything(self, folder: Path) -> Mapping[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def reset(self, folder: Path) -> None:
+        shutil.rmtree(folder)
+        self.write(folder)
+
+    def write(self, folder: Path) -> Mapping[int, str]:
+        raise NotImplementedError
+
+    def cut_names(self, _folder: Path, cut: Cut) -> set[str]:
+        return set(cut.files)
+
+    def kill_points(self, function: Callable[[], object], below: Path, prepare: Callable[[], object]) -> Iterator[int]:
+        return kill_points(function, below, prepare)
+
+
+class FilesKind(FilesBelow):
     """Spark's file sink; ``interval`` is that of its compaction, ``purged`` removes what Spark may purge."""
 
     traits = FILES_TRAITS
@@ -78,14 +109,11 @@ class FilesKind:
     def visible(self, folder: Path) -> Mapping[str, bytes]:
         return {str(path.relative_to(folder)): path.read_bytes() for path in listed_files(folder)}
 
-    def state(self, folder: Path) -> Mapping[str, object]:
-        return bytes_below(folder)
-
     def reader_uri(self, folder: Path, name: str) -> str:
         return (folder / name).as_uri()
 
 
-class DeltaKind:
+class DeltaKind(FilesBelow):
     """A Delta table; ``created`` by a commit before batch 0, ``shared`` with another writer that appends."""
 
     traits = DELTA_TRAITS
@@ -101,7 +129,7 @@ class DeltaKind:
         return {"kind": "delta", "path": str(folder)}
 
     def write(self, folder: Path) -> Mapping[int, str]:
-        app = app_of(OWNER.stream_id)
+        app = app_of(databases.OWNER.stream_id)
         if self._created:
             delta_logs.commit(folder, delta_logs.TABLE)
         else:
@@ -116,19 +144,19 @@ class DeltaKind:
     def visible(self, folder: Path) -> Mapping[str, bytes]:
         return delta_logs.live_files(folder)
 
-    def state(self, folder: Path) -> Mapping[str, object]:
-        return {**delta_logs.live_files(folder), **delta_logs.transactions(folder)}
+    def everything(self, folder: Path) -> Mapping[str, bytes]:
+        return {**delta_logs.live_files(folder), "transactions": repr(delta_logs.transactions(folder)).encode()}
 
     def reader_uri(self, folder: Path, name: str) -> str:
         return (folder / name).as_uri()
 
 
-def bytes_below(folder: Path) -> dict[str, bytes]:
-    """Every file of an output with its content."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+class MadeUpKind(made_up.DirectoryKind, FilesBelow):
+    """The kind that exists in the tests only."""
 
 
-KINDS: tuple[SinkKind, ...] = (
+FileKind = FilesKind | DeltaKind | MadeUpKind
+FILE_KINDS: tuple[FileKind, ...] = (
     FilesKind("files", 10, purged=False),
     FilesKind("files-compacted-after-the-cut", 4, purged=True, partitioned=True),
     FilesKind("files-with-older-compactions", 3, purged=False),
@@ -136,5 +164,11 @@ KINDS: tuple[SinkKind, ...] = (
     DeltaKind("delta"),
     DeltaKind("delta-created-by-batch-0", created=False),
     DeltaKind("delta-with-another-writer", shared=True),
-    made_up.DirectoryKind(),
+    MadeUpKind(),
+)
+KINDS: tuple[SinkKind, ...] = (
+    *FILE_KINDS,
+    databases.PostgresKind(),
+    databases.SqliteKind(*databases.FUNCTION),
+    databases.SqliteKind(*databases.JDBC),
 )

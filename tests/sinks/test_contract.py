@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import Refused
-from slackwater.model.sink import Owner
+from slackwater.model.sink import Cut, Owner
 from slackwater.sinks.contract import Output
 from slackwater.sinks.registry import kinds, open_output, register
 from slackwater.storage.local import LocalStore
-from tests.sinks.kinds import KINDS, LAST, OWNER, SinkKind, bytes_below
+from tests.sinks.databases import OWNER, PostgresKind
+from tests.sinks.kinds import FILE_KINDS, KINDS, LAST, FileKind, SinkKind
 from tests.sinks.made_up import DirectoryOutput
 from tests.sinks.test_silent import SILENT
-from tests.support.kill_points import kill_points
 
 AFTER = 7
 
@@ -40,29 +40,49 @@ class Example:
     def backup(self) -> LocalStore:
         return LocalStore(self.folder.parent / "backup")
 
-    def bytes(self) -> dict[str, bytes]:
-        return bytes_below(self.folder)
-
-    def state(self) -> Mapping[str, object]:
-        return self.kind.state(self.folder)
+    def contents(self) -> dict[str, bytes]:
+        return dict(self.kind.everything(self.folder))
 
     def cut(self, after: int = AFTER) -> None:
         output = self.output
         output.cut(output.cut_after(after, self.recorded), self.recorded, self.backup)
 
 
+@dataclass
+class FilesExample(Example):
+    """One whose output is a folder of files."""
+
+    kind: FileKind
+
+
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.name)
 def example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
-    return _example(request.param, tmp_path)
+    return _example(request, tmp_path)
 
 
-@pytest.fixture(params=[kind for kind in KINDS if kind.forks], ids=lambda kind: kind.name)
+@pytest.fixture(params=[kind for kind in KINDS if kind.traits.cuts], ids=lambda kind: kind.name)
+def cuttable(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
+    return _example(request, tmp_path)
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind.traits.cuts and kind.forks], ids=lambda kind: kind.name)
 def killable(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
-    return _example(request.param, tmp_path)
+    return _example(request, tmp_path)
 
 
-def _example(kind: SinkKind, folder: Path) -> Example:
-    return Example(kind, folder / "out", kind.write(folder / "out"))
+@pytest.fixture(params=FILE_KINDS, ids=lambda kind: kind.name)
+def in_files(request: pytest.FixtureRequest, tmp_path: Path) -> FilesExample:
+    kind: FileKind = request.param
+    folder = tmp_path / "out"
+    return FilesExample(kind, folder, kind.write(folder))
+
+
+def _example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
+    kind: SinkKind = request.param
+    if isinstance(kind, PostgresKind):
+        kind.server = request.getfixturevalue("postgres")
+    folder = tmp_path / "out"
+    return Example(kind, folder, kind.write(folder))
 
 
 def test_every_registered_kind_passes_the_suite() -> None:
@@ -77,17 +97,17 @@ def test_last_written_and_traits(example: Example, tmp_path: Path) -> None:
     assert example.output.damage(thorough=True) == ()
 
 
-def test_location_is_the_same_by_every_way(example: Example, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(example.folder)
+def test_location_is_the_same_by_every_way(in_files: FilesExample, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(in_files.folder)
     (tmp_path / "x").mkdir()
-    for way in (tmp_path / "link", tmp_path / "x" / ".." / "out", Path(f"{example.folder}/")):
-        assert open_output(example.kind.identity(way)).location == example.output.location
-    assert open_output(example.kind.identity(tmp_path / "x")).location != example.output.location
+    for way in (tmp_path / "link", tmp_path / "x" / ".." / "out", Path(f"{in_files.folder}/")):
+        assert open_output(in_files.kind.identity(way)).location == in_files.output.location
+    assert open_output(in_files.kind.identity(tmp_path / "x")).location != in_files.output.location
 
 
 def test_one_owner(example: Example) -> None:
     output, visible = example.output, example.kind.visible(example.folder)
-    assert output.owner() is None
+    assert output.owner() == example.kind.owner
     output.claim(OWNER)
     output.claim(OWNER)
     assert output.owner() == OWNER
@@ -109,62 +129,64 @@ def test_claiming_an_output_that_does_not_exist_yet(example: Example, tmp_path: 
     assert fresh.last_written() == -1
 
 
-def test_files_are_known_by_what_readers_call_them(example: Example, tmp_path: Path) -> None:
-    for name in example.output.cut_after(AFTER, example.recorded).files:
+def test_files_are_known_by_what_readers_call_them(in_files: FilesExample, tmp_path: Path) -> None:
+    for name in in_files.output.cut_after(AFTER, in_files.recorded).files:
         assert not name.startswith("/")
-        assert example.output.name_of(example.kind.reader_uri(example.folder, name)) == name
-        assert example.output.name_of((tmp_path / name).as_uri()) is None
+        assert in_files.output.name_of(in_files.kind.reader_uri(in_files.folder, name)) == name
+        assert in_files.output.name_of((tmp_path / name).as_uri()) is None
 
 
 @pytest.mark.parametrize("after", [-1, 0, 3, AFTER, 8, LAST - 1, LAST, LAST + 5])
-def test_cut_removes_what_it_names_and_restore_brings_everything_back(example: Example, after: int) -> None:
-    whole, visible = example.state(), example.kind.visible(example.folder)
-    output = example.output
-    cut = output.cut_after(after, example.recorded)
+def test_cut_removes_what_it_names_and_restore_brings_everything_back(cuttable: Example, after: int) -> None:
+    whole, visible = cuttable.contents(), cuttable.kind.visible(cuttable.folder)
+    output = cuttable.output
+    cut = output.cut_after(after, cuttable.recorded)
+    taken = cuttable.kind.cut_names(cuttable.folder, cut)
     assert cut.after == after
     assert cut.batches == tuple(range(after + 1, LAST + 1))
 
-    output.cut(cut, example.recorded, example.backup)
+    output.cut(cut, cuttable.recorded, cuttable.backup)
 
     assert output.last_written() == min(after, LAST)
-    kept = example.kind.visible(example.folder)
-    assert kept == {name: data for name, data in visible.items() if name not in cut.files}
+    kept = cuttable.kind.visible(cuttable.folder)
+    assert kept == {name: data for name, data in visible.items() if name not in taken}
+    assert cut.rows in {None, len(taken)}
     assert sum(len(visible[name]) for name in cut.files) == cut.bytes
-    if example.kind.removes_files:
-        assert not [name for name in cut.files if (example.folder / name).exists()]
+    if cuttable.kind.removes_files:
+        assert not [name for name in cut.files if (cuttable.folder / name).exists()]
     assert output.damage(thorough=True) == ()
 
-    after_cut = example.bytes()
-    output.cut(cut, example.recorded, example.backup)
-    assert example.bytes() == after_cut
+    after_cut = cuttable.contents()
+    output.cut(cut, cuttable.recorded, cuttable.backup)
+    assert cuttable.contents() == after_cut
     for _ in range(2):
-        output.restore(cut, example.backup)
-        assert example.state() == whole
+        output.restore(cut, cuttable.backup)
+        assert cuttable.contents() == whole
 
 
-def test_a_file_that_the_output_does_not_name_is_refused(example: Example) -> None:
-    (example.folder / "other.txt").write_text("not the sink's")
-    before = example.bytes()
-    output = example.output
-    cut = output.cut_after(AFTER, example.recorded)
-    kept_file = next(iter(set(example.kind.visible(example.folder)) - set(cut.files)))
+def test_a_file_that_the_output_does_not_name_is_refused(in_files: FilesExample) -> None:
+    (in_files.folder / "other.txt").write_text("not the sink's")
+    before = in_files.contents()
+    output = in_files.output
+    cut = output.cut_after(AFTER, in_files.recorded)
+    kept_file = next(iter(set(in_files.kind.visible(in_files.folder)) - set(cut.files)))
     for files in (
         (*cut.files, "other.txt"),
         (*cut.files, "../outside"),
         (*cut.files, kept_file),
         cut.files[1:],
-        (*cut.files[1:], (example.folder / cut.files[0]).as_uri()),
+        (*cut.files[1:], (in_files.folder / cut.files[0]).as_uri()),
     ):
         with pytest.raises(Refused):
-            output.cut(replace(cut, files=files), example.recorded, example.backup)
-        assert example.bytes() == before
+            output.cut(replace(cut, files=files), in_files.recorded, in_files.backup)
+        assert in_files.contents() == before
 
 
-def test_damaged_backup_is_refused(example: Example) -> None:
-    output = example.output
-    cut = output.cut_after(AFTER, example.recorded)
-    output.cut(cut, example.recorded, example.backup)
-    after_cut, whole_backup = example.bytes(), Path(example.backup.location)
+def test_damaged_backup_is_refused(in_files: FilesExample) -> None:
+    output = in_files.output
+    cut = output.cut_after(AFTER, in_files.recorded)
+    output.cut(cut, in_files.recorded, in_files.backup)
+    after_cut, whole_backup = in_files.contents(), Path(in_files.backup.location)
     for path in [
         path for path in whole_backup.rglob("*") if path.is_file() and str(path.relative_to(whole_backup)) in cut.files
     ]:
@@ -174,66 +196,76 @@ def test_damaged_backup_is_refused(example: Example) -> None:
             if damaged is not None:
                 path.write_bytes(damaged)
             with pytest.raises(Refused) as refused:
-                output.restore(cut, example.backup)
+                output.restore(cut, in_files.backup)
             assert refused.value.code == "backup-damaged"
-            assert example.bytes() == after_cut
+            assert in_files.contents() == after_cut
         path.write_bytes(data)
 
 
-def test_restoring_a_cut_that_never_started_changes_nothing(example: Example) -> None:
-    cut, whole = example.output.cut_after(AFTER, example.recorded), example.bytes()
-    example.output.restore(cut, example.backup)
-    assert example.bytes() == whole
+def test_restoring_a_cut_that_never_started_changes_nothing(cuttable: Example) -> None:
+    cut, whole = cuttable.output.cut_after(AFTER, cuttable.recorded), cuttable.contents()
+    cuttable.output.restore(cut, cuttable.backup)
+    assert cuttable.contents() == whole
 
 
-def test_cut_can_be_killed_before_each_file_change(killable: Example, tmp_path: Path) -> None:
-    example = killable
-    whole, visible = example.bytes(), example.kind.visible(example.folder)
-    cut = example.output.cut_after(AFTER, example.recorded)
-    shutil.copytree(example.folder, tmp_path / "template")
+def test_cut_can_be_killed_before_each_change(killable: Example, tmp_path: Path) -> None:
+    whole, visible = killable.contents(), killable.kind.visible(killable.folder)
+    cut = killable.output.cut_after(AFTER, killable.recorded)
 
     def start_over() -> None:
-        shutil.rmtree(example.folder)
         shutil.rmtree(tmp_path / "backup", ignore_errors=True)
-        shutil.copytree(tmp_path / "template", example.folder)
+        killable.kind.reset(killable.folder)
 
     def take_out() -> None:
-        example.output.cut(cut, example.recorded, example.backup)
+        killable.output.cut(cut, killable.recorded, killable.backup)
 
     take_out()
-    expected, kept = example.bytes(), example.kind.visible(example.folder)
+    expected, kept = killable.contents(), killable.kind.visible(killable.folder)
     points = 0
-    for points in kill_points(take_out, tmp_path, start_over):
-        seen = example.kind.visible(example.folder)
-        assert kept.items() <= seen.items() <= visible.items(), f"killed before file change {points}"
+    for points in killable.kind.kill_points(take_out, tmp_path, start_over):
+        seen = killable.kind.visible(killable.folder)
+        assert kept.items() <= seen.items() <= visible.items(), f"killed before change {points}"
         if points % 2:
             take_out()
-            assert example.bytes() == expected, f"killed before file change {points}"
-        example.output.restore(cut, example.backup)
-        assert example.bytes() == whole, f"killed before file change {points}, then undone"
+            assert killable.contents() == expected, f"killed before change {points}"
+        killable.output.restore(cut, killable.backup)
+        assert killable.contents() == whole, f"killed before change {points}, then undone"
     assert points >= 2 * len(cut.files)
 
 
-def test_restore_can_be_killed_before_each_file_change(killable: Example, tmp_path: Path) -> None:
-    example = killable
-    whole, visible = example.bytes(), example.kind.visible(example.folder)
-    cut = example.output.cut_after(AFTER, example.recorded)
+def test_restore_can_be_killed_before_each_change(killable: Example, tmp_path: Path) -> None:
+    whole, visible = killable.contents(), killable.kind.visible(killable.folder)
+    cut = killable.output.cut_after(AFTER, killable.recorded)
 
     def take_out() -> None:
-        example.output.cut(cut, example.recorded, example.backup)
+        killable.output.cut(cut, killable.recorded, killable.backup)
 
     def put_back() -> None:
-        example.output.restore(cut, example.backup)
+        killable.output.restore(cut, killable.backup)
 
     take_out()
-    expected, kept = example.bytes(), example.kind.visible(example.folder)
+    expected, kept = killable.contents(), killable.kind.visible(killable.folder)
     points = 0
-    for points in kill_points(put_back, tmp_path, take_out):
-        seen = example.kind.visible(example.folder)
-        assert kept.items() <= seen.items() <= visible.items(), f"killed before file change {points}"
+    for points in killable.kind.kill_points(put_back, tmp_path, take_out):
+        seen = killable.kind.visible(killable.folder)
+        assert kept.items() <= seen.items() <= visible.items(), f"killed before change {points}"
         if points % 2:
             put_back()
-            assert example.bytes() == whole, f"killed before file change {points}"
+            assert killable.contents() == whole, f"killed before change {points}"
         take_out()
-        assert example.bytes() == expected, f"killed before file change {points}, then cut again"
+        assert killable.contents() == expected, f"killed before change {points}, then cut again"
     assert points >= 2 * len(cut.files)
+
+
+def test_an_output_that_cannot_be_cut_refuses_with_the_reason(example: Example) -> None:
+    if example.kind.traits.cuts:
+        return
+    with pytest.raises(Refused) as refused:
+        example.output.cut_after(AFTER, {})
+    assert refused.value.code == "sink-uncuttable"
+    for after in (LAST, LAST + 1):
+        cut, whole = example.output.cut_after(after, {}), example.contents()
+        assert cut == Cut(after, ())
+        example.output.cut(cut, {}, example.backup)
+        example.output.restore(cut, example.backup)
+        assert example.contents() == whole

@@ -20,6 +20,9 @@ CLASSES = {
     if isinstance(value, type) and issubclass(value, errors.SlackwaterError)
 }
 
+PROBLEM, PROBLEM_KINDS = "Problem", ("SinkUnreadable", "StreamFailed")
+"""What a database reports (``sinks/database/problems.py``) becomes one of two errors, by what was being done."""
+
 HEADING = """# Errors
 
 Every error has a stable code, one sentence, and where it helps the place, what was expected and found, and a hint.
@@ -148,6 +151,9 @@ def _sentences(function: ast.FunctionDef) -> dict[str, list[str]]:
 
 def _in_module(tree: ast.Module) -> Iterator[ErrorCode]:
     for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and _name(call.func) == PROBLEM:
+            for code, text in zip(_texts(call.args[0]), _texts(call.args[1]), strict=False):
+                yield from (ErrorCode(code, kind, text) for kind in PROBLEM_KINDS)
         if isinstance(call, ast.Call) and _name(call.func) in CLASSES and call.args:
             for code in _texts(call.args[0]):
                 message = call.args[1] if len(call.args) > 1 else ast.Constant("")

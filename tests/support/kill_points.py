@@ -32,8 +32,10 @@ _PATHS_OF = {
 _HAS_DIRECTORIES = frozenset(_PATHS_OF) - {"os.symlink", "os.truncate"}
 
 
-def run_killed_at(number: int, function: Callable[[], object], below: Path) -> bool:
+def run_killed_at(number: int, function: Callable[[], object], below: Path, *, sql: bool = False) -> bool:
     """Run ``function`` in a child that is killed before its ``number``-th (from 1) file change below ``below``.
+
+    With ``sql``, statements and commits of SQLAlchemy's engines count, too.
 
     Returns whether it was killed; ``False`` means that it finished with fewer changes. Raises AssertionError if the
     function raised.
@@ -43,7 +45,7 @@ def run_killed_at(number: int, function: Callable[[], object], below: Path) -> b
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        _run(number, function, os.path.realpath(below))
+        _run(number, function, os.path.realpath(below), sql=sql)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
         return True
@@ -51,42 +53,59 @@ def run_killed_at(number: int, function: Callable[[], object], below: Path) -> b
     return False
 
 
-def kill_points(function: Callable[[], object], below: Path, prepare: Callable[[], object]) -> Iterator[int]:
+def kill_points(
+    function: Callable[[], object], below: Path, prepare: Callable[[], object], *, sql: bool = False
+) -> Iterator[int]:
     """Yield 1, 2, ...: each time after ``prepare()`` and after ``function`` was killed before that file change.
 
     Ends when the function finishes, which it has then done once more, completely.
     """
     for number in itertools.count(1):
         prepare()
-        if not run_killed_at(number, function, below):
+        if not run_killed_at(number, function, below, sql=sql):
             return
         yield number
 
 
-def die_before(number: int, below: str) -> None:
-    """Kill this process before its ``number``-th (from 1) file change below the real path ``below``."""
+def die_before(number: int, below: str, *, sql: bool = False) -> None:
+    """Kill this process before its ``number``-th (from 1) file change below the real path ``below``.
+
+    With ``sql``, statements and commits of SQLAlchemy's engines count, too.
+    """
     left = number
 
-    def count(event: str, arguments: tuple[object, ...]) -> None:
+    def reached() -> None:
         nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def count(event: str, arguments: tuple[object, ...]) -> None:
         if any(_is_below(path, below) for path in _changed_paths(event, arguments)):
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+            reached()
 
     sys.addaudithook(count)
+    if sql:
+        _listen(reached)
 
 
-def _run(number: int, function: Callable[[], object], below: str) -> None:
+def _run(number: int, function: Callable[[], object], below: str, *, sql: bool) -> None:
     """The child: never returns."""
     try:
-        die_before(number, below)
+        die_before(number, below, sql=sql)
         function()
     except BaseException:  # noqa: BLE001 - whatever it is becomes the child's exit code
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
     os._exit(0)
+
+
+def _listen(reached: Callable[[], None]) -> None:
+    from sqlalchemy import Engine, event  # noqa: PLC0415 - only tests of databases need it
+
+    event.listen(Engine, "before_cursor_execute", lambda *_: reached())
+    event.listen(Engine, "commit", lambda *_: reached())
 
 
 def _changed_paths(event: str, arguments: tuple[object, ...]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -26,8 +27,9 @@ _SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "o
 class PostgresServer:
     """One running server. Its databases are made and dropped by the tests."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, tcp: bool = False) -> None:
         self._folder = folder
+        self._port = _free_port() if tcp else None
         self._account = _account()
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
@@ -42,7 +44,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start it and wait until it answers."""
         settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        command = [_program("postgres"), "-D", str(self._data), "-k", str(self._folder), "-h", "", *settings]
+        command = [_program("postgres"), "-D", str(self._data), "-k", str(self._folder), *self._listening, *settings]
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **self._account)
         deadline = time.monotonic() + _START_S
@@ -67,12 +69,18 @@ class PostgresServer:
 
     def url(self, database: str) -> str:
         """The address of a database."""
+        if self._port is not None:
+            return f"postgresql://slackwater@127.0.0.1:{self._port}/{database}"
         return f"postgresql://slackwater@/{database}?host={self._folder}"
 
     def execute(self, statement: str) -> None:
         """Run a statement outside any of the tested databases."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+    @property
+    def _listening(self) -> list[str]:
+        return ["-h", ""] if self._port is None else ["-h", "127.0.0.1", "-p", str(self._port)]
 
     @property
     def _data(self) -> Path:
@@ -87,10 +95,11 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """A server that runs within the block. Not below pytest's own folder: only its owner may enter that one."""
+def postgres_server(*, tcp: bool = False) -> Iterator[PostgresServer]:
+    """A server that runs within the block; ``tcp`` for clients that know no sockets of Unix, such as Java's."""
+    # Not below pytest's own folder: only its owner may enter that one.
     folder = Path(tempfile.mkdtemp(prefix="slackwater-postgres-"))
-    server = PostgresServer(folder)
+    server = PostgresServer(folder, tcp=tcp)
     try:
         server.initialise()
         server.start()
@@ -98,6 +107,12 @@ def postgres_server() -> Iterator[PostgresServer]:
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _account() -> dict[str, Any]:

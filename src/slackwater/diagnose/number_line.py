@@ -97,7 +97,7 @@ def _unreadable(snapshot: Snapshot) -> Iterator[Finding]:
             Severity.STOP,
             f"the batch that was written last is unknown: {problem.text}",
             risk="loss",
-            advice="restore the file from a backup",
+            advice=problem.hint or "restore the file from a backup",
             where=problem.where,
             expected=problem.expected,
             found=problem.found,
@@ -313,6 +313,7 @@ FAILURES = {
     "source-changed": ("a source of the query was replaced", None),
     "user-function": ("a function of the pipeline fails", None),
     "query-refused": ("Spark does not accept the query", None),
+    "sink": ("the sink cannot write", None),
     "data-loss": ("a source no longer has rows that the next batch needs", None),
 }
 """By ``failure_code``: what a permanent failure means, and which goal removes its cause, if one does."""

@@ -24,6 +24,7 @@ class Unreadable:
     where: str | None = None
     expected: str | None = None
     found: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

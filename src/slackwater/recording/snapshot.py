@@ -102,8 +102,7 @@ def _output_of(stream: StreamRecord, *, thorough: bool) -> tuple[Output, _Answer
     try:
         return output, _Answer(output.last_written(), thorough=thorough)
     except SinkUnreadable as error:
-        problem = Unreadable(error.code, error.message, error.where, error.expected, error.found)
-        return output, _Answer(unreadable=problem, thorough=thorough)
+        return output, _Answer(unreadable=_unreadable(error), thorough=thorough)
 
 
 def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
@@ -112,7 +111,7 @@ def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
     try:
         owner = output.owner()
     except SinkUnreadable as error:
-        unreadable = unreadable or Unreadable(error.code, error.message, error.where, error.expected, error.found)
+        unreadable = unreadable or _unreadable(error)
     return OutputSeen(
         location=output.location,
         owner=owner.stream_id if owner else None,
@@ -124,6 +123,10 @@ def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
         damage=() if unreadable else output.damage(thorough=answer.thorough),
         orphans=output.orphans() if answer.thorough and isinstance(output, ListsOrphans) else (),
     )
+
+
+def _unreadable(error: SinkUnreadable) -> Unreadable:
+    return Unreadable(error.code, error.message, error.where, error.expected, error.found, error.hint)
 
 
 def _marks_of(store: ReadStore) -> tuple[Marks, CheckpointLogs]:

@@ -30,6 +30,7 @@ FailureCode = Literal[
     "user-function",
     "query-refused",
     "store-unreachable",
+    "sink",
     "unknown",
 ]
 
@@ -48,8 +49,10 @@ TRANSIENT = re.compile(
 )
 """Errors of networks, brokers and lost executors; any other failure is permanent, so the stream fails at once."""
 
-TRANSIENT_CODES = frozenset({"ledger-unreachable", "broker-unreachable"})
-"""Our own transient errors: a database that was locked or unreachable, a broker that does not answer."""
+TRANSIENT_CODES = frozenset(
+    {"broker-unreachable", "ledger-unreachable", "sink-busy", "sink-resources", "sink-unreachable"}
+)
+"""Our own transient errors: a database that was locked, full or unreachable, a broker that does not answer."""
 
 TRANSIENT_TYPES = (ConnectionError, TimeoutError)
 
@@ -66,6 +69,8 @@ QUERY_DUMP = "=== Streaming Query ==="
 """Spark appends the query's plan to the message; a literal in it is not the cause of anything."""
 
 PYTHON_FAILED = re.compile(r"\bPythonException: |raised by the Python Proxy|FOREACH(_BATCH)?_USER_FUNCTION_ERROR")
+OURS_IN_BATCH = re.compile(r"\bBatchFailed: \[(?P<code>[a-z0-9-]+)\] (?P<reason>.+)")
+"""An error of a sink's own batch function, with its code; it passes through the JVM as text (``BatchFailed``)."""
 SOURCE_COUNT = re.compile(r"There are \[(\d+)] sources in the checkpoint offsets and now there are \[(\d+)] sources")
 CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
     (
@@ -134,13 +139,18 @@ def classify(error: BaseException) -> Failure:
 
 def is_transient(error: BaseException) -> bool:
     """Whether a restart of the unchanged query may succeed: the error or any of its causes is transient."""
-    return any(_is_transient_type(cause) for cause in _chain(error)) or bool(TRANSIENT.search(_messages(error)))
+    messages = _messages(error)
+    if ours := OURS_IN_BATCH.search(messages):
+        return ours["code"] in TRANSIENT_CODES
+    return any(_is_transient_type(cause) for cause in _chain(error)) or bool(TRANSIENT.search(messages))
 
 
 def reason_of(error: BaseException) -> str:
     """The innermost cause in one line, or our own error with its code; secrets in it are masked."""
     if isinstance(error, SlackwaterError):
         return f"{error.code}: {error}"
+    if ours := OURS_IN_BATCH.search(_messages(error)):
+        return mask(f"{ours['code']}: {ours['reason']}")
     return mask(_cause_of(error))
 
 
@@ -165,6 +175,8 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCode:
+    if OURS_IN_BATCH.search(messages):
+        return "sink"
     if PYTHON_FAILED.search(messages):
         # Before all others: the message of the user's exception may contain anything.
         return "user-function"
@@ -186,6 +198,8 @@ def _is_transient_type(error: BaseException) -> bool:
 
 def _place(messages: str) -> str | None:
     """The innermost line of the user's code in the last Python traceback, or where the failing expression was made."""
+    if OURS_IN_BATCH.search(messages):
+        return None
     found = [*FRAME.finditer(messages), *CALLED_FROM.finditer(messages)]
     own = [match for match in found if not any(part in match["file"] for part in NOT_THE_USERS)]
     return f"{own[-1]['file']}:{own[-1]['line']}" if own else None

@@ -11,27 +11,38 @@ from slackwater.sinks.console import ConsoleSink, console
 from slackwater.sinks.delta.sink import DeltaSink, delta
 from slackwater.sinks.files.sink import FilesSink, files
 from slackwater.sinks.foreach import ForeachSink, foreach
+from slackwater.sinks.foreach_batch.batch import Batch
+from slackwater.sinks.foreach_batch.sink import ForeachBatchSink, foreach_batch
+from slackwater.sinks.jdbc.sink import JdbcSink, jdbc
 from slackwater.sinks.kafka import KafkaSink, kafka
 from slackwater.sinks.memory import MemorySink, memory
 from slackwater.sinks.noop import NoopSink, noop
+from slackwater.sinks.postgres.sink import PostgresSink, postgres
 from slackwater.sinks.table import TableSink, table
 
 __all__ = [
+    "Batch",
     "ConsoleSink",
     "DeltaSink",
     "FilesSink",
+    "ForeachBatchSink",
     "ForeachSink",
+    "JdbcSink",
     "KafkaSink",
     "MemorySink",
     "NoopSink",
+    "PostgresSink",
     "TableSink",
     "console",
     "delta",
     "files",
     "foreach",
+    "foreach_batch",
+    "jdbc",
     "kafka",
     "memory",
     "noop",
+    "postgres",
     "table",
 ]
 

@@ -10,19 +10,28 @@ from slackwater.sinks.console import CONSOLE_TRAITS
 from slackwater.sinks.delta.output import DELTA_TRAITS
 from slackwater.sinks.files.output import FILES_TRAITS
 from slackwater.sinks.foreach import FOREACH_TRAITS
+from slackwater.sinks.foreach_batch.output import MARKED, UNMARKED
+from slackwater.sinks.jdbc.output import JDBC_TRAITS
 from slackwater.sinks.kafka import KAFKA_TRAITS
 from slackwater.sinks.memory import MEMORY_TRAITS
 from slackwater.sinks.noop import NOOP_TRAITS
+from slackwater.sinks.postgres.output import traits_of
 from slackwater.sinks.table import FILE_TABLE_TRAITS, LOG_TABLE_TRAITS, OTHER_TABLE_TRAITS
 
 CATALOGUE: tuple[CatalogueEntry, ...] = (
     CatalogueEntry("files", "files(format, path)", FILES_TRAITS, ("append",)),
     CatalogueEntry("delta", "delta(path)", DELTA_TRAITS, ("append", "complete")),
-    CatalogueEntry("delta", "delta(path, keys=...)", DELTA_TRAITS, ("update",)),
+    CatalogueEntry("delta", "delta(path, keys=...)", DELTA_TRAITS, ("append", "update")),
+    CatalogueEntry("postgres", "postgres(url, table, keep_batch_id=True)", traits_of(keep_batch_id=True), ("append",)),
+    CatalogueEntry("postgres", "postgres(url, table)", traits_of(keep_batch_id=False), ("append", "complete")),
+    CatalogueEntry("postgres", "postgres(url, table, keys=...)", traits_of(keep_batch_id=False), ("append", "update")),
+    CatalogueEntry("jdbc", "jdbc(url, table)", JDBC_TRAITS, ("append", "complete")),
+    CatalogueEntry("foreach_batch", "foreach_batch(function, writes_to=url)", MARKED),
     CatalogueEntry("table", 'table(name, format="parquet")', FILE_TABLE_TRAITS, ("append",)),
     CatalogueEntry("table", 'table(name, format="delta" or "iceberg")', LOG_TABLE_TRAITS, ("append", "complete")),
     CatalogueEntry("table", "table(name, format=ANOTHER)", OTHER_TABLE_TRAITS),
     CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=...)", KAFKA_TRAITS),
+    CatalogueEntry("foreach_batch", "foreach_batch(function)", UNMARKED),
     CatalogueEntry("foreach", "foreach(function)", FOREACH_TRAITS),
     CatalogueEntry("console", "console()", CONSOLE_TRAITS),
     CatalogueEntry("memory", "memory(name)", MEMORY_TRAITS, ("append", "complete")),

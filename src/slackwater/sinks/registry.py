@@ -9,9 +9,12 @@ from slackwater.sinks.contract import Output
 from slackwater.sinks.delta.output import open_delta_output
 from slackwater.sinks.files.output import open_files_output
 from slackwater.sinks.foreach import open_foreach_output
+from slackwater.sinks.foreach_batch.output import open_foreach_batch_output
+from slackwater.sinks.jdbc.output import open_jdbc_output
 from slackwater.sinks.kafka import open_kafka_output
 from slackwater.sinks.memory import open_memory_output
 from slackwater.sinks.noop import open_noop_output
+from slackwater.sinks.postgres.output import open_postgres_output
 from slackwater.sinks.table import open_table_output
 from slackwater.sinks.unknown import open_unknown_output
 
@@ -23,9 +26,12 @@ _OPENERS: dict[str, Opener] = {
     "delta": open_delta_output,
     "files": open_files_output,
     "foreach": open_foreach_output,
+    "foreach_batch": open_foreach_batch_output,
+    "jdbc": open_jdbc_output,
     "kafka": open_kafka_output,
     "memory": open_memory_output,
     "noop": open_noop_output,
+    "postgres": open_postgres_output,
     "table": open_table_output,
 }
 

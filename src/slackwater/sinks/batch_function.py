@@ -1,0 +1,45 @@
+"""Batch functions of sinks: what Spark calls for each batch, and how an error of ours comes back through the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError, SlackwaterError
+from slackwater.model.sink import WriteContext
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class BatchFailed(Exception):
+    """One of our errors with its code in the text: the text is all that passes through the JVM."""
+
+    def __init__(self, error: SlackwaterError) -> None:
+        hint = f" hint: {error.hint}" if error.hint else ""
+        super().__init__(" ".join(f"[{error.code}] {error}{hint}".split()))
+
+
+def batch_function(write: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
+    """The function for ``foreachBatch``. PySpark calls it with the batch's DataFrame and its id."""
+
+    def written(frame: DataFrame, batch: int) -> None:
+        try:
+            write(frame, batch)
+        except SlackwaterError as error:
+            # Not chained: the driver's exception can quote a whole row, and the error has what matters of it.
+            raise BatchFailed(error) from None
+
+    return written
+
+
+def refuse_partitions(kind: str, context: WriteContext) -> None:
+    """Raises PipelineError: a batch function has no partitions of its own."""
+    if context.partition_by:
+        raise PipelineError(
+            "partition-by",
+            f"The {kind} sink does not take partition_by",
+            where=f"stream {context.stream}",
+            found=", ".join(context.partition_by),
+            hint="leave partition_by out",
+        )

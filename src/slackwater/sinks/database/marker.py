@@ -1,0 +1,194 @@
+"""The marker table: one row for each target names its stream and the newest batch that was written to it.
+
+The row is updated in the transaction that publishes a batch, so both are there or neither. ``epoch`` is the fence
+number of the lease under which the stream writes: a row with a higher one refuses a run that was believed to have
+ended. The statements are plain SQL, for any database: an update with a condition, and an insert where there is no row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from slackwater.errors import Refused
+from slackwater.model.sink import Owner, WriteContext
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, Table
+
+TABLE = "slackwater_marker"
+NONE_YET = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A row of the marker table."""
+
+    stream_id: str
+    stream: str
+    home: str
+    epoch: int
+    batch_id: int
+
+    @property
+    def owner(self) -> Owner | None:
+        """The stream, ``None`` where no run has claimed the target."""
+        return Owner(self.stream_id, self.stream, self.home) if self.stream_id else None
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The row of one target. ``schema`` is that of the marker table, ``None`` for the database's default."""
+
+    target: str
+    schema: str | None = None
+
+    def create_table(self, engine: Engine) -> None:
+        """Create the marker table unless it exists, also if another process is about to."""
+        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - heavy; only what connects pays for it
+
+        if self.table_exists(engine):
+            return
+        try:
+            with engine.begin() as connection:
+                _table(self.schema).create(connection)
+        except DBAPIError:
+            if not self.table_exists(engine):
+                raise
+
+    def table_exists(self, engine: Engine | Connection) -> bool:
+        """Whether there is a marker table."""
+        from sqlalchemy import inspect  # noqa: PLC0415 - heavy; only what connects pays for it
+
+        return bool(inspect(engine).has_table(TABLE, self.schema))
+
+    def read(self, connection: Connection, *, lock: bool = False) -> Mark | None:
+        """The row, ``None`` if there is none. ``lock`` keeps it from others until the transaction ends."""
+        from sqlalchemy import select  # noqa: PLC0415 - heavy; only what connects pays for it
+
+        table = _table(self.schema)
+        columns = table.c.stream_id, table.c.stream, table.c.home, table.c.epoch, table.c.batch_id
+        statement = select(*columns).where(table.c.target == self.target)
+        row = connection.execute(statement.with_for_update() if lock else statement).first()
+        return Mark(*row) if row is not None else None
+
+    def claim(self, connection: Connection, owner: Owner) -> None:
+        """Record the owner. Raises Refused (``sink-owned``) if another stream is recorded."""
+        known = self._insert(connection, owner, 0) or self.read(connection, lock=True)
+        if known is None or known.stream_id != owner.stream_id:
+            raise self._owned(known, owner.stream, owner.home)
+        if known.owner != owner:
+            self._update(connection, stream=owner.stream, home=owner.home)
+
+    def begin_epoch(self, connection: Connection, context: WriteContext) -> Mark:
+        """Refuse all runs with a lower epoch from now on; the row.
+
+        Raises Refused: ``sink-owned``, or ``sink-fenced`` if a later run has started.
+        """
+        from sqlalchemy import update  # noqa: PLC0415 - heavy; only what connects pays for it
+
+        self._insert(connection, Owner(context.stream_id, context.stream, ""), context.epoch)
+        table = _table(self.schema)
+        mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
+        connection.execute(update(table).where(mine, table.c.epoch < context.epoch).values(epoch=context.epoch))
+        return self.check_fence(self.read(connection, lock=True), context)
+
+    def check_fence(self, mark: Mark | None, context: WriteContext) -> Mark:
+        """The mark. Raises Refused if it is not this run's to advance."""
+        if mark is None or mark.stream_id != context.stream_id:
+            raise self._owned(mark, context.stream, None)
+        if mark.epoch > context.epoch:
+            raise Refused(
+                "sink-fenced",
+                f"A later run of stream {context.stream} has taken over its output: this run may no longer write",
+                where=self.target,
+                expected=f"epoch {mark.epoch} or later",
+                found=f"epoch {context.epoch}",
+                hint=f"stop this run; if no other run exists and the ledger was lost, set epoch to 0 in {TABLE}",
+            )
+        return mark
+
+    def advance(self, connection: Connection, context: WriteContext, batch: int) -> bool:
+        """Mark ``batch`` as written in the caller's transaction; ``False`` if it was written before.
+
+        Raises Refused: ``sink-fenced``, ``sink-owned``.
+        """
+        from sqlalchemy import func, update  # noqa: PLC0415 - heavy; only what connects pays for it
+
+        table = _table(self.schema)
+        mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
+        due = (table.c.batch_id < batch) & (table.c.epoch <= context.epoch)
+        values = {"batch_id": batch, "epoch": context.epoch, "updated_at": func.now()}
+        if connection.execute(update(table).where(mine, due).values(values)).rowcount == 1:
+            return True
+        mark = self.read(connection)
+        if mark is None and self._insert(
+            connection, Owner(context.stream_id, context.stream, ""), context.epoch, batch
+        ):
+            return True
+        self.check_fence(mark or self.read(connection), context)
+        return False
+
+    def move(self, connection: Connection, batch: int) -> None:
+        """Set the newest batch, after a cut or its undo; a run that started before is refused from now on."""
+        table = _table(self.schema)
+        self._update(connection, batch_id=batch, epoch=table.c.epoch + 1)
+
+    def _update(self, connection: Connection, **values: object) -> None:
+        from sqlalchemy import func, update  # noqa: PLC0415 - heavy; only what connects pays for it
+
+        table = _table(self.schema)
+        statement = update(table).where(table.c.target == self.target)
+        connection.execute(statement.values({**values, "updated_at": func.now()}))
+
+    def _insert(self, connection: Connection, owner: Owner, epoch: int, batch: int = NONE_YET) -> Mark | None:
+        """Insert the row; ``None`` if there is one, also one that another transaction has just inserted."""
+        from sqlalchemy import func, insert  # noqa: PLC0415 - heavy; only what connects pays for it
+        from sqlalchemy.exc import IntegrityError  # noqa: PLC0415
+
+        if self.read(connection) is not None:
+            return None
+        mark = Mark(owner.stream_id, owner.stream, owner.home, epoch, batch)
+        row = {
+            "target": self.target,
+            "stream_id": mark.stream_id,
+            "stream": mark.stream,
+            "home": mark.home,
+            "epoch": epoch,
+            "batch_id": batch,
+            "updated_at": func.now(),
+        }
+        try:
+            with connection.begin_nested():
+                connection.execute(insert(_table(self.schema)).values(row))
+        except IntegrityError:
+            return None
+        return mark
+
+    def _owned(self, mark: Mark | None, stream: str, home: str | None) -> Refused:
+        return Refused(
+            "sink-owned",
+            f"Another stream writes to the output of stream {stream}: it would skip batches of this one",
+            where=self.target,
+            expected=f"stream {stream}" + (f" of home {home}" if home else ""),
+            found=f"stream {mark.stream} of home {mark.home}" if mark else f"no row in {TABLE}",
+            hint="give the stream a table or a name of its own",
+        )
+
+
+@cache
+def _table(schema: str | None) -> Table:
+    from sqlalchemy import BigInteger, Column, DateTime, MetaData, String, Table  # noqa: PLC0415 - heavy
+
+    return Table(
+        TABLE,
+        MetaData(schema=schema),
+        Column("target", String(255), primary_key=True),
+        Column("stream_id", String(64), nullable=False),
+        Column("stream", String(255), nullable=False),
+        Column("home", String(1024), nullable=False),
+        Column("epoch", BigInteger, nullable=False),
+        Column("batch_id", BigInteger, nullable=False),
+        Column("updated_at", DateTime(timezone=True), nullable=False),
+    )

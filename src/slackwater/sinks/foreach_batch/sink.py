@@ -1,0 +1,117 @@
+"""``sinks.foreach_batch``: a user's function for each batch, with a transaction that makes it exactly-once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from slackwater.errors import PipelineError
+from slackwater.model.sink import Traits, WriteContext
+from slackwater.sinks.batch_function import batch_function, refuse_partitions
+from slackwater.sinks.database.address import Address, address_of
+from slackwater.sinks.foreach_batch.batch import Batch
+from slackwater.sinks.foreach_batch.output import MARKED, UNMARKED, URL, MarkedOutput
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+NAME_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ForeachBatchSink:
+    """A batch function. ``writes_to`` is the database whose marker shows which batches were written."""
+
+    function: Callable[[Any, Batch], object]
+    name: str
+    writes_to: Address | None = None
+
+    kind = "foreach_batch"
+    output_modes = ("append", "update", "complete")
+    connectors = ()
+
+    @property
+    def traits(self) -> Traits:
+        """Exactly-once with a declared database, at-least-once as such."""
+        return UNMARKED if self.writes_to is None else MARKED
+
+    def identity(self) -> Mapping[str, str]:
+        """The name of the function, and the declared database without a password."""
+        declared = {} if self.writes_to is None else self.writes_to.identity(URL)
+        return {"kind": self.kind, "name": self.name, **declared}
+
+    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
+        """Check that the declared database can be reached, and refuse earlier runs from now on."""
+        refuse_partitions(self.kind, context)
+        if self.writes_to is not None:
+            MarkedOutput(self.writes_to, self.name).target.begin_epoch(context)
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Set the function on the writer."""
+
+        def write(frame: DataFrame, number: int) -> None:
+            batch = Batch.of(number, context, self.name, self.writes_to)
+            if self.writes_to is None:
+                self.function(frame, batch)
+                return
+            if MarkedOutput(self.writes_to, self.name).target.is_written(context, number):
+                return
+            self.function(frame, batch)
+            if not batch.is_marked:
+                raise _unmarked(self.name, self.writes_to)
+
+        return writer.foreachBatch(batch_function(write))
+
+
+def foreach_batch(
+    function: Callable[[Any, Batch], object],
+    *,
+    name: str | None = None,
+    writes_to: str | None = None,
+    password: str | None = None,
+) -> ForeachBatchSink:
+    """A function ``(df, batch)`` for each batch, as in PySpark; ``batch`` is the id with more to it (``sinks.Batch``).
+
+    At-least-once: a batch that was interrupted is given to the function again. With ``writes_to``, the SQLAlchemy URL
+    of a database, exactly-once: the function writes in ``with batch.transaction() as connection:``, and is not called
+    for a batch whose transaction was committed. ``name`` identifies the function in that database, by default the
+    function's own name; ``password`` is ``"env:NAME"`` or ``"file:PATH"``. Raises PipelineError.
+    """
+    _check_function(function)
+    known = getattr(function, "__name__", "") if name is None else name
+    if not isinstance(known, str) or not known.strip("<>") or known == "<lambda>" or len(known) > NAME_MAX:
+        raise PipelineError(
+            "foreach-batch-name",
+            "The batch function has no usable name",
+            expected='a function with "def", or name="..."',
+            found=repr(known),
+        )
+    if writes_to is None and password is not None:
+        raise PipelineError("sink-password", "A password without a database", hint="give writes_to, too")
+    return ForeachBatchSink(function, known, None if writes_to is None else address_of(writes_to, password))
+
+
+def _check_function(function: Any) -> None:
+    try:
+        # A signature is that of a callable only; anything else is a TypeError here.
+        inspect.signature(function).bind(None, 0)
+    except (TypeError, ValueError) as error:
+        raise PipelineError(
+            "foreach-batch-function",
+            "The batch function cannot be called with a DataFrame and a batch",
+            expected="a function (df, batch)",
+            found=str(error),
+        ) from error
+
+
+def _unmarked(name: str, writes_to: Address) -> PipelineError:
+    return PipelineError(
+        "batch-unmarked",
+        f"The function {name} returned without its transaction on the database of writes_to",
+        where=writes_to.location,
+        expected="with batch.transaction() as connection: ..., also for a batch without rows",
+        hint="put it last in the function; or remove writes_to, and the function is called at-least-once",
+    )

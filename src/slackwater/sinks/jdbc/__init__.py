@@ -1,0 +1,1 @@
+"""A table of any database that SQLAlchemy knows, exactly once: rows and the marker's row in one transaction."""

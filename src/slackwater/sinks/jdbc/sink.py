@@ -1,0 +1,101 @@
+"""``sinks.jdbc``: a table of any database that SQLAlchemy knows, exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError
+from slackwater.masking import is_secret_name
+from slackwater.model.sink import WriteContext
+from slackwater.sinks.batch_function import batch_function, refuse_partitions
+from slackwater.sinks.database.address import Address, address_of
+from slackwater.sinks.jdbc.output import JDBC_TRAITS, JdbcOutput
+from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, column_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+NAME_MAX = 200
+"""Fits into the marker's key."""
+RESERVED_OPTIONS = frozenset({"url", "dbtable", "query", "isolationlevel", "truncate"})
+"""Without transactions (``isolationLevel=NONE``) half an attempt could be published."""
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcSink:
+    """A table. ``jdbc_url`` lets executors stage; without it rows pass through the driver."""
+
+    address: Address
+    table: str
+    jdbc_url: str | None = field(default=None, repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    kind = "jdbc"
+    traits = JDBC_TRAITS
+    output_modes = ("append", "complete")
+
+    @property
+    def connectors(self) -> tuple[str, ...]:
+        """The locked driver, where there is one."""
+        return ("postgresql",) if (self.jdbc_url or "").startswith("jdbc:postgresql:") else ()
+
+    def identity(self) -> Mapping[str, str]:
+        """The address without a password, and the table."""
+        return {"kind": self.kind, **self.address.identity(), "table": self.table}
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Check that the table has the query's columns, and refuse earlier runs from now on."""
+        refuse_partitions(self.kind, context)
+        target = JdbcOutput(self.address, self.table).target
+        target.begin_epoch(context)
+        found = column_names(target, self.table)
+        if found is None:
+            raise PipelineError(
+                "sink-table-missing", "The table of the sink does not exist", where=target.location, hint="create it"
+            )
+        missing = sorted(set(frame.columns) - found)
+        if missing:
+            raise PipelineError(
+                "sink-columns",
+                "The columns of the query and of the table do not match",
+                where=target.location,
+                expected=f"columns {', '.join(missing)} of the query in the table",
+                found=", ".join(sorted(found)),
+                hint="change the query or the table",
+            )
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Set the batch function on the writer."""
+        target = JdbcOutput(self.address, self.table).target
+        staging = None if self.jdbc_url is None else JdbcStaging(self.jdbc_url, self._spark_options())
+        replace = context.output_mode == "complete"
+        return writer.foreachBatch(batch_function(JdbcWriter(target, context, self.table, replace, staging).write))
+
+    def _spark_options(self) -> dict[str, str]:
+        secret = self.address.secret()
+        return {**({"password": secret} if secret else {}), **self.options}
+
+
+def jdbc(url: str, table: str, *, jdbc_url: str | None = None, password: str | None = None, **options: str) -> JdbcSink:
+    """A table of the database at ``url``, an address of SQLAlchemy: append inserts, complete replaces all rows.
+
+    With ``jdbc_url`` executors stage rows by Spark's JDBC writer, with ``options`` such as ``driver`` and ``user``.
+    Without it rows pass through the driver, which suits SQLite and small batches. ``password`` is ``"env:NAME"`` or
+    ``"file:PATH"``. Raises PipelineError for what cannot be used.
+    """
+    if not 0 < len(str(table).strip()) <= NAME_MAX:
+        raise PipelineError(
+            "sink-table", "The name of a table cannot be used", expected="TABLE or SCHEMA.TABLE", found=repr(table)
+        )
+    reserved = sorted(name for name in options if name.lower() in RESERVED_OPTIONS or is_secret_name(name))
+    if reserved or (options and jdbc_url is None):
+        raise PipelineError(
+            "sink-option",
+            "This option cannot be given to the jdbc sink",
+            found=", ".join(reserved or sorted(options)),
+            hint='give jdbc_url for options of Spark\'s writer, and password="env:NAME" for a password',
+        )
+    return JdbcSink(address_of(url, password), str(table), jdbc_url, dict(options))

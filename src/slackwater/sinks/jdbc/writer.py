@@ -1,0 +1,142 @@
+"""Writes batches to a table of any database: rows and the marker's row in one transaction.
+
+With a JDBC url executors stage the rows by Spark's own writer. It commits each partition by itself, and a partition
+whose task is run again after its commit is there twice: each row carries the partition and an id made in the task, and
+one attempt of each partition is published. Without one the rows pass through the driver, a partition after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from slackwater.model.sink import WriteContext
+from slackwater.sinks.database.marked import MarkedTarget
+from slackwater.sinks.database.problems import problem_of, writing
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from sqlalchemy import Connection, Table
+
+CHUNK_ROWS = 1000
+ATTEMPT, PARTITION = "slackwater_attempt", "slackwater_partition"
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcStaging:
+    """How Spark's writer stages: its url, and its options with the driver's class and the login."""
+
+    url: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcWriter:
+    """Writes the batches of one run to ``table``; ``replace`` removes the rows of the batches before."""
+
+    target: MarkedTarget
+    context: WriteContext
+    table: str
+    replace: bool
+    staging: JdbcStaging | None
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a replaced run."""
+        if self.target.is_written(self.context, batch):
+            return
+        if self.staging is None:
+            self._publish(batch, frame, None)
+            return
+        staged = f"slackwater_stage_{uuid.uuid4().hex[:12]}"
+        try:
+            stage(frame, self.staging, staged)
+            self._publish(batch, frame, staged)
+        finally:
+            # In a transaction of its own: some databases commit before they drop a table.
+            with suppress(Exception), self.target.engine.begin() as connection:
+                reflected(connection, staged).drop(connection)
+
+    def _publish(self, batch: int, frame: DataFrame, staged: str | None) -> None:
+        from sqlalchemy import delete, insert  # noqa: PLC0415 - heavy; only what connects pays for it
+        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+
+        columns = frame.columns
+        try:
+            with self.target.engine.begin() as connection:
+                if not self.target.marker.advance(connection, self.context, batch):
+                    return
+                table = reflected(connection, self.table)
+                if self.replace:
+                    connection.execute(delete(table))
+                if staged is not None:
+                    connection.execute(insert(table).from_select(columns, _one_attempt(connection, staged, columns)))
+                    return
+                for rows in _chunks(frame):
+                    connection.execute(insert(table), rows)
+        except DBAPIError as error:
+            problem = problem_of(error)
+            if problem.code != "sink-unreachable" or not self.target.is_written(self.context, batch):
+                raise problem.failed(self.target.location) from error
+
+
+def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> None:
+    """Write the rows to a new table by Spark's JDBC writer, each with its partition and an id of its attempt."""
+    from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
+    from pyspark.sql.types import IntegerType, StringType, StructField, StructType  # noqa: PLC0415
+
+    from slackwater.sinks.jdbc import attempts  # noqa: PLC0415 - pickled by value
+
+    register: Any = cloudpickle.register_pickle_by_value
+    module: ModuleType = attempts
+    register(module)
+    more = [StructField(ATTEMPT, StringType()), StructField(PARTITION, IntegerType())]
+    tagged = frame.mapInArrow(attempts.tagged, StructType([*frame.schema.fields, *more]))
+    tagged.write.format("jdbc").options(**staging.options).option("url", staging.url).option("dbtable", table).mode(
+        "error"
+    ).save()
+
+
+def reflected(connection: Connection, name: str) -> Table:
+    """The table as it is in the database. Raises StreamFailed if there is none."""
+    from sqlalchemy import MetaData, Table  # noqa: PLC0415 - heavy; only what connects pays for it
+    from sqlalchemy.exc import NoSuchTableError  # noqa: PLC0415
+
+    from slackwater.errors import StreamFailed  # noqa: PLC0415
+
+    schema, _, table = name.rpartition(".")
+    try:
+        return Table(table, MetaData(), schema=schema or None, autoload_with=connection)
+    except NoSuchTableError as error:
+        raise StreamFailed("sink-table-changed", f"The table {name} does not exist any more") from error
+
+
+def _one_attempt(connection: Connection, staged: str, columns: Iterable[str]) -> Any:
+    """The rows of one attempt of each partition: an attempt commits all its rows or none."""
+    from sqlalchemy import func, select  # noqa: PLC0415 - heavy; only what connects pays for it
+
+    table = reflected(connection, staged)
+    whole = select(func.min(table.c[ATTEMPT])).group_by(table.c[PARTITION])
+    return select(*(table.c[name] for name in columns)).where(table.c[ATTEMPT].in_(whole))
+
+
+def _chunks(frame: DataFrame) -> Iterator[list[dict[str, Any]]]:
+    rows = (row.asDict(recursive=True) for row in frame.toLocalIterator())
+    while chunk := list(itertools.islice(rows, CHUNK_ROWS)):
+        yield chunk
+
+
+def column_names(target: MarkedTarget, table: str) -> set[str] | None:
+    """The columns of the table, ``None`` if there is none. Raises StreamFailed."""
+    from sqlalchemy import inspect  # noqa: PLC0415 - heavy; only what connects pays for it
+
+    schema, _, name = table.rpartition(".")
+    with writing(target.location):
+        found = inspect(target.engine)
+        if not found.has_table(name, schema or None):
+            return None
+        return {column["name"] for column in found.get_columns(name, schema or None)}

@@ -1,0 +1,65 @@
+"""Names in PostgreSQL: quoted, never cut by the server, and those of staged tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from slackwater.errors import PipelineError
+
+NAME_BYTES_MAX = 63
+"""The server cuts longer names silently (NAMEDATALEN)."""
+BATCH_COLUMN = "_slackwater_batch"
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table in a schema."""
+
+    schema: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def quoted(self) -> str:
+        """For a statement."""
+        return f"{quoted(self.schema)}.{quoted(self.table)}"
+
+    def beside(self, table: str) -> TableName:
+        """Another table of the schema."""
+        return TableName(self.schema, table)
+
+    def staged_prefix(self, stream_id: str) -> str:
+        """How the names of all tables start that a stream stages for this table; 32 characters follow."""
+        return f"slackwater_stage_{sha256(f'{stream_id}/{self}'.encode()).hexdigest()[:12]}_"
+
+
+def table_name(name: object) -> TableName:
+    """The table that a user named, in the schema ``public`` if none is given. Raises PipelineError (``sink-table``)."""
+    schema, dot, table = name.rpartition(".") if isinstance(name, str) else ("", "", "")
+    parts = (schema if dot else "public", table)
+    if not all(fits(part) and part == part.strip() and "." not in part for part in parts):
+        raise PipelineError(
+            "sink-table",
+            "The name of a table cannot be used",
+            expected=f"TABLE or SCHEMA.TABLE without quotes, each at most {NAME_BYTES_MAX} bytes",
+            found=repr(name),
+        )
+    return TableName(*parts)
+
+
+def fits(name: str) -> bool:
+    """Whether the server keeps the name as it is."""
+    return 0 < len(name.encode(errors="replace")) <= NAME_BYTES_MAX and "\0" not in name
+
+
+def quoted(name: str) -> str:
+    """An identifier for a statement."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A string for a statement."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,132 @@
+"""What a table of PostgreSQL holds: its newest batch and its owner, both from the marker's row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slackwater.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.model.damage import Damage
+from slackwater.model.sink import Cut, Delivery, Owner, Traits
+from slackwater.sinks.contract import SinkLog
+from slackwater.sinks.database.address import Address, address_in
+from slackwater.sinks.database.marked import MarkedTarget
+from slackwater.sinks.database.marker import TABLE, Marker
+from slackwater.sinks.database.problems import reading, writing
+from slackwater.sinks.postgres import cutting
+from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, table_name
+from slackwater.sinks.postgres.statements import run
+from slackwater.sinks.postgres.table import read_columns
+from slackwater.storage.protocols import WriteStore
+
+DELIVERY = Delivery("exactly-once", "a batch is published in one transaction with its id in the marker table")
+
+
+def traits_of(*, keep_batch_id: bool) -> Traits:
+    """What the table of a sink can do."""
+    return Traits(DELIVERY, tells_written=True, skips_known_batches=True, cuts=keep_batch_id, swaps=False)
+
+
+def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
+    """The output of a recorded identity of kind ``postgres``. Raises SinkUnreadable if the identity is incomplete."""
+    if not identity.get("url") or not identity.get("table"):
+        raise SinkUnreadable(
+            "sink-identity",
+            "The recorded identity of the sink has no url or no table",
+            expected='{"kind": "postgres", "url": ..., "table": ...}',
+            found=str(dict(identity)),
+        )
+    kept = identity.get("keep_batch_id") == "true"
+    return PostgresOutput(address_in(identity), table_name(identity["table"]), keep_batch_id=kept)
+
+
+class PostgresOutput:
+    """One table. No connection is opened before it is needed, and none is kept."""
+
+    def __init__(self, address: Address, table: TableName, *, keep_batch_id: bool) -> None:
+        self._table = table
+        self._keep_batch_id = keep_batch_id
+        self.traits = traits_of(keep_batch_id=keep_batch_id)
+        self.target = MarkedTarget(address, Marker(str(table), table.schema), f"{address.location} {table}")
+
+    @property
+    def location(self) -> str:
+        return self.target.location
+
+    def last_written(self) -> int:
+        return self.target.last_written()
+
+    def owner(self) -> Owner | None:
+        return self.target.owner()
+
+    def claim(self, owner: Owner) -> None:
+        self.target.claim(owner)
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        """The table is missing, or has rows of a batch that the marker does not have: somebody else wrote them."""
+        written = self.last_written()
+        with reading(self.location), self.target.engine.connect() as connection:
+            if not read_columns(connection, self._table):
+                missing = Damage(str(self._table), "missing", f"rows of batches up to {written}", "no table")
+                return (missing,) if written >= 0 else ()
+            if not (thorough and self._keep_batch_id):
+                return ()
+            newest = run(connection, f"SELECT max({BATCH_COLUMN}) FROM {self._table.quoted}")[0][0]
+        if newest is None or newest <= written:
+            return ()
+        return (Damage(str(self._table), "foreign", f"rows of batches up to {written}", f"rows of batch {newest}"),)
+
+    def log(self) -> SinkLog | None:
+        return None
+
+    def name_of(self, _uri: str) -> str | None:
+        return None
+
+    def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
+        written = self.last_written()
+        if batch >= written:
+            return Cut(batch, ())
+        self._check_cuttable()
+        with reading(self.location), self.target.engine.connect() as connection:
+            rows = cutting.rows_after(connection, self._table, batch)
+        return Cut(batch, tuple(range(batch + 1, written + 1)), rows=rows)
+
+    def cut(self, cut: Cut, _recorded: Mapping[int, str], backup: WriteStore) -> None:
+        if not cut.batches:
+            return
+        self._check_cuttable()
+        record = cutting.read_record(backup)
+        if record is None:
+            if cut != self.cut_after(cut.after, {}):
+                raise cutting.mismatch(cut, self.location)
+            record = cutting.make_record(self.location, cut)
+            cutting.write_record(backup, record)
+        cutting.check_record(record, cut, self.location)
+        with writing(self.location), self.target.engine.begin() as connection:
+            cutting.take_out(connection, self._table, self.target.marker, record)
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        record = cutting.read_record(backup)
+        if record is None or not cut.batches:
+            return  # The cut was interrupted before it recorded anything, so that nothing was removed.
+        cutting.check_record(record, cut, self.location)
+        with writing(self.location), self.target.engine.begin() as connection:
+            cutting.put_back(connection, self._table, self.target.marker, record)
+
+    def reader_path(self) -> str:
+        raise PipelineError(
+            "output-unreadable",
+            "A stream cannot read a table of PostgreSQL: Spark has no streaming source for it",
+            where=self.location,
+            hint="read it as a static DataFrame: spark.read.jdbc(...)",
+        )
+
+    def _check_cuttable(self) -> None:
+        if not self._keep_batch_id:
+            raise Refused(
+                "sink-uncuttable",
+                f"The rows of a batch cannot be told from others in table {self._table}",
+                where=self.location,
+                expected=f"keep_batch_id=True, with a column {BATCH_COLUMN}",
+                found="rows without a batch id",
+                hint=f"rebuild at the last written batch, which removes nothing ({TABLE} has it)",
+            )

@@ -1,0 +1,216 @@
+"""``sinks.postgres``: checks the table before the query starts, then writes each batch exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError, Refused
+from slackwater.model.sink import Traits, WriteContext
+from slackwater.sinks.batch_function import batch_function, refuse_partitions
+from slackwater.sinks.database.address import Address, address_of
+from slackwater.sinks.database.problems import writing
+from slackwater.sinks.postgres.names import TableName, literal, table_name
+from slackwater.sinks.postgres.output import PostgresOutput, traits_of
+from slackwater.sinks.postgres.statements import run
+from slackwater.sinks.postgres.table import (
+    check_keys,
+    check_types,
+    create_statements,
+    match_columns,
+    read_columns,
+    server_version,
+)
+from slackwater.sinks.postgres.types import staged_columns
+from slackwater.sinks.postgres.writer import Mode, Publication, Writer, drop_staged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from sqlalchemy import Connection
+
+MODES: dict[str, tuple[str, ...]] = {"insert": ("append",), "upsert": ("append", "update"), "replace": ("complete",)}
+"""The output modes of Spark that each way of writing is right for."""
+_MODE_OF: dict[str, Mode] = {"append": "insert", "update": "upsert", "complete": "replace"}
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSink:
+    """A table of a PostgreSQL database. ``mode`` is ``None`` where the output mode decides it."""
+
+    address: Address
+    table: TableName
+    mode: Mode | None = None
+    keys: tuple[str, ...] = ()
+    create: bool = False
+    keep_batch_id: bool = False
+
+    kind = "postgres"
+    connectors = ()
+
+    @property
+    def traits(self) -> Traits:
+        """Exactly-once; batches can be cut if the table has their ids."""
+        return traits_of(keep_batch_id=self.keep_batch_id)
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """With keys append and update, without them append and complete, unless ``mode`` decides."""
+        if self.keep_batch_id:
+            return ("append",)
+        if self.mode is not None:
+            return MODES[self.mode]
+        return MODES["upsert"] if self.keys else (*MODES["insert"], *MODES["replace"])
+
+    def identity(self) -> Mapping[str, str]:
+        """The address without a password, the table, and whether it has batch ids."""
+        kept = {"keep_batch_id": "true"} if self.keep_batch_id else {}
+        return {"kind": self.kind, **self.address.identity(), "table": str(self.table), **kept}
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Check the table and refuse earlier runs from now on; creates the table with ``create=True``."""
+        refuse_partitions(self.kind, context)
+        columns = staged_columns(frame.schema)
+        check_types(columns, self.table)
+        missing = sorted(set(self.keys) - {column.name for column in columns})
+        if missing:
+            raise PipelineError(
+                "sink-keys", "A key of the sink is no column of the query", where=str(self.table), found=missing[0]
+            )
+        output, where = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id), self._where
+        with writing(where):
+            output.target.marker.create_table(output.target.engine)
+            with output.target.engine.begin() as connection:
+                output.target.marker.begin_epoch(connection, context)
+                self._drop_orphans(connection, context)
+                if self.create:
+                    version = server_version(connection)
+                    for statement in create_statements(
+                        self.table, columns, self.keys, batch=self.keep_batch_id, version=version
+                    ):
+                        run(connection, statement)
+                self._publication(connection, frame, context)
+                self._check_privileges(connection, context)
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Set the batch function on the writer."""
+        output = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)
+        writers: list[Writer] = []
+
+        def write(frame: DataFrame, batch: int) -> None:
+            if not writers:
+                with writing(self._where), output.target.engine.connect() as connection:
+                    publication = self._publication(connection, frame, context)
+                columns = staged_columns(frame.schema)
+                writers.append(Writer(output.target, context, columns, publication))
+            writers[0].write(frame, batch)
+
+        return writer.foreachBatch(batch_function(write))
+
+    def _publication(self, connection: Connection, frame: DataFrame, context: WriteContext) -> Publication:
+        """How rows get into the table as it is now. Raises PipelineError where it does not fit the query."""
+        found = read_columns(connection, self.table)
+        if not found:
+            raise PipelineError(
+                "sink-table-missing",
+                "The table of the sink does not exist",
+                where=self._where,
+                hint=f'create it, or let the sink do it: sinks.postgres(URL, "{self.table}", create=True)',
+            )
+        columns = staged_columns(frame.schema)
+        filled = match_columns(self.table, columns, found, batch=self.keep_batch_id)
+        mode = self._mode(context)
+        if mode == "upsert":
+            check_keys(connection, self.table, self.keys)
+        return Publication(self.table, mode, self.keys, filled, self.keep_batch_id)
+
+    def _mode(self, context: WriteContext) -> Mode:
+        return self.mode or ("upsert" if self.keys else _MODE_OF[context.output_mode])
+
+    def _check_privileges(self, connection: Connection, context: WriteContext) -> None:
+        wanted = {"insert": ("INSERT",), "upsert": ("INSERT", "UPDATE", "SELECT"), "replace": ("INSERT", "DELETE")}
+        table, schema = literal(self.table.quoted), literal(self.table.schema)
+        for privilege in wanted[self._mode(context)]:
+            if not run(connection, f"SELECT has_table_privilege({table}, '{privilege}')")[0][0]:
+                raise self._lacks(f"{privilege} ON {self.table}")
+        if not run(connection, f"SELECT has_schema_privilege({schema}, 'CREATE')")[0][0]:
+            raise self._lacks(f"CREATE ON SCHEMA {self.table.schema}")
+
+    def _lacks(self, privilege: str) -> Refused:
+        return Refused(
+            "sink-privilege",
+            "The user of the sink lacks a privilege",
+            where=self._where,
+            expected=privilege,
+            hint=f"GRANT {privilege} TO the user in the url",
+        )
+
+    def _drop_orphans(self, connection: Connection, context: WriteContext) -> None:
+        """Drop what interrupted batches staged. Earlier runs, which might still stage, are refused already."""
+        prefix = self.table.staged_prefix(context.stream_id)
+        rows = run(
+            connection,
+            f"SELECT tablename FROM pg_tables WHERE schemaname = {literal(self.table.schema)} "
+            f"AND starts_with(tablename::text, {literal(prefix)})",
+        )
+        drop_staged(connection, self.table, [row[0] for row in rows])
+
+    @property
+    def _where(self) -> str:
+        return f"{self.address.location} {self.table}"
+
+
+def postgres(
+    url: str,
+    table: str,
+    *,
+    mode: Mode | None = None,
+    keys: str | Iterable[str] = (),
+    create: bool = False,
+    keep_batch_id: bool = False,
+    password: str | None = None,
+) -> PostgresSink:
+    """A PostgreSQL table, exactly once: each batch is published with its id in one transaction.
+
+    Append mode inserts, update mode updates rows by ``keys``, complete mode replaces all rows; ``keys`` in append mode
+    updates rows that exist. ``create`` creates the table for the query if it does not exist. ``keep_batch_id`` needs a
+    column ``_slackwater_batch`` of type bigint, and lets a rebuild cut batches. The password is found as libpq finds
+    it (``PGPASSWORD``, ``~/.pgpass``, a service file), or ``password`` says where: ``"env:NAME"`` or ``"file:PATH"``.
+    Raises PipelineError for what cannot be used.
+    """
+    address = address_of(url, password)
+    if not address.is_postgresql:
+        raise PipelineError(
+            "sink-url",
+            "The postgres sink writes to PostgreSQL only",
+            expected="postgresql://user@host:5432/database",
+            found=address.url.partition(":")[0],
+            hint="use slackwater.sinks.jdbc(url, table) for another database",
+        )
+    names = (keys,) if isinstance(keys, str) else tuple(keys)
+    _check_mode(mode, names, keep_batch_id=keep_batch_id)
+    return PostgresSink(address, table_name(table), mode, names, bool(create), bool(keep_batch_id))
+
+
+def _check_mode(mode: object, keys: tuple[object, ...], *, keep_batch_id: bool) -> None:
+    if mode is not None and mode not in MODES:
+        raise PipelineError(
+            "sink-mode", "The mode of a sink cannot be used", expected=", ".join(MODES), found=repr(mode)
+        )
+    if not all(isinstance(key, str) and key for key in keys) or len(set(keys)) < len(keys):
+        raise PipelineError("sink-keys", "The keys of a sink cannot be used", expected="column names", found=repr(keys))
+    if (mode == "upsert" and not keys) or (mode in {"insert", "replace"} and keys):
+        raise PipelineError(
+            "sink-keys",
+            "The sink updates rows by its keys, and only then it has some",
+            expected="keys=(...) with mode upsert, none with another",
+            found=f"mode={mode!r}, keys={keys!r}",
+        )
+    if keep_batch_id and (keys or mode not in {None, "insert"}):
+        raise PipelineError(
+            "sink-mode",
+            "Only rows that are inserted and stay as they are belong to one batch",
+            expected="keep_batch_id=True without keys and in append mode",
+            found=f"mode={mode!r}, keys={keys!r}",
+        )

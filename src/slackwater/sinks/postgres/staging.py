@@ -1,0 +1,101 @@
+"""Stages the rows of one task in a table of its own. Pickled by value: executors need adbc and pyarrow, nothing else.
+
+The table's name holds a uuid made inside the task. Spark's attempt ids start again with every driver, so a name made of
+them would let a retried batch publish rows that another driver had staged.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_ESCAPED_ZERO = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""Not behind an escaped backslash, which is that and the letters u0000."""
+
+RESULT = "staged STRING, row_count LONG"
+"""The schema of what a task returns."""
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Where and how tasks stage. ``columns`` are declarations, ``texts`` the places of strings, ``json`` of JSON."""
+
+    conninfo: str
+    schema: str
+    prefix: str
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    texts: tuple[int, ...]
+    json: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Staging({self.schema}.{self.prefix}...)"
+
+
+def stager(staging: Staging) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """The function for ``mapInArrow``: stages the partition and returns the table's name and its number of rows."""
+
+    def stage(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - runs on executors
+
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
+        if first is not None:
+            table = staging.prefix + uuid.uuid4().hex
+            rows = CheckedRows(staging, itertools.chain([first], filled))
+            _load(staging, table, pa.RecordBatchReader.from_batches(first.schema, rows), rows)
+            yield pa.record_batch({"staged": pa.array([table]), "row_count": pa.array([rows.count], pa.int64())})
+
+    return stage
+
+
+class CheckedRows:
+    """Iterates over batches, counts their rows and refuses a zero byte in a string."""
+
+    def __init__(self, staging: Staging, batches: Iterable[Any]) -> None:
+        self.count = 0
+        self.problem: str | None = None
+        self._staging = staging
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches:
+            for place in self._staging.texts:
+                if _has_zero(batch.column(place), json=place in self._staging.json):
+                    self.problem = f"[slackwater sink-zero-byte] in column {self._staging.names[place]}"
+                    raise ValueError(self.problem)
+            self.count += batch.num_rows
+            yield batch
+
+
+def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
+    """Create the table and fill it, in one transaction."""
+    import adbc_driver_postgresql.dbapi as adbc  # noqa: PLC0415 - runs on executors
+
+    schema = '"' + staging.schema.replace('"', '""') + '"'
+    try:
+        with adbc.connect(staging.conninfo) as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE UNLOGGED TABLE {schema}.{table} ({', '.join(staging.columns)})")
+            cursor.adbc_ingest(table, reader, mode="append", db_schema_name=staging.schema)
+            connection.commit()
+    except Exception as error:
+        # What fails while the driver reads rows reaches us as an error of Arrow, without its text.
+        if rows.problem is not None:
+            raise ValueError(rows.problem) from error
+        raise
+
+
+def _has_zero(column: Any, *, json: bool) -> bool:
+    """Whether a string, or an element of an array of strings, contains a zero byte; in JSON it is escaped."""
+    import pyarrow as pa  # noqa: PLC0415 - runs on executors
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    strings = column.flatten() if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) else column
+    found = pc.match_substring(strings, "\\u0000" if json else "\0")
+    if not pc.any(found).as_py():
+        return False
+    return not json or any(_ESCAPED_ZERO.search(text) for text in strings.filter(found).to_pylist())

@@ -1,0 +1,186 @@
+"""Publishing and what can go wrong with the server, without Spark: staged tables are made by SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import slackwater as sw
+from slackwater.errors import PipelineError, SinkUnreadable, StreamFailed
+from slackwater.model.sink import Owner, WriteContext
+from slackwater.sinks.database.address import Address, address_of
+from slackwater.sinks.database.marked import MarkedTarget
+from slackwater.sinks.database.marker import Marker
+from slackwater.sinks.postgres.names import TableName
+from slackwater.sinks.postgres.output import PostgresOutput
+from slackwater.sinks.postgres.writer import Publication, Writer
+from slackwater.sinks.registry import open_output
+from tests.support.dropping_proxy import Drop, DroppingProxy, dropping_proxy
+from tests.support.postgres_server import PostgresServer
+
+CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
+TABLE = TableName("public", "out")
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> str:
+    name = postgres.new_database()
+    with psycopg.connect(postgres.url(name)) as connection:
+        connection.execute("CREATE TABLE out (id int PRIMARY KEY)")
+        connection.execute("CREATE TABLE staged AS SELECT generate_series(1, 3) AS c0")
+    return name
+
+
+@pytest.fixture
+def proxy(postgres: PostgresServer) -> Iterator[DroppingProxy]:
+    folder = Path(postgres.url("").partition("host=")[2])
+    with dropping_proxy(folder) as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize("dropped", ["request", "reply"])
+def test_a_connection_lost_at_commit(
+    dropped: Drop, database: str, postgres: PostgresServer, proxy: DroppingProxy
+) -> None:
+    """The client cannot tell whether the transaction was committed; the marker can."""
+    writer = _writer(f"postgresql://slackwater@/{database}?host={proxy.folder}")
+    writer.target.claim(Owner(CONTEXT.stream_id, CONTEXT.stream, "/srv/home"))
+    proxy.drop_next = dropped
+    if dropped == "request":
+        with pytest.raises(StreamFailed) as lost:
+            writer._publish(["staged"], 0)
+        assert lost.value.code == "sink-unreachable"
+        assert _ids(postgres.url(database)) == []
+        assert writer.target.last_written() == -1
+    writer._publish(["staged"], 0)
+    assert proxy.dropped == 1
+    assert _ids(postgres.url(database)) == [1, 2, 3]
+    assert writer.target.last_written() == 0
+    assert not [name for name in _tables(postgres.url(database)) if name == "staged"]
+
+
+def test_a_row_that_violates_a_constraint_publishes_nothing(database: str, postgres: PostgresServer) -> None:
+    url = postgres.url(database)
+    _execute(url, "INSERT INTO out VALUES (3)")
+    writer = _writer(url)
+    with pytest.raises(StreamFailed) as failed:
+        writer._publish(["staged"], 0)
+    assert failed.value.code == "sink-constraint"
+    assert "already exists" in (failed.value.found or "")
+    assert _ids(url) == [3]
+    assert writer.target.last_written() == -1
+    _execute(url, "DELETE FROM out")
+    writer._publish(["staged"], 0)
+    assert _ids(url) == [1, 2, 3]
+
+
+def test_a_wrong_or_missing_password(
+    database: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url = _with_password_user(postgres, database)
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
+    for password in (None, "wrong"):
+        if password:
+            monkeypatch.setenv("PGPASSWORD", password)
+        with pytest.raises(SinkUnreadable) as refused:
+            PostgresOutput(Address(url), TABLE, keep_batch_id=False).last_written()
+        assert refused.value.code == "sink-login"
+    monkeypatch.delenv("PGPASSWORD")
+
+    monkeypatch.setenv("ORDERS_PASSWORD", "open/s@same")
+    (tmp_path / "secret").write_text("open/s@same\n")
+    for reference in ("env:ORDERS_PASSWORD", f"file:{tmp_path}/secret"):
+        sink = sw.sinks.postgres(url, "out", password=reference)
+        assert open_output(sink.identity()).last_written() == -1
+        assert sink.identity()["password"] == reference
+    monkeypatch.delenv("ORDERS_PASSWORD")
+    with pytest.raises(SinkUnreadable) as missing:
+        open_output({"kind": "postgres", "url": url, "table": "out", "password": "env:ORDERS_PASSWORD"}).last_written()
+    assert missing.value.code == "sink-password"
+
+
+def test_a_password_in_the_url_is_used_and_never_recorded(database: str, postgres: PostgresServer) -> None:
+    url = _with_password_user(postgres, database)
+    sink = sw.sinks.postgres(url.replace("guarded@", "guarded:open%2Fs%40same@"), "out")
+    assert "same" not in repr(sink) + str(sink.identity())
+    assert open_output(sink.identity()).last_written() == -1
+
+
+def test_a_server_that_cannot_be_reached() -> None:
+    for url in (
+        "postgresql://me@nowhere.invalid/db",
+        "postgresql://me@127.0.0.1:1/db",
+        "postgresql://me@/db?host=/none",
+    ):
+        output = open_output({"kind": "postgres", "url": url, "table": "out"})
+        with pytest.raises(SinkUnreadable) as unreachable:
+            output.last_written()
+        assert unreachable.value.code == "sink-unreachable"
+
+
+@pytest.mark.parametrize(
+    "url", [None, "", "out.db", "postgresql://", "postgresql://me:pa/ss@host/db", "sqlite:///out.db"]
+)
+def test_an_address_that_cannot_be_used(url: Any) -> None:
+    with pytest.raises(PipelineError) as refused:
+        sw.sinks.postgres(url, "out")
+    assert refused.value.code == "sink-url"
+    assert "pa/ss" not in str(refused.value.as_dict())
+
+
+def test_two_addresses_of_one_database() -> None:
+    same = {
+        address_of(url).location
+        for url in (
+            "postgresql://me@host/db",
+            "postgres://you:secret@HOST:5432/db",
+            "postgresql+psycopg://host/db?sslmode=require",
+            "postgresql:///db?host=host&port=5432",
+        )
+    }
+    assert len(same) == 1
+    assert address_of("postgresql://host:5433/db").location not in same
+
+
+def test_a_literal_password_is_refused_and_not_shown() -> None:
+    literal = "hunter2"
+    with pytest.raises(PipelineError) as refused:
+        sw.sinks.postgres("postgresql://me@host/db", "out", password=literal)
+    assert refused.value.code == "sink-password"
+    assert literal not in str(refused.value.as_dict())
+
+
+def _with_password_user(postgres: PostgresServer, database: str) -> str:
+    """A user who needs a password; its address without it."""
+    rules = postgres._data / "pg_hba.conf"
+    if "guarded" not in rules.read_text():
+        rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
+        postgres.execute("SELECT pg_reload_conf()")
+        postgres.execute("CREATE ROLE guarded LOGIN PASSWORD 'open/s@same'")
+    return postgres.url(database).replace("slackwater@", "guarded@")
+
+
+def _writer(url: str) -> Writer:
+    address = Address(url)
+    target = MarkedTarget(address, Marker(str(TABLE), TABLE.schema), f"{address.location} {TABLE}")
+    target.begin_epoch(CONTEXT)
+    return Writer(target, CONTEXT, (), Publication(TABLE, "insert", (), {"id": "c0"}))
+
+
+def _execute(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+def _ids(url: str) -> list[int]:
+    with psycopg.connect(url) as connection:
+        return [row[0] for row in connection.execute("SELECT id FROM out ORDER BY id")]
+
+
+def _tables(url: str) -> list[str]:
+    with psycopg.connect(url) as connection:
+        return [row[0] for row in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
