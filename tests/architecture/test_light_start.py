@@ -29,7 +29,7 @@ def without_spark(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["status"], ["status", "--format", "json"]], ids=" ".join
+    "arguments", [["--help"], ["--version"], ["status"], ["status", "--format", "json"], ["sinks"]], ids=" ".join
 )
 def test_it_starts_in_an_empty_folder(arguments: list[str], without_spark: dict[str, str], tmp_path: Path) -> None:
     done = subprocess.run(

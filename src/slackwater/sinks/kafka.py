@@ -23,7 +23,7 @@ KAFKA_TRAITS = silent_traits(
     continuous=True,
 )
 SERVERS = "kafka.bootstrap.servers"
-WAIT_S_MAX = 15.0
+WAIT_S_MAX = 10.0
 CREATES_TOPICS = "auto.create.topics.enable"
 SECURED = ("kafka.security.protocol", "kafka.sasl.", "kafka.ssl.")
 """Options whose values only Java's client can use: with one of these the broker is not asked before the start."""
