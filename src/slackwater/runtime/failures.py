@@ -49,7 +49,13 @@ TRANSIENT = re.compile(
 )
 """Errors of networks, brokers and lost executors; any other failure is permanent, so the stream fails at once."""
 
-TRANSIENT_CODES = frozenset({"ledger-unreachable", "sink-unreachable", "sink-resources", "sink-busy"})
+TRANSIENT_CODES = frozenset(
+    {
+        "ledger-unreachable",
+        *("sink-unreachable", "sink-resources", "sink-busy"),
+        *("output-unreachable", "output-resources", "output-busy"),
+    }
+)
 """Our own transient errors: a database that was locked, full or unreachable."""
 
 TRANSIENT_TYPES = (ConnectionError, TimeoutError)
