@@ -88,7 +88,7 @@ def test_a_wrong_or_missing_password(
             monkeypatch.setenv("PGPASSWORD", password)
         with pytest.raises(SinkUnreadable) as refused:
             PostgresOutput(Address(url), TABLE, keep_batch_id=False).last_written()
-        assert refused.value.code == "sink-login"
+        assert refused.value.code == "output-login"
     monkeypatch.delenv("PGPASSWORD")
 
     monkeypatch.setenv("ORDERS_PASSWORD", "open/s@same")
@@ -100,7 +100,7 @@ def test_a_wrong_or_missing_password(
     monkeypatch.delenv("ORDERS_PASSWORD")
     with pytest.raises(SinkUnreadable) as missing:
         open_output({"kind": "postgres", "url": url, "table": "out", "password": "env:ORDERS_PASSWORD"}).last_written()
-    assert missing.value.code == "sink-password"
+    assert missing.value.code == "output-password-missing"
 
 
 def test_a_password_in_the_url_is_used_and_never_recorded(database: str, postgres: PostgresServer) -> None:
@@ -119,7 +119,7 @@ def test_a_server_that_cannot_be_reached() -> None:
         output = open_output({"kind": "postgres", "url": url, "table": "out"})
         with pytest.raises(SinkUnreadable) as unreachable:
             output.last_written()
-        assert unreachable.value.code == "sink-unreachable"
+        assert unreachable.value.code == "output-unreachable"
 
 
 @pytest.mark.parametrize(

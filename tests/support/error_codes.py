@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater import errors
+from slackwater.sinks.database.problems import read_code
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
 CLASSES = {
@@ -20,7 +21,7 @@ CLASSES = {
     if isinstance(value, type) and issubclass(value, errors.SlackwaterError)
 }
 
-PROBLEM, PROBLEM_KINDS = "Problem", ("SinkUnreadable", "StreamFailed")
+PROBLEM = "Problem"
 """What a database reports (``sinks/database/problems.py``) becomes one of two errors, by what was being done."""
 
 HEADING = """# Errors
@@ -153,7 +154,8 @@ def _in_module(tree: ast.Module) -> Iterator[ErrorCode]:
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and _name(call.func) == PROBLEM:
             for code, text in zip(_texts(call.args[0]), _texts(call.args[1]), strict=False):
-                yield from (ErrorCode(code, kind, text) for kind in PROBLEM_KINDS)
+                yield ErrorCode(code, "StreamFailed", text)
+                yield ErrorCode(read_code(code), "SinkUnreadable", text)
         if isinstance(call, ast.Call) and _name(call.func) in CLASSES and call.args:
             for code in _texts(call.args[0]):
                 message = call.args[1] if len(call.args) > 1 else ast.Constant("")

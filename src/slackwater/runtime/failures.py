@@ -50,7 +50,11 @@ TRANSIENT = re.compile(
 """Errors of networks, brokers and lost executors; any other failure is permanent, so the stream fails at once."""
 
 TRANSIENT_CODES = frozenset(
-    {"broker-unreachable", "ledger-unreachable", "sink-busy", "sink-resources", "sink-unreachable"}
+    {
+        *("broker-unreachable", "ledger-unreachable"),
+        *("sink-unreachable", "sink-resources", "sink-busy"),
+        *("output-unreachable", "output-resources", "output-busy"),
+    }
 )
 """Our own transient errors: a database that was locked, full or unreachable, a broker that does not answer."""
 

@@ -62,7 +62,7 @@ class Address:
         return {url: self.url} | ({"password": self.password} if self.password else {})
 
     def secret(self) -> str | None:
-        """The password, ``None`` if the driver has to find one. Raises StreamFailed (``sink-password``)."""
+        """The password, ``None`` if the driver has to find one. Raises StreamFailed (``sink-password-missing``)."""
         if self.password is None:
             return _KNOWN.get(self.url)
         kind, _, name = self.password.partition(":")
@@ -76,7 +76,7 @@ class Address:
         if found:
             return found
         raise StreamFailed(
-            "sink-password",
+            "sink-password-missing",
             "The password for the database of the sink cannot be read from the place that its reference names",
             where=self.location,
             expected=f"an environment variable {name}"

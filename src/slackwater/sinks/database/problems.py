@@ -40,7 +40,7 @@ class Problem:
 
     def unreadable(self, where: str) -> SinkUnreadable:
         """The error for reading what the output holds."""
-        return SinkUnreadable(self.code, self.message, where=where, found=self.found, hint=self.hint)
+        return SinkUnreadable(read_code(self.code), self.message, where=where, found=self.found, hint=self.hint)
 
     def failed(self, where: str) -> StreamFailed:
         """The error for a query that cannot be started or has ended."""
@@ -129,6 +129,11 @@ def problem_of(error: BaseException) -> Problem:
     return _with_text(known or Problem("sink-failed", "The database of the sink reports an error"), _line(text))
 
 
+def read_code(code: str) -> str:
+    """The code of an error that was met while reading: a code has one exit code, and reading another than writing."""
+    return "output-" + code.removeprefix("sink-")
+
+
 @contextmanager
 def reading(where: str) -> Iterator[None]:
     """Translate errors of a read of the output to SinkUnreadable."""
@@ -140,7 +145,7 @@ def reading(where: str) -> Iterator[None]:
         raise problem_of(error).unreadable(where) from error
     except StreamFailed as error:
         raise SinkUnreadable(
-            error.code, error.message, where=error.where, expected=error.expected, hint=error.hint
+            read_code(error.code), error.message, where=error.where, expected=error.expected, hint=error.hint
         ) from error
 
 

@@ -139,7 +139,7 @@ class PostgresSink:
 
     def _lacks(self, privilege: str) -> Refused:
         return Refused(
-            "sink-privilege",
+            "sink-grant",
             "The user of the sink lacks a privilege",
             where=self._where,
             expected=privilege,
