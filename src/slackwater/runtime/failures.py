@@ -13,6 +13,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal
 
 from slackwater.errors import SlackwaterError
@@ -102,7 +103,11 @@ CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
 TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S.*)")
 CALLED_FROM = re.compile(r"was called from\n(?P<file>/[^\n:]+):(?P<line>\d+)")
-NOT_THE_USERS = (sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages")
+OUR_PACKAGE = str(Path(__file__).parents[1])
+OUR_SINKS = f'File "{OUR_PACKAGE}/sinks/'
+OUR_ERROR = re.compile(r"^slackwater\.errors\.\w+: (?P<message>.+)$", re.MULTILINE)
+"""An error of a sink's batch function: Spark reports it as a Python traceback within a Java exception."""
+NOT_THE_USERS = (sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages", OUR_PACKAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,8 @@ def reason_of(error: BaseException) -> str:
 
 
 def _cause_of(error: BaseException) -> str:
+    if ours := OUR_ERROR.search(_messages(error)):
+        return ours["message"]
     causes = [
         (match["error"], match["message"].strip())
         for match in CAUSE.finditer(_messages(error))
@@ -165,8 +172,8 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCode:
-    if PYTHON_FAILED.search(messages):
-        # Before all others: the message of the user's exception may contain anything.
+    if PYTHON_FAILED.search(messages) and (OUR_SINKS not in messages or _place(messages)):
+        # Before all others: the message of the user's exception may contain anything. A sink's batch function is ours.
         return "user-function"
     if isinstance(error, SlackwaterError) and error.code in ("query-refused", "query-start", "watermark-missing"):
         return "query-refused"
