@@ -120,7 +120,7 @@ def whole(bench: Bench) -> None:
     """As ``slackwater run`` runs it."""
     with _ledger(bench) as (ledger, record), _recording(bench, ledger) as recorder:
         services = RunServices(Home(bench.folder / "home"), ledger, recorder, spark_version(), 0, print)
-        run = StreamRun(services, record, bench.built(), Trigger("available-now"))
+        run = StreamRun(services, record, bench.built(), Trigger("available-now"), epoch=1)
         run.start()
         looks = 0
         while run.outcome is None:
