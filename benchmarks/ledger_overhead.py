@@ -40,18 +40,20 @@ from slackwater.errors import SlackwaterError
 from slackwater.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.records import StreamRecord
+from slackwater.model.sink import WriteContext
 from slackwater.model.trigger import Trigger
 from slackwater.recording.log_copier import LogCopier
 from slackwater.recording.watcher import Watcher
 from slackwater.runtime.before_start import register
 from slackwater.runtime.listener import ProgressRecorder, Recorded, make_listener
 from slackwater.runtime.pipeline import Pipeline
-from slackwater.runtime.query import BuiltStream, start
+from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.runner import ASK_LEDGER_S, POLL_S
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
 from slackwater.runtime.stream_run import StreamRun
 from slackwater.sinks import files
+from slackwater.sinks.registry import open_output
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -96,7 +98,8 @@ class Bench:
 
 def plain(bench: Bench) -> None:
     """PySpark alone."""
-    start(bench.built(), str(bench.checkpoint), Trigger("available-now")).awaitTermination()
+    how = QueryStart(Trigger("available-now"), WriteContext("bench", "bench/rows", 1, "append"))
+    start(bench.built(), str(bench.checkpoint), how).awaitTermination()
 
 
 def listener_only(bench: Bench) -> None:
@@ -109,7 +112,7 @@ def listener_only(bench: Bench) -> None:
 def watcher_only(bench: Bench) -> None:
     """With the watcher, without the listener."""
     with _ledger(bench) as (ledger, record):
-        output = open_read_store(record.sink["path"])
+        output = open_output(record.sink)
         watcher = Watcher(LogCopier(ledger, record.full_name, 1, open_read_store(str(bench.checkpoint)), output))
         watcher.start()
         plain(bench)
