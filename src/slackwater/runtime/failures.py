@@ -13,6 +13,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal
 
 from slackwater.errors import SlackwaterError
@@ -111,7 +112,9 @@ CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
 TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S.*)")
 CALLED_FROM = re.compile(r"was called from\n(?P<file>/[^\n:]+):(?P<line>\d+)")
-NOT_THE_USERS = (sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages")
+OUR_PACKAGE = str(Path(__file__).parents[1])
+OUR_SINKS = f'File "{OUR_PACKAGE}/sinks/'
+NOT_THE_USERS = (sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages", OUR_PACKAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +184,8 @@ def spark_errors() -> tuple[type[Exception], ...]:
 def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCode:
     if OURS_IN_BATCH.search(messages):
         return "sink"
-    if PYTHON_FAILED.search(messages):
-        # Before all others: the message of the user's exception may contain anything.
+    if PYTHON_FAILED.search(messages) and (OUR_SINKS not in messages or _place(messages)):
+        # Before all others: the message of the user's exception may contain anything. A sink's batch function is ours.
         return "user-function"
     if isinstance(error, SlackwaterError) and error.code in ("query-refused", "query-start", "watermark-missing"):
         return "query-refused"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError
 from slackwater.model.sink import WriteContext
+from slackwater.sinks.batch_function import batch_function
 from slackwater.sinks.delta.batches import BatchWriter
 from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
 from slackwater.sinks.delta.schema import check_schema, create_table
@@ -67,7 +68,8 @@ class DeltaSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
-        return writer.foreachBatch(BatchWriter(self.location, self.keys, self.options, context).write)
+        write = BatchWriter(self.location, self.keys, self.options, context).write
+        return writer.foreachBatch(batch_function(write))
 
 
 def delta(path: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> DeltaSink:
