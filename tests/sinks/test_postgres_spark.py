@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -75,6 +76,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     builder = SparkSession.builder.master("local[2, 3]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.session.timeZone", "America/New_York")
+    builder = builder.config("spark.pyspark.python", sys.executable)
     builder = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
