@@ -297,7 +297,7 @@ SITUATIONS = (
     Situation("cut-was-read", read_to_the_end, another_output, "new name", spec=HomeSpec(written=6)),
     Situation("source-files-lost", input_of_a_cut_lost, brought_back("clicks/004.json"), "restore the files"),
     Situation("source-unsupported", offsets_of_another_kind),
-    Situation("sink-uncuttable", other_sink, lambda _: PLAN, "rebuild at the last written batch"),
+    Situation("sink-uncuttable", other_sink),
     Situation(
         "state-not-reproducible",
         lambda _: PLAN,

@@ -20,13 +20,20 @@ REFUSED = 5
 MOVED = "moved-…"
 STEPS = 8
 ELSEWHERE = {
+    "batch-written": "tests/sinks/test_foreach_batch.py",
     "cut-mismatch": "tests/sinks/test_files_output.py",
+    "delta-log-cleaned": "tests/sinks/test_delta_output.py",
+    "delta-restore": "tests/sinks/test_delta_output.py",
+    "delta-store": "tests/sinks/test_delta_output.py",
     "init-not-empty": "tests/bad_input/first_steps.py",
     "lease-lost": "tests/lease/test_lease.py",
+    "memory-restart": "tests/restart/test_silent_sinks.py",
     "name-mistyped": "tests/cli/test_confirmation.py",
+    "sink-fenced": "tests/sinks/test_postgres_spark.py",
+    "sink-grant": "tests/sinks/test_postgres_publish.py",
     "source-rows-lost": "tests/restart/test_kafka.py",
 }
-"""Refusals that are not of a stream's state, or that need a broker, and the file of their tests."""
+"""Refusals that are not of a stream's state, or that need a server or a table, and the file of their tests."""
 
 
 @pytest.mark.parametrize("situation", [pytest.param(one, id=f"{one.code} {one.make.__name__}") for one in SITUATIONS])

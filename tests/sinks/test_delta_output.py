@@ -15,6 +15,7 @@ from slackwater.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.model.sink import Owner
 from slackwater.sinks.delta.output import DeltaOutput, app_of
 from slackwater.storage.local import LocalStore
+from slackwater.storage.protocols import StoreTraits
 from tests.sinks import delta_logs
 
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
@@ -290,3 +291,15 @@ def _checkpoint(table: Path) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415 - heavy
 
     DeltaTable(str(table)).create_checkpoint()
+
+
+def test_a_store_that_cannot_commit_a_version_alone(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write(table, 0, 5)
+    delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
+    output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
+    cut, version = output.cut_after(2, {}), delta_logs.newest(table)
+    monkeypatch.setattr(LocalStore, "traits", StoreTraits(remote=True, atomic_rename=False, atomic_replace=True))
+    with pytest.raises(Refused) as refused:
+        output.cut(cut, {}, backup)
+    assert refused.value.code == "delta-store"
+    assert (delta_logs.newest(table), output.last_written()) == (version, 5)

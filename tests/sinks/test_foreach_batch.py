@@ -179,6 +179,18 @@ def test_a_replaced_run_may_not_write(engine: Engine) -> None:
     assert rows(engine) == [0]
 
 
+def test_a_batch_that_another_call_wrote_meanwhile_is_not_written_again(engine: Engine) -> None:
+    first, second = (Batch.of(0, CONTEXT, "save") for _ in range(2))
+    assert not second.already_written(engine)
+    assert not first.already_written(engine)
+    with first.transaction(engine) as connection:
+        insert(connection, first)
+    with pytest.raises(Refused) as refused, second.transaction(engine) as connection:
+        insert(connection, second)
+    assert refused.value.code == "batch-written"
+    assert rows(engine) == [0]
+
+
 def test_a_plain_function_of_pyspark_is_at_least_once() -> None:
     seen: list[int] = []
     sink = sw.sinks.foreach_batch(lambda _df, batch_id: seen.append(batch_id), name="plain")

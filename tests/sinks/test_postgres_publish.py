@@ -8,9 +8,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
 import slackwater as sw
-from slackwater.errors import PipelineError, SinkUnreadable, StreamFailed
+from slackwater.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
 from slackwater.model.sink import Owner, WriteContext
 from slackwater.sinks.database.address import Address, address_of
 from slackwater.sinks.database.marked import MarkedTarget
@@ -76,6 +77,26 @@ def test_a_row_that_violates_a_constraint_publishes_nothing(database: str, postg
     _execute(url, "DELETE FROM out")
     writer._publish(["staged"], 0)
     assert _ids(url) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("granted", "lacks"),
+    [("CREATE ON SCHEMA public", "INSERT ON public.out"), ("INSERT ON out", "CREATE ON SCHEMA public")],
+)
+def test_a_user_that_may_not_write(granted: str, lacks: str, database: str, postgres: PostgresServer) -> None:
+    sink = sw.sinks.postgres(postgres.url(database), "out")
+    with sink.address.engine().connect() as connection:
+        for statement in (
+            "REVOKE ALL ON SCHEMA public FROM PUBLIC",
+            "CREATE ROLE reader",
+            "GRANT USAGE ON SCHEMA public TO reader",
+            f"GRANT {granted} TO reader",
+            "SET ROLE reader",
+        ):
+            connection.execute(text(statement))
+        with pytest.raises(Refused) as refused:
+            sink._check_privileges(connection, CONTEXT)
+    assert (refused.value.code, refused.value.expected) == ("sink-grant", lacks)
 
 
 def test_a_wrong_or_missing_password(
