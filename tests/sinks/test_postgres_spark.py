@@ -76,12 +76,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     builder = SparkSession.builder.master("local[2, 3]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.session.timeZone", "America/New_York")
-    builder = builder.config("spark.pyspark.python", sys.executable)
     builder = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        # PySpark reads it when the session starts; without it workers use the python3 of PATH.
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
 
 
 class Database:
