@@ -183,7 +183,7 @@ def test_a_task_that_fails_and_a_run_that_was_replaced(spark: SparkSession, data
 
     marks = str(tmp_path)
 
-    def fail_once(number: int) -> int:
+    def fail_once(number):
         mark = Path(marks) / str(number)
         if number % 500 == 499 and not mark.exists():
             mark.touch()
@@ -224,13 +224,15 @@ def test_values_and_tables_that_do_not_fit(spark: SparkSession, database: Databa
     assert database.rows() == []
     write(frame.where("id = 1"), 0)
     assert database.rows() == [(1, "short")]
-    _fails("sink-value", lambda: write(frame.where("id = 1").withColumn("id", F.lit(70000)), 1))
+    _fails("sink-value", lambda: write(frame.where("id = 1").withColumn("id", F.lit(70000).cast("long")), 1))
 
     text = _fails("sink-zero-byte", lambda: write(frame.limit(1).withColumn("name", F.lit("a\0b")), 1))
     assert "column name" in text
     assert database.rows() == [(1, "short")]
     database.execute("ALTER TABLE out ADD CHECK (id < 5)")
-    assert "check" in _fails("sink-constraint", lambda: write(frame.limit(1).withColumn("id", F.lit(7)), 1))
+    assert "check" in _fails(
+        "sink-constraint", lambda: write(frame.limit(1).withColumn("id", F.lit(7).cast("long")), 1)
+    )
     database.execute("ALTER TABLE out DROP COLUMN name")
     _fails("sink-table-changed", lambda: write(frame.limit(1), 1))
 
