@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
 
 from slackwater.errors import EnvironmentMissing, SettingsError, SlackwaterError
 from slackwater.model.unicode import is_unicode
@@ -179,6 +178,8 @@ def _ledger(environment: Mapping[str, str], values: Mapping[str, Any], file: Pat
         return None
     try:
         if "://" in address:
+            from urllib.parse import urlsplit  # noqa: PLC0415 - most homes are plain paths
+
             # Reading the port is what parses it.
             _ = urlsplit(address).port
         else:
