@@ -206,6 +206,8 @@ def test_several_watermarks_are_reported_before_the_first_start_too() -> None:
 def test_a_batch_that_the_sink_skips_advances_no_watermark() -> None:
     assert _codes(at(6, 5, 5, 6, **INTERRUPTED)) == ["commit-missing", "watermark-misses-batch"]
     assert _codes(at(6, 5, 5, 6, profile=STATELESS, **INTERRUPTED)) == ["commit-missing"]
+    read = OutputSeen(batches_skipped=True, skipped_are_read=True)
+    assert _codes(at(6, 5, 5, 6, output=read, **INTERRUPTED)) == ["commit-missing"]
 
 
 def test_an_owed_batch_is_reported() -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from sqlalchemy import Engine, create_engine, text
@@ -22,6 +23,9 @@ from slackwater.sinks.registry import open_output
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append", planned=4)
 
 
+FRAME: Any = MagicMock(name="the batch's DataFrame")
+
+
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
     made = create_engine(f"sqlite:///{tmp_path}/out.db", poolclass=NullPool)
@@ -34,7 +38,7 @@ def run(sink: sw.sinks.ForeachBatchSink, batch: int, context: WriteContext = CON
     """Call the batch function as Spark does."""
     writer: Any = SimpleNamespace(foreachBatch=lambda function: function)
     attached: Any = sink.attach(writer, context)
-    attached(None, batch)
+    attached(FRAME, batch)
 
 
 def insert(connection: Any, batch: int) -> None:

@@ -13,6 +13,7 @@ STYLES = {"exactly-once": "green", "at-least-once": "yellow", "none": "red"}
 ABILITIES = {
     "tells_written": "shows the last written batch",
     "skips_known_batches": "skips a batch that it has",
+    "reads_known_batches": "reads it all the same, for the watermark",
     "cuts": "whole batches can be removed and restored",
     "swaps": "new output can be put in place in one step",
     "one_writer": "one stream only",

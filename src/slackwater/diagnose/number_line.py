@@ -356,6 +356,8 @@ def _skipped_batch(snapshot: Snapshot) -> Iterator[Finding]:
     marks = snapshot.marks
     if marks.written is None or marks.written != marks.next_batch or not marks.next_is_planned:
         return
+    if snapshot.output.skipped_are_read:
+        return
     if snapshot.profile is not None and snapshot.profile.watermark_delays_ms:
         # Measured: docs/decisions/0048. No row of a skipped batch is read, so its event times are not either.
         yield Finding(

@@ -25,8 +25,10 @@ class Traits:
 
     ``tells_written``: ``last_written()`` needs neither the checkpoint nor a JVM. ``skips_known_batches``: a batch whose
     id the output already has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: new output can
-    be built aside and put in place in one step. ``one_writer``: a second stream may not write to it.
-    ``continuous``: Spark can write it without micro-batches (programming guide, section "Continuous Processing").
+    be built aside and put in place in one step. ``reads_known_batches``: a batch that is skipped is run all the same,
+    without output, so that Spark's watermark is that of an uninterrupted run. ``one_writer``: a second stream may not
+    write to it. ``continuous``: Spark can write it without micro-batches (programming guide, section "Continuous
+    Processing").
     """
 
     delivery: Delivery
@@ -35,6 +37,7 @@ class Traits:
     cuts: bool
     swaps: bool
     one_writer: bool = True
+    reads_known_batches: bool = False
     continuous: bool = False
 
 

@@ -46,7 +46,8 @@ class OutputSeen:
     """The output: where it is, whose it is, what it promises, and what is wrong with it.
 
     ``owner`` is the id of the stream that the output names as its writer, ``owner_name`` that stream's name and home.
-    ``batches_skipped``: the sink drops a batch whose id it has already. ``delivery`` is what the sink guarantees.
+    ``batches_skipped``: the sink drops a batch whose id it has already; ``skipped_are_read``: Spark runs it all the
+    same, without output. ``delivery`` is what the sink guarantees.
     ``orphans`` are data files of interrupted batches, which belong to no batch; looked for by a thorough snapshot only.
     """
 
@@ -54,6 +55,7 @@ class OutputSeen:
     owner: str | None = None
     owner_name: str | None = None
     batches_skipped: bool = False
+    skipped_are_read: bool = False
     can_cut: bool = False
     delivery: Delivery | None = None
     unreadable: Unreadable | None = None

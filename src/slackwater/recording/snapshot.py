@@ -117,6 +117,7 @@ def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
         owner=owner.stream_id if owner else None,
         owner_name=f"{owner.stream} of the home {owner.home}" if owner else None,
         batches_skipped=output.traits.skips_known_batches,
+        skipped_are_read=output.traits.reads_known_batches,
         can_cut=output.traits.cuts,
         delivery=output.traits.delivery,
         unreadable=unreadable,

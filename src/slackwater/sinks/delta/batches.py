@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import StreamFailed
 from slackwater.model.sink import WriteContext
+from slackwater.sinks.batch_function import run_without_output
 from slackwater.sinks.delta.output import DeltaOutput, app_of
 from slackwater.sinks.delta.schema import quoted
 
@@ -34,7 +35,7 @@ class BatchWriter:
         """Write the batch, unless the table has it."""
         if batch <= self.context.planned and DeltaOutput(self.location).last_written() >= batch:
             # Delta would skip it without reading its rows, and Spark's watermark would miss those of this batch.
-            frame.write.format("noop").mode("overwrite").save()
+            run_without_output(frame)
         elif self.keys:
             self._merge(frame, batch)
         else:

@@ -28,6 +28,7 @@ DELTA_TRAITS = Traits(
     skips_known_batches=True,
     cuts=True,
     swaps=False,
+    reads_known_batches=True,
 )
 APP_PREFIX = "slackwater-"
 """Starts the application id of every stream's transactions."""

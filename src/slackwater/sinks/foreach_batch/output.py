@@ -28,6 +28,7 @@ MARKED = replace(
         skips=True,
     ),
     tells_written=True,
+    reads_known_batches=True,
 )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import PipelineError
 from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.batch_function import batch_function, refuse_partitions
+from slackwater.sinks.batch_function import batch_function, refuse_partitions, run_without_output
 from slackwater.sinks.database.address import Address, address_of
 from slackwater.sinks.foreach_batch.batch import Batch
 from slackwater.sinks.foreach_batch.output import MARKED, UNMARKED, URL, MarkedOutput
@@ -58,6 +58,7 @@ class ForeachBatchSink:
                 self.function(frame, batch)
                 return
             if MarkedOutput(self.writes_to, self.name).target.is_written(context, number):
+                run_without_output(frame)
                 return
             self.function(frame, batch)
             if not batch.is_marked:

@@ -19,6 +19,7 @@ JDBC_TRAITS = Traits(
     skips_known_batches=True,
     cuts=False,
     swaps=False,
+    reads_known_batches=True,
 )
 
 

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from slackwater.model.sink import WriteContext
+from slackwater.sinks.batch_function import run_without_output
 from slackwater.sinks.database.marked import MarkedTarget
 from slackwater.sinks.database.problems import problem_of, writing
 
@@ -48,6 +49,7 @@ class JdbcWriter:
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a replaced run."""
         if self.target.is_written(self.context, batch):
+            run_without_output(frame)
             return
         if self.staging is None:
             self._publish(batch, frame, None)

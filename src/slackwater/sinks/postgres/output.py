@@ -23,7 +23,14 @@ DELIVERY = Delivery("exactly-once", "a batch is published in one transaction wit
 
 def traits_of(*, keep_batch_id: bool) -> Traits:
     """What the table of a sink can do."""
-    return Traits(DELIVERY, tells_written=True, skips_known_batches=True, cuts=keep_batch_id, swaps=False)
+    return Traits(
+        DELIVERY,
+        tells_written=True,
+        skips_known_batches=True,
+        cuts=keep_batch_id,
+        swaps=False,
+        reads_known_batches=True,
+    )
 
 
 def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:

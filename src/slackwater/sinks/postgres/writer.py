@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from slackwater.errors import StreamFailed
 from slackwater.model.sink import WriteContext
+from slackwater.sinks.batch_function import run_without_output
 from slackwater.sinks.database.marked import MarkedTarget
 from slackwater.sinks.database.problems import problem_of, writing
 from slackwater.sinks.postgres import staging
@@ -75,6 +76,7 @@ class Writer:
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a fenced run."""
         if self.target.is_written(self.context, batch):
+            run_without_output(frame)
             return
         staged = self._stage(frame)
         try:
