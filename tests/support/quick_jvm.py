@@ -7,6 +7,7 @@ the user's cache. A JVM that cannot use the archive loads its classes itself.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -28,8 +29,12 @@ def use_quick_jvms() -> None:
         archive = _archive()
     except EnvironmentMissing:
         return
-    if not archive.exists():
-        _make(archive)
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with archive.with_suffix(".lock").open("w") as lock:
+        # Processes that run tests side by side: one makes it, the others wait.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not archive.exists():
+            _make(archive)
     os.environ[VARIABLE] = f"{LIGHT} {SILENT} -XX:SharedArchiveFile={archive}" if archive.exists() else LIGHT
 
 
@@ -43,7 +48,6 @@ def _archive() -> Path:
 
 def _make(archive: Path) -> None:
     """Run queries and let the JVM archive what it has loaded; what prevents that is printed, and prevents no test."""
-    archive.parent.mkdir(parents=True, exist_ok=True)
     unfinished = archive.with_suffix(f".{os.getpid()}")
     options = f"{LIGHT} {SILENT} -XX:ArchiveClassesAtExit={unfinished}"
     # Its output is read to the end because the JVM, which writes the archive, ends after Python.
