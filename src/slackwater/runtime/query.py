@@ -99,7 +99,7 @@ def create_output(built: BuiltStream) -> None:
     """Create the output where its sink needs that, so that streams that read it can be built after this one."""
     sink = built.definition.sink
     if isinstance(sink, Creates):
-        sink.create(built.frame, built.definition.partition_by)
+        sink.create_output(built.frame, built.definition.partition_by)
 
 
 def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuery:

@@ -65,7 +65,7 @@ class Creates(Protocol):
     Its partitions are those of the table; the writer is not given any, because a batch function takes none.
     """
 
-    def create(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+    def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the output for these rows, without any, unless it exists. Raises PipelineError where it cannot be."""
 
 

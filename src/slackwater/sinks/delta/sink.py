@@ -55,7 +55,7 @@ class DeltaSink:
         """Kind and absolute path: a stream may not change them between restarts."""
         return {"kind": self.kind, "path": self.location}
 
-    def create(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+    def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the table, empty, unless it exists."""
         if not DeltaOutput(self.location).exists:
             create_table(frame, self.location, partition_by, self.options)
@@ -63,7 +63,7 @@ class DeltaSink:
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Raises PipelineError where the table does not accept the rows, EnvironmentMissing without ``deltalake``."""
         require_library()
-        self.create(frame, context.partition_by)
+        self.create_output(frame, context.partition_by)
         check_schema(frame, self.location, context.partition_by, keys=self.keys, options=self.options)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
