@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
-from slackwater import connectors
 from slackwater.model.sink import WriteContext
+from slackwater.runtime.session import SessionOptions, end_session, start_session
 from slackwater.sinks.registry import open_output
 
 pytestmark = [pytest.mark.spark]
@@ -21,12 +20,11 @@ CONTEXT = WriteContext("id", "work/one", 1, "append")
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    jars = connectors.resolve(sw.sinks.files("avro", "out").connectors, metadata.version("pyspark"))
-    builder = SparkSession.builder.master("local[2]").config("spark.jars", ",".join(map(str, jars)))
-    builder = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
+    settings = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    options = SessionOptions("formats", "local[2]", settings, sw.sinks.files("avro", "out").connectors)
+    session = start_session(options, lambda _: None)
     yield session
-    session.stop()
+    end_session(session)
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "avro"])

@@ -16,6 +16,7 @@ import pytest
 import slackwater as sw
 from slackwater.errors import PipelineError, Refused
 from slackwater.model.sink import Owner, WriteContext
+from slackwater.runtime.session import end_session
 from slackwater.sinks.batch_function import BatchFailed
 from slackwater.sinks.registry import open_output
 from tests.support.postgres_server import PostgresServer
@@ -83,7 +84,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("OFF")
         yield session
-        session.stop()
+        # Its JVM as well: the next session of this process may need other jars.
+        end_session(session)
 
 
 class Database:
