@@ -68,8 +68,7 @@ class _Known:
     @property
     def written(self) -> int:
         """The newest batch in the sink; one that does not show it counts as holding what is committed."""
-        marks, recorded = self.snapshot.marks, self.snapshot.recorded
-        return max(marks.committed, recorded.committed) if marks.written is None else marks.written
+        return self.snapshot.written_or_committed
 
     @property
     def newest_written(self) -> int:

@@ -93,6 +93,12 @@ class Snapshot:
         return self.marks.planned >= 0
 
     @property
+    def written_or_committed(self) -> int:
+        """The newest batch the sink shows; of a sink that shows none, the newest one known to be committed."""
+        committed = max(self.marks.committed, self.recorded.committed)
+        return committed if self.marks.written is None else self.marks.written
+
+    @property
     def stateful(self) -> bool:
         """Whether the query keeps state, as far as its recorded plan or its checkpoint shows."""
         return self.marks.state is not None or (self.profile is not None and self.profile.stateful)

@@ -76,8 +76,7 @@ class Rebuild:
     @property
     def written(self) -> int:
         """The newest batch the sink shows, -1 for none; of a sink that cannot show it, the newest committed one."""
-        marks, recorded = self.snapshot.marks, self.snapshot.recorded
-        return max(marks.committed, recorded.committed) if marks.written is None else marks.written
+        return self.snapshot.written_or_committed
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class BuiltStream:
 
 @dataclass(frozen=True, slots=True)
 class QueryStart:
-    """How a query is started: its trigger, and what its sink is told of the run."""
+    """How a query is started: its trigger, and the run that its sink writes for."""
 
     trigger: Trigger
     context: WriteContext

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError, SlackwaterError
-from slackwater.model.sink import WriteContext
+from slackwater.errors import SlackwaterError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,15 +35,3 @@ def batch_function(write: Callable[[DataFrame, int], None]) -> Callable[[DataFra
 def run_without_output(frame: DataFrame) -> None:
     """Run a batch that the output has already: left out, it would leave Spark's watermark behind."""
     frame.write.format("noop").mode("overwrite").save()
-
-
-def refuse_partitions(kind: str, context: WriteContext) -> None:
-    """Raises PipelineError: a batch function has no partitions of its own."""
-    if context.partition_by:
-        raise PipelineError(
-            "partition-by",
-            f"The {kind} sink does not take partition_by",
-            where=f"stream {context.stream}",
-            found=", ".join(context.partition_by),
-            hint="leave partition_by out",
-        )

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import PipelineError
 from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.batch_function import batch_function, refuse_partitions, run_without_output
+from slackwater.sinks.batch_function import batch_function, run_without_output
 from slackwater.sinks.database.address import Address, address_of
 from slackwater.sinks.foreach_batch.batch import Batch
 from slackwater.sinks.foreach_batch.output import MARKED, UNMARKED, URL, MarkedOutput
+from slackwater.sinks.partitioning import refuse_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -36,7 +36,7 @@ def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
 
 
 class JdbcOutput:
-    """One table. Its batches cannot be told apart, so that none can be cut."""
+    """One table. It has no batch ids, so that no batch can be cut."""
 
     traits = JDBC_TRAITS
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from slackwater.errors import PipelineError
 from slackwater.masking import is_secret_name
 from slackwater.model.sink import WriteContext
-from slackwater.sinks.batch_function import batch_function, refuse_partitions
+from slackwater.sinks.batch_function import batch_function
 from slackwater.sinks.database.address import Address, address_of
 from slackwater.sinks.jdbc.output import JDBC_TRAITS, JdbcOutput
 from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, column_names
+from slackwater.sinks.partitioning import refuse_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError, Refused
 from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.batch_function import batch_function, refuse_partitions
+from slackwater.sinks.batch_function import batch_function
 from slackwater.sinks.database.address import Address, address_of
 from slackwater.sinks.database.problems import writing
+from slackwater.sinks.partitioning import refuse_partitions
 from slackwater.sinks.postgres.names import TableName, literal, table_name
 from slackwater.sinks.postgres.output import PostgresOutput, traits_of
 from slackwater.sinks.postgres.statements import run
