@@ -87,7 +87,7 @@ class JdbcOutput:
     def _refusal(self) -> Refused:
         return Refused(
             "sink-uncuttable",
-            f"The rows of a batch cannot be told from others in table {self._table}",
+            f"Table {self._table} does not show to which batch a row belongs",
             where=self.location,
             hint="rebuild at the last written batch, which removes nothing",
         )

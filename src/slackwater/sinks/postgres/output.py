@@ -131,7 +131,7 @@ class PostgresOutput:
         if not self._keep_batch_id:
             raise Refused(
                 "sink-uncuttable",
-                f"The rows of a batch cannot be told from others in table {self._table}",
+                f"Table {self._table} does not show to which batch a row belongs",
                 where=self.location,
                 expected=f"keep_batch_id=True, with a column {BATCH_COLUMN}",
                 found="rows without a batch id",
