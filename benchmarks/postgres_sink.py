@@ -9,8 +9,13 @@ JDBC driver is the locked connector (``slackwater connectors fetch postgresql``)
 
 from __future__ import annotations
 
-import importlib.util
 import sys
+
+# This folder has a file with the name of a module of the standard library, and Python searches the folder first.
+if __name__ == "__main__":
+    del sys.path[0]
+
+import importlib.util
 
 if importlib.util.find_spec("slackwater") is None:
     print("benchmarks/postgres_sink.py: the slackwater package is not installed", file=sys.stderr)
@@ -21,7 +26,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -29,9 +33,10 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from slackwater import connectors, sinks
+from slackwater import sinks
 from slackwater.errors import SlackwaterError
 from slackwater.model.sink import Owner, WriteContext
+from slackwater.runtime.session import SessionOptions, end_session, start_session
 from slackwater.sinks.registry import open_output
 
 if TYPE_CHECKING:
@@ -64,19 +69,14 @@ def main() -> None:
             url = server.url(server.new_database())
             samples = run_rounds(methods(url), rows_of(spark, options.rows, options.tasks), url, options.rounds)
     finally:
-        spark.stop()
+        end_session(spark)
     sys.exit(0 if report(samples) else 1)
 
 
 def session(tasks: int) -> SparkSession:
-    """A session with the JDBC driver."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
-
-    jars = connectors.resolve(["postgresql"], metadata.version("pyspark"))
-    builder = SparkSession.builder.master(f"local[{tasks}]").config("spark.jars", ",".join(map(str, jars)))
-    spark = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "2g").getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    """A session with the JDBC driver, made as a run makes it."""
+    settings = {"spark.driver.memory": "2g"}
+    return start_session(SessionOptions("postgres sink", f"local[{tasks}]", settings, ("postgresql",)), print)
 
 
 def rows_of(spark: SparkSession, rows: int, tasks: int) -> DataFrame:

@@ -1,6 +1,6 @@
 """What a managed sink costs in each batch: ``sinks.files`` and ``sinks.delta`` against Spark's own, in turns.
 
-    python benchmarks/sink_overhead.py [--batches 60] [--rounds 4] [--sink files] [--sink delta]
+    python benchmarks/sink_overhead.py [--batches 20] [--rounds 12] [--sink files] [--sink delta]
 
 A file source hands over one small file for each batch, so a batch is as short as it can be and every cost shows. Both
 sides run as bare queries in one Spark session, without ledger and listener (``ledger_overhead.py`` measures those).
@@ -135,8 +135,8 @@ def run_rounds(
 def main() -> None:
     """Parse, measure, report; exit code 1 where the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=int, default=60)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--sink", action="append", choices=["files", "delta"], help="this sink only; may be repeated")
     options = parser.parse_args()
     names = options.sink or ["files", "delta"]
