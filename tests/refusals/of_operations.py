@@ -267,6 +267,12 @@ def applied_twice(scene: Scene) -> str:
     return older
 
 
+def pruned_since(scene: Scene) -> str:
+    older = applied_twice(scene)
+    scene.must("prune per_page --keep 1 --yes")
+    return older
+
+
 SITUATIONS = (
     # What has changed since the plan was made
     Situation("moved-generation", applied_otherwise),
@@ -302,4 +308,5 @@ SITUATIONS = (
     Situation("undo-late", run_since),
     Situation("undo-late", all_run_since),
     Situation("undo-superseded", applied_twice),
+    Situation("undo-pruned", pruned_since),
 )

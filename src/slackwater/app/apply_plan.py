@@ -13,7 +13,7 @@ from slackwater.app.rebuilding import Asked, derive, reconcile
 from slackwater.app.run_pipeline import session_options
 from slackwater.app.workspace import Workspace
 from slackwater.apply.executor import execute, summary_of
-from slackwater.apply.journal import Journal
+from slackwater.apply.journal import PRUNED, Journal
 from slackwater.apply.operation import PLAN_FILE, Operation
 from slackwater.apply.preconditions import compare
 from slackwater.apply.replayer import Replayer
@@ -88,16 +88,16 @@ def apply_with(
     acting(workspace, consent, display.say)
     ledger = workspace.ledger
     stream = ledger.find_stream(plan.stream)
-    if any(one.id == plan.id and one.status == "applied" for one in ledger.operations(plan.stream)):
+    if any(one.id == plan.id and one.status in {"applied", PRUNED} for one in ledger.operations(plan.stream)):
         return Applied(plan, repeated=True)
     with (
         LeaseKeeper([stream], workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
         replaying(leases.add_jvm) as open_replayer,
     ):
         operation = _operation(workspace, plan, stream, display, open_replayer)
-        if operation.journal.end == "applied":
+        if operation.journal.end in {"applied", PRUNED}:
             # Killed between the journal's last line and the ledger's.
-            ledger.end_operation(plan.id, "applied", summary_of(plan))
+            ledger.end_operation(plan.id, operation.journal.end, summary_of(plan))
             return Applied(plan, repeated=True)
         if operation.journal.in_progress:
             _check_continued(operation)

@@ -11,8 +11,9 @@ from slackwater.app.apply_plan import ApplyDisplay, operation_for_undo
 from slackwater.app.workspace import Workspace
 from slackwater.apply.actions.switch_generation import check_unused
 from slackwater.apply.executor import undo
+from slackwater.apply.journal import PRUNED
 from slackwater.apply.operation import PLAN_FILE
-from slackwater.errors import DataError, NotFound, UsageError
+from slackwater.errors import DataError, NotFound, Refused, UsageError
 from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.plan import Plan
 from slackwater.model.records import UNDOING, OperationRecord
@@ -81,10 +82,17 @@ def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
 def undo_operation(
     workspace: Workspace, operation: OperationRecord, plan: Plan, display: ApplyDisplay, consent: Consent = None
 ) -> Undone:
-    """Take the operation back. Raises Refused where the stream has run since (nothing is changed then)."""
+    """Take the operation back. Raises Refused where the stream has run since, or what the undo needs was pruned."""
     acting(workspace, consent, display.say)
     if operation.status in {"undone", "refused"}:
         return Undone(plan, repeated=True)
+    if operation.status == PRUNED:
+        raise Refused(
+            "undo-pruned",
+            f"Operation {operation.id} can no longer be undone: the generation to switch back to was deleted",
+            where=f"stream {operation.stream}",
+            hint=f"to go back to an older batch: slackwater plan rebuild {operation.stream} --at {plan.target}",
+        )
     stream = workspace.ledger.find_stream(operation.stream)
     with LeaseKeeper([stream], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say):
         taken_back = operation_for_undo(workspace, plan, stream, display)

@@ -15,9 +15,11 @@ from typing import Any, Literal
 from slackwater.errors import FormatError, Refused
 
 State = Literal["started", "done", "undoing", "undone"]
-End = Literal["applied", "refused", "undone"]
+End = Literal["applied", "pruned", "refused", "undone"]
 STATES: tuple[State, ...] = ("started", "done", "undoing", "undone")
-ENDS: tuple[End, ...] = ("applied", "refused", "undone")
+ENDS: tuple[End, ...] = ("applied", "pruned", "refused", "undone")
+PRUNED: Literal["pruned"] = "pruned"
+"""The end of an operation that was applied and can no longer be undone: what that needs was deleted."""
 JOURNAL = "journal.jsonl"
 
 
@@ -67,7 +69,7 @@ class Journal:
 
     def _end(self, end: End) -> None:
         self.end = end
-        if end != "applied":
+        if end not in {"applied", PRUNED}:
             # Nothing of the operation is left, also of those actions that have no inverse of their own.
             self._states.clear()
             self._facts.clear()

@@ -28,6 +28,7 @@ VERBS = {
     "plan": "Show what a remedy would do and cost, and write it to a plan file.",
     "apply": "Apply a plan; refuses if anything changed since it was made.",
     "undo": "Take an operation back, as far as it came.",
+    "prune": "Delete old generations of checkpoints, and the backups of operations that then cannot be undone.",
     "offsets": "Print where a new query would start reading, as Kafka's startingOffsets.",
     "ledger": "Show what the ledger records of streams, runs, operations and batches.",
     "sinks": "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",

@@ -16,7 +16,7 @@ from slackwater.model.damage import Damage
 from slackwater.model.finding import Finding, Severity
 from slackwater.model.marks import NONE_YET
 from slackwater.model.profile import QueryProfile
-from slackwater.model.records import UNDOING
+from slackwater.model.records import UNDOING, OperationRecord
 from slackwater.model.snapshot import Snapshot
 
 DAMAGED = 3
@@ -61,10 +61,14 @@ def stops(snapshot: Snapshot) -> tuple[Finding, ...]:
 
 def operation_findings(snapshot: Snapshot) -> Iterator[Finding]:
     """A stop where an operation on the stream has not ended."""
-    left = snapshot.operation
+    yield from open_operation(snapshot.operation, snapshot.holder)
+
+
+def open_operation(left: OperationRecord | None, holder: str | None) -> Iterator[Finding]:
+    """The same of a stream's operation that has not ended, and the purpose of the lease that is held."""
     if left is None:
         return
-    if snapshot.holder is not None and snapshot.holder != "run":
+    if holder is not None and holder != "run":
         yield Finding(
             "operation-running", Severity.STOP, f"operation {left.id} ({left.goal}) is in progress", exit_code=0
         )

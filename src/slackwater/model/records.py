@@ -144,7 +144,7 @@ UNDOING = "undoing"
 
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """A plan with its outcome. ``status``: applying, applied, refused, unknown, undoing or undone."""
+    """A plan with its outcome. ``status``: applying, applied, refused, unknown, undoing, undone or pruned."""
 
     id: str
     stream: str

@@ -1,0 +1,158 @@
+"""Old generations and the backups of operations: only what was asked for is deleted, however often it is killed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from slackwater.app.prune import Prunable, prunable, prune
+from slackwater.errors import LeaseHeld, NotFound, Refused
+from slackwater.lease.lease import RUN, Lease
+from slackwater.model.plan import Plan
+from slackwater.model.records import OperationRecord
+from tests.support.homes import STREAM
+from tests.support.kill_points import kill_points
+from tests.support.rebuilds import Project, make_project
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[tuple[Project, list[Plan]]]:
+    """A stream in generation 3: the first rebuild cut the sink back to batch 3, the second changed nothing in it."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder gets a unique name
+    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
+        project = make_project(Path(folder) / "project")
+        plans = []
+        for target in ("batch:3", "last-written"):
+            plans.append(project.plan(target))
+            project.apply(plans[-1])
+        yield project, plans
+
+
+def pruned(project: Project, keep: int, stream: str | None = None) -> tuple[Prunable, ...]:
+    with project.open() as workspace:
+        return prune(workspace, stream, keep, lambda _: None)
+
+
+def statuses(project: Project) -> list[str]:
+    with project.open() as workspace:
+        return [one.status for one in workspace.ledger.operations(STREAM)]
+
+
+def backup(project: Project, plan: Plan) -> Path:
+    return project.home / "streams" / "clicks" / "per_page" / "operations" / plan.id / "backup"
+
+
+def test_only_the_oldest_generation_is_deleted(scene: tuple[Project, list[Plan]]) -> None:
+    project, plans = scene
+    kept = project.files(project.checkpoint(2), project.checkpoint(3), project.folder / "out")
+    assert backup(project, plans[0]).is_dir()
+    (removed,) = pruned(project, keep=1)
+    assert (removed.stream, removed.generations, removed.operations) == (STREAM, (1,), (plans[0].id,))
+    assert removed.bytes > 0
+    assert not project.checkpoint(1).exists()
+    assert not backup(project, plans[0]).exists()
+    assert project.files(project.checkpoint(2), project.checkpoint(3), project.folder / "out") == kept
+    assert statuses(project) == ["pruned", "applied"]
+    assert pruned(project, keep=1) == ()
+
+
+def test_what_is_kept_can_still_be_undone(scene: tuple[Project, list[Plan]]) -> None:
+    project, plans = scene
+    before = project.files(project.checkpoint(2), project.folder / "out")
+    pruned(project, keep=1)
+    with pytest.raises(Refused) as refused:
+        project.undo(plans[0])
+    assert refused.value.code == "undo-pruned"
+    assert project.apply(plans[0]).repeated
+    assert not project.undo(plans[1]).repeated
+    assert project.files(project.checkpoint(2), project.folder / "out") == before
+    assert not project.checkpoint(3).exists()
+
+
+def test_with_none_kept_the_generation_in_use_stays(scene: tuple[Project, list[Plan]]) -> None:
+    project, plans = scene
+    in_use = project.files(project.checkpoint(3))
+    (removed,) = pruned(project, keep=0, stream=STREAM)
+    assert (removed.generations, removed.operations) == ((1, 2), tuple(plan.id for plan in plans))
+    assert project.files(project.checkpoint(3)) == in_use
+
+
+def test_after_it_the_next_rebuild_takes_a_new_number(scene: tuple[Project, list[Plan]]) -> None:
+    project, _ = scene
+    pruned(project, keep=0)
+    plan = project.plan()
+    project.apply(plan)
+    assert project.checkpoint(4).is_dir()
+
+
+def test_ranges_that_only_the_deleted_folder_had_stay_recorded(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.apply(project.plan("batch:3"))
+    with project.open() as workspace:
+        before = workspace.ledger.lines(STREAM, "offsets", generation=1)
+    pruned(project, keep=0)
+    with project.open() as workspace:
+        assert workspace.ledger.lines(STREAM, "offsets", generation=1) == before
+    assert set(before) == set(range(7))
+
+
+def test_a_killed_prune_is_finished_by_the_next(scene: tuple[Project, list[Plan]]) -> None:
+    project, plans = scene
+    saved = project.folder.with_name("saved")
+    shutil.copytree(project.folder, saved)
+
+    def restore() -> None:
+        shutil.rmtree(project.folder)
+        shutil.copytree(saved, project.folder)
+
+    kept = project.files(project.checkpoint(2), project.checkpoint(3), project.folder / "out")
+    points = 0
+    for points in kill_points(lambda: pruned(project, keep=1), project.folder, restore):
+        assert project.files(project.checkpoint(2), project.checkpoint(3), project.folder / "out") == kept
+        pruned(project, keep=1)
+        assert [path.name for path in sorted(project.checkpoint(1).parent.iterdir())] == ["0002", "0003"]
+        assert list(backup(project, plans[0]).parent.glob("*backup*")) == []
+        assert statuses(project) == ["pruned", "applied"], f"killed at change {points}"
+    assert points > len(list(saved.rglob("0001/**/*")))
+
+
+def test_a_running_stream_is_not_disturbed(scene: tuple[Project, list[Plan]]) -> None:
+    project, _ = scene
+    with project.open() as workspace:
+        folder = workspace.home.stream_folder("clicks", "per_page")
+        with Lease.acquire(workspace.ledger, STREAM, folder, RUN) as lease:
+            assert len(prune(workspace, None, 1, lambda _: None)) == 1
+            lease.heartbeat()
+
+
+def test_another_command_at_work_is_waited_for_by_the_user(scene: tuple[Project, list[Plan]]) -> None:
+    project, _ = scene
+    before = project.in_use()
+    with project.open() as workspace:
+        folder = workspace.home.stream_folder("clicks", "per_page")
+        with Lease.acquire(workspace.ledger, STREAM, folder, "apply rebuild"), pytest.raises(LeaseHeld):
+            prune(workspace, None, 1, lambda _: None)
+    assert project.in_use() == before
+
+
+def test_an_operation_that_has_not_ended_comes_first(scene: tuple[Project, list[Plan]]) -> None:
+    project, _ = scene
+    before = project.in_use()
+    with project.open() as workspace:
+        left = OperationRecord("20260105T093000-1a2b3c", STREAM, "rebuild", "applying", 1, summary="plan.json")
+        workspace.ledger.begin_operation(left)
+        with pytest.raises(Refused) as refused:
+            prune(workspace, None, 1, lambda _: None)
+    assert refused.value.code == "operation-unfinished"
+    assert project.in_use() == before
+
+
+def test_an_unknown_stream(scene: tuple[Project, list[Plan]]) -> None:
+    project, _ = scene
+    with project.open() as workspace, pytest.raises(NotFound) as raised:
+        prunable(workspace, "nothing", 1)
+    assert raised.value.code == "stream-unknown"

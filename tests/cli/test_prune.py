@@ -1,0 +1,76 @@
+"""``slackwater prune`` as it is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Slackwater
+from tests.cli.test_confirmation import Terminal
+from tests.cli.test_documents import undocumented
+from tests.support.homes import STREAM
+from tests.support.rebuilds import Project, make_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A stream in generation 2."""
+    project = make_project(tmp_path)
+    project.apply(project.plan("batch:3"))
+    return project
+
+
+@pytest.mark.parametrize("typed", ["per_page\n", "clicks/per_page\n"])
+def test_what_was_deleted_is_said(
+    slackwater: Slackwater, project: Project, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+
+    done = slackwater("prune", "--keep", "0")
+
+    assert done.code == 0
+    assert f"{STREAM}: would delete 2 folders" in done.err
+    assert f"{STREAM}: deleted 2 folders" in done.out
+    assert "generations 1; no longer to be undone: 2" in done.out
+    assert not project.checkpoint(1).exists()
+    assert "nothing to delete" in slackwater("prune", "--keep", "0", "--yes").out
+    assert "pruned" in slackwater("ledger", "per_page").out
+
+
+def test_another_name_deletes_nothing(
+    slackwater: Slackwater, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
+    before = project.in_use()
+
+    done = slackwater("prune", "--keep", "0")
+
+    assert (done.code, project.in_use()) == (5, before)
+    assert "name-mistyped" in done.err
+
+
+def test_with_enough_kept_nothing_is_asked(slackwater: Slackwater, project: Project) -> None:
+    before = project.in_use()
+
+    done = slackwater("prune", "per_page", "--keep", "1")
+
+    assert (done.code, done.out.strip(), project.in_use()) == (0, "nothing to delete", before)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--keep",), ("--keep", "-1"), ("--keep", "all")], ids=" ".join)
+def test_how_many_are_kept_must_be_said(slackwater: Slackwater, project: Project, arguments: tuple[str, ...]) -> None:
+    before = project.in_use()
+
+    done = slackwater("prune", "--yes", *arguments)
+
+    assert (done.code, project.in_use()) == (2, before)
+    assert "--keep" in done.err
+
+
+def test_its_document(slackwater: Slackwater, project: Project) -> None:
+    document = slackwater("prune", "--keep", "0", "--yes", "--format", "json").document
+
+    assert [one["generations"] for one in document["streams"]] == [[1]]
+    assert undocumented(document) == []
+    assert not project.checkpoint(1).exists()
