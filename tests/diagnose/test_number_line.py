@@ -18,11 +18,11 @@ from slackwater.diagnose.number_line import FAILURES, findings, stops
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.model.damage import Damage
 from slackwater.model.finding import Finding
-from slackwater.model.marks import Marks
+from slackwater.model.marks import Marks, written_by_all
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.model.sink import Delivery
-from slackwater.model.snapshot import OutputSeen, Recorded, Snapshot, Unreadable
+from slackwater.model.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unreadable
 from tests.support.error_codes import found_findings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -58,6 +58,18 @@ def at(o: int, c: int, v: int | None, w: int | None, **fields: object) -> Snapsh
     """A stream with these marks, of which the ledger has recorded the same."""
     recorded = Recorded(planned=o, committed=c, shown=-1 if w is None else w)
     return replace(CLEAN, **{"marks": Marks(o, c, v, w), "recorded": recorded, **fields})  # type: ignore[arg-type]  # by field name
+
+
+def each(o: int, c: int, *written: int | None, **fields: object) -> Snapshot:
+    """A stream that writes each batch into several outputs, which show these batches as their newest."""
+    members = tuple(
+        MemberSeen(
+            "delta", f"/out/{number}", mark, mark is not None, mark is not None, ONCE if mark is not None else TWICE
+        )
+        for number, mark in enumerate(written, 1)
+    )
+    output = OutputSeen(location="/out/1; /out/2", batches_skipped=True, skipped_are_read=True, members=members)
+    return at(o, c, c, written_by_all(written), output=output, **fields)
 
 
 INTERRUPTED = {"planned_entry": ONE, "recorded": Recorded(6, 5, 6, next_entry=ONE)}
@@ -123,6 +135,34 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
     "a damaged output": (
         replace(CLEAN, output=replace(CLEAN.output, damage=(Damage("part-5", "missing", "", ""),))),
         ("output-damaged", "stop", "loss", "rebuild", 3),
+    ),
+    "both outputs have r-1": (each(5, 5, 5, 5), ("clean", "info", "none", "resume", 0)),
+    "one output has r, the other has not": (
+        each(6, 5, 6, 5, **INTERRUPTED),
+        ("written-in-part", "info", "none", "resume", 0),
+    ),
+    "one output has r, the other shows nothing": (
+        each(6, 5, None, 6, **INTERRUPTED),
+        ("written-in-part", "info", "none", "resume", 0),
+    ),
+    "both outputs have r": (each(6, 5, 6, 6, **INTERRUPTED), ("commit-missing", "info", "none", "resume", 0)),
+    "one output has r, which is not planned": (each(5, 5, 6, 5), ("sink-ahead", "stop", "skip", "rebuild", 5)),
+    "one output has r, which is planned with another range": (
+        each(6, 5, 5, 6, planned_entry=OTHER, recorded=Recorded(6, 5, 6, next_entry=ONE)),
+        ("range-changed", "stop", "skip", "rebuild", 5),
+    ),
+    "one output is more than one batch ahead": (
+        each(6, 5, 7, 5, planned_entry=ONE),
+        ("sink-ahead", "stop", "skip", "rebuild", 5),
+    ),
+    "one output is behind": (each(5, 5, 5, 4), ("sink-behind", "stop", "loss", "rebuild", 5)),
+    "one output is behind, the other shows nothing": (
+        each(5, 5, None, 4),
+        ("sink-behind", "stop", "loss", "rebuild", 5),
+    ),
+    "one of the outputs is ahead, the other shows nothing": (
+        each(5, 5, 6, None),
+        ("sink-ahead", "stop", "skip", "rebuild", 5),
     ),
     "a moved home": (replace(CLEAN, home="moved", home_was="/old"), ("home-moved", "stop", "wrong", None, 5)),
     "a copied home": (replace(CLEAN, home="copied", home_was="/old"), ("home-copied", "stop", "wrong", None, 5)),
@@ -208,6 +248,12 @@ def test_a_batch_that_the_sink_skips_advances_no_watermark() -> None:
     assert _codes(at(6, 5, 5, 6, profile=STATELESS, **INTERRUPTED)) == ["commit-missing"]
     read = OutputSeen(batches_skipped=True, skipped_are_read=True)
     assert _codes(at(6, 5, 5, 6, output=read, **INTERRUPTED)) == ["commit-missing"]
+
+
+def test_the_output_that_is_ahead_or_behind_is_named() -> None:
+    assert findings(each(5, 5, 5, 8))[0].where == "/out/2"
+    assert findings(each(5, 5, 3, 5))[0].where == "/out/1"
+    assert "skipped by delta /out/1" in findings(each(6, 5, 6, 5, **INTERRUPTED))[0].text
 
 
 def test_an_owed_batch_is_reported() -> None:

@@ -9,15 +9,15 @@ import pytest
 
 from slackwater.errors import Refused
 from slackwater.model.history import History
-from slackwater.model.marks import Marks
+from slackwater.model.marks import Marks, written_by_all
 from slackwater.model.plan import Request
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, RunRecord
 from slackwater.model.sink import Delivery
-from slackwater.model.snapshot import OutputSeen, Recorded, Snapshot
+from slackwater.model.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.contributing import Code
-from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, scope_of, state_bounds, target_batch
+from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, is_cut, scope_of, state_bounds, target_batch, written_text
 from slackwater.plan.rebuild_notes import risks_of
 from tests.support.homes import START_MS, STEP_MS, STREAM, HomeSpec, checkpoint_logs, stream_record
 
@@ -185,3 +185,65 @@ def test_in_complete_mode_every_batch_contributes(mode: str, first: int) -> None
 
     assert state_bounds(rebuild).retention_ms == (None if mode == "complete" else 60_000)
     assert scope_of(replace(rebuild, history=history)).first == first
+
+
+EXACT = Delivery("exactly-once", "it has marks")
+
+
+def _several(spec: HomeSpec, *written: int | None, target: int | None = None, cuts: bool = True) -> Rebuild:
+    """Of outputs with these marks; only those that show one skip batches and, with ``cuts``, can be cut."""
+    rebuild = _rebuild(spec, target)
+    members = tuple(
+        MemberSeen("kind", f"/out/{number}", mark, mark is not None, cuts and mark is not None, EXACT)
+        for number, mark in enumerate(written, 1)
+    )
+    seen = OutputSeen(location="/out", batches_skipped=True, can_cut=cuts and None not in written, members=members)
+    marks = replace(rebuild.snapshot.marks, written=written_by_all(written))
+    return replace(rebuild, snapshot=replace(rebuild.snapshot, marks=marks, output=seen))
+
+
+@pytest.mark.parametrize(
+    ("written", "target", "cut"),
+    [
+        ((5, 5), 5, False),
+        ((6, 5), 5, False),
+        ((6, 6), 6, False),
+        ((7, 5), 5, True),
+        ((5, None), 5, False),
+        ((6, None), 5, False),
+        ((4, None), 4, False),
+    ],
+    ids=str,
+)
+def test_of_several_outputs_it_is_the_newest_that_all_have(
+    written: tuple[int | None, ...], target: int, *, cut: bool
+) -> None:
+    rebuild = _several(HomeSpec(planned=6, committed=5), *written)
+
+    scope = scope_of(rebuild)
+
+    assert (scope.target, is_cut(rebuild, scope.target, scope.pending)) == (target, cut)
+    assert written_text(rebuild.snapshot) == ", ".join(map(str, written))
+
+
+def test_an_output_keeps_the_next_batch_only_where_its_range_is_planned_again() -> None:
+    rebuild = _without(_several(HomeSpec(planned=6, committed=5), 6, 5), 6)
+
+    scope = scope_of(rebuild)
+
+    assert (scope.target, scope.pending) == (5, None)
+    assert is_cut(rebuild, scope.target, scope.pending)
+    with pytest.raises(Refused) as caught:
+        scope_of(_without(_several(HomeSpec(planned=6, committed=5), 6, 5, cuts=False), 6))
+    assert "its output kind /out/1 cannot remove what batch 6 wrote" in caught.value.message
+
+
+@pytest.mark.parametrize("written", [(5, 5), (5, None)], ids=str)
+def test_an_output_that_cannot_be_cut_is_named(written: tuple[int | None, ...]) -> None:
+    rebuild = _several(HomeSpec(), *written, target=2, cuts=None in written)
+
+    with pytest.raises(Refused) as caught:
+        scope_of(rebuild)
+
+    assert caught.value.code == "sink-uncuttable"
+    assert f"its output kind /out/{2 if None in written else 1} cannot remove" in caught.value.message

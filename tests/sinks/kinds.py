@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from slackwater.model.sink import Cut, Owner, Traits
+from slackwater.sinks.all_of.identity import identity_of
+from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.delta.output import DELTA_TRAITS, app_of
 from slackwater.sinks.files.output import FILES_TRAITS
 from tests.sinks import databases, delta_logs, made_up
@@ -155,6 +157,51 @@ class MadeUpKind(made_up.DirectoryKind, FilesBelow):
     """The kind that exists in the tests only."""
 
 
+class AllOfKind:
+    """Several outputs of other kinds, in folders beside each other; what is visible has the number before its name."""
+
+    name = "all_of"
+    owner: Owner | None = None
+    removes_files = True
+    forks = True
+
+    def __init__(self, *kinds: FilesKind) -> None:
+        self._kinds = kinds
+        self.traits = combined_traits([kind.traits for kind in kinds])
+
+    def identity(self, folder: Path) -> Mapping[str, str]:
+        return identity_of([kind.identity(below) for kind, below in self._each(folder)])
+
+    def write(self, folder: Path) -> Mapping[int, str]:
+        for kind, below in self._each(folder):
+            kind.write(below)
+        return {}  # The ledger has no copy of several logs.
+
+    def reset(self, folder: Path) -> None:
+        for kind, below in self._each(folder):
+            kind.reset(below)
+
+    def visible(self, folder: Path) -> Mapping[str, bytes]:
+        return self._joined({below.name: kind.visible(below) for kind, below in self._each(folder)})
+
+    def everything(self, folder: Path) -> Mapping[str, bytes]:
+        return self._joined({below.name: kind.everything(below) for kind, below in self._each(folder)})
+
+    def cut_names(self, _folder: Path, cut: Cut) -> set[str]:
+        return {f"{number}/{file}" for number, part in enumerate(cut.members, 1) for file in part.files}
+
+    def kill_points(self, function: Callable[[], object], below: Path, prepare: Callable[[], object]) -> Iterator[int]:
+        return kill_points(function, below, prepare)
+
+    def _each(self, folder: Path) -> Iterator[tuple[FilesKind, Path]]:
+        for number, kind in enumerate(self._kinds, 1):
+            yield kind, folder / str(number)
+
+    @staticmethod
+    def _joined(found: Mapping[str, Mapping[str, bytes]]) -> dict[str, bytes]:
+        return {f"{number}/{name}": data for number, held in found.items() for name, data in held.items()}
+
+
 FileKind = FilesKind | DeltaKind | MadeUpKind
 FILE_KINDS: tuple[FileKind, ...] = (
     FilesKind("files", 10, purged=False),
@@ -171,4 +218,5 @@ KINDS: tuple[SinkKind, ...] = (
     databases.PostgresKind(),
     databases.SqliteKind(*databases.FUNCTION),
     databases.SqliteKind(*databases.JDBC),
+    AllOfKind(FilesKind("first", 100, purged=False), FilesKind("second", 100, purged=False, partitioned=True)),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.storage.below import Below
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
@@ -18,11 +19,12 @@ from tests.support.s3 import s3_endpoint, s3_location
 __all__ = ["s3_endpoint", "s3_location", "store"]
 
 
-@pytest.fixture(params=["local", "memory", "s3", "hadoop"])
+@pytest.fixture(params=["local", "below", "memory", "s3", "hadoop"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> WriteStore:
     """One empty store of each kind."""
     factories: dict[str, Callable[[], WriteStore]] = {
         "local": lambda: LocalStore(tmp_path / "root"),
+        "below": lambda: Below(LocalStore(tmp_path / "root"), "1"),
         "memory": lambda: open_write_store(f"memory://{uuid.uuid4()}"),
         "hadoop": lambda: RemoteStore(FailingFileSystem(), f"/{uuid.uuid4()}", "hdfs://test", HADOOP),
         "s3": lambda: open_write_store(request.getfixturevalue("s3_location")),

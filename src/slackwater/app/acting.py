@@ -15,7 +15,7 @@ from slackwater.home.stream_file import StreamFile, read_stream_file, write_stre
 from slackwater.model.records import StreamRecord
 from slackwater.model.sink import Owner
 from slackwater.recording.stream_files import restore_lost, write_stream_file_of
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.registry import open_each
 
 Consent = Literal["moved", "copied"] | None
 """What the user declares about a home that was moved or copied."""
@@ -64,10 +64,12 @@ def _accept(workspace: Workspace, place: Place) -> None:
 def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
     """An output without an owner's mark was written by the original; from now on the mark names it."""
     for stream in streams:
-        output = open_output(stream.sink)
         known = read_stream_file(workspace.home, stream.pipeline, stream.name)
-        if known is not None and output.owner() is None and (output.last_written() or 0) >= 0:
-            output.claim(Owner(known.id, stream.full_name, str(place.was)))
+        if known is None:
+            continue
+        for output in open_each(stream.sink):
+            if output.owner() is None and (output.last_written() or 0) >= 0:
+                output.claim(Owner(known.id, stream.full_name, str(place.was)))
 
 
 def _new_id(workspace: Workspace, stream: StreamRecord) -> str:

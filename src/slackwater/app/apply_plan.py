@@ -25,7 +25,7 @@ from slackwater.model.profile import QueryProfile
 from slackwater.model.records import OperationRecord, StreamRecord
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.document import render
-from slackwater.plan.rebuild import batches_used
+from slackwater.plan.rebuild import batches_used, written_text
 from slackwater.plan.words import plan_again
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.reach import StoreReach
@@ -259,7 +259,7 @@ def _facts(
         "generation": lambda: str(current().current_generation),
         "planned": lambda: str(read_snapshot(context, current()).marks.planned),
         "committed": lambda: str(read_snapshot(context, current()).marks.committed),
-        "written": lambda: str(read_snapshot(context, current()).marks.written),
+        "written": lambda: written_text(read_snapshot(context, current())),
         "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
         "pipeline": lambda: digest(plan.pipeline_file),
         "readers": lambda: _listed(readers_of(ledger, stream, cut) if cut else []),

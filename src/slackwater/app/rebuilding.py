@@ -17,7 +17,7 @@ from slackwater.model.records import StreamRecord
 from slackwater.model.sink import Cut
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.contributing import Code
-from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, Scope, plan_of, scope_of
+from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, Scope, is_cut, plan_of, scope_of
 from slackwater.plan.words import plan_command
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.log_copier import copy_new
@@ -171,7 +171,7 @@ def _cut(workspace: Workspace, rebuild: Rebuild, scope: Scope) -> Cut:
     """What is in the sink after the target. Raises Refused where another stream has read it already."""
     stream, history = rebuild.snapshot.stream, rebuild.history
     output = open_output(stream.sink)
-    if rebuild.written <= scope.target:
+    if not is_cut(rebuild, scope.target, scope.pending):
         return Cut(scope.target, ())
     cut = output.cut_after(scope.target, history.written)
     for other in workspace.ledger.streams():

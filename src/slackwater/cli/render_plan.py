@@ -84,7 +84,9 @@ def step_text(action: Action | Inverse) -> str:
 
 
 def taken_out(cut: Cut) -> str:
-    """What a cut takes out, in the units that the output counts."""
+    """What a cut takes out, in the units that the output counts, of each of several outputs."""
+    if cut.members:
+        return "; ".join(taken_out(part) for part in cut.members if part.batches)
     files = f"{len(cut.files)} files, {cut.bytes:,} bytes" if cut.files else ""
     rows = f"{cut.rows:,} rows" if cut.rows is not None else ""
     return ", ".join(filter(None, (rows, files))) or batch_range(cut.batches[0], cut.batches[-1])

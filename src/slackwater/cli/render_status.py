@@ -39,6 +39,7 @@ def _block(status: StreamStatus) -> list[Text]:
             f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
             f"written {mark(marks.written)}",
         ),
+        *(_line("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
         _line("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
         _line("lag", lag_text(status.lag)),
         _line("watermark", timestamp(status.watermark_ms)),

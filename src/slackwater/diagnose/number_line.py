@@ -177,12 +177,16 @@ def _checkpoint_lost(snapshot: Snapshot, newest: int) -> Finding:
 
 
 def _sink(snapshot: Snapshot) -> Iterator[Finding]:
-    marks = snapshot.marks
-    written, following = marks.written, marks.next_batch
-    if snapshot.output.damage and written is not None:
+    """Of several outputs the newest mark shows what is ahead, and the oldest what is behind.
+
+    One that has the planned batch, which another lacks, is not ahead: it will skip the batch.
+    """
+    marks, following = snapshot.marks, snapshot.marks.next_batch
+    if snapshot.output.damage and snapshot.shown:
         yield _output_damaged(snapshot)
-    if written is None or marks.planned < 0 <= snapshot.recorded.planned:
+    if not snapshot.shown or marks.planned < 0 <= snapshot.recorded.planned:
         return
+    oldest, written = min(snapshot.shown), max(snapshot.shown)
     if written > following or (written == following and not marks.next_is_planned):
         yield _sink_ahead(snapshot, written, following)
     elif written == following and _another_range(snapshot):
@@ -198,8 +202,8 @@ def _sink(snapshot: Snapshot) -> Iterator[Finding]:
             found="another range in offsets/",
             exit_code=REFUSED,
         )
-    elif written < following - 1:
-        missing = batch_range(written + 1, following - 1)
+    elif oldest < following - 1:
+        missing = batch_range(oldest + 1, following - 1)
         yield Finding(
             "sink-behind",
             Severity.STOP,
@@ -207,8 +211,9 @@ def _sink(snapshot: Snapshot) -> Iterator[Finding]:
             risk="loss",
             goal="rebuild",
             next=rebuild_command(snapshot),
+            where=_place(snapshot, oldest) if snapshot.output.members else None,
             expected=f"written at least {following - 1}",
-            found=f"written {written}",
+            found=f"written {oldest}",
             exit_code=REFUSED,
         )
 
@@ -227,11 +232,16 @@ def _sink_ahead(snapshot: Snapshot, written: int, following: int) -> Finding:
         goal="rebuild" if known else None,
         next=rebuild_command(snapshot) if known else None,
         advice=None if known else "give the stream an output directory of its own, or move this one away",
-        where=snapshot.output.location,
+        where=_place(snapshot, written),
         expected=f"written at most {following - 1 if not snapshot.marks.next_is_planned else following}",
         found=f"written {written}",
         exit_code=REFUSED,
     )
+
+
+def _place(snapshot: Snapshot, written: int) -> str | None:
+    """Where the output is that shows this batch as its newest."""
+    return next((one.location for one in snapshot.outputs if one.written == written), snapshot.output.location)
 
 
 def _another_range(snapshot: Snapshot) -> bool:
@@ -436,11 +446,21 @@ def _in_order(snapshot: Snapshot) -> Finding:
     marks, following = snapshot.marks, run_command(snapshot)
     if marks.planned < 0:
         return Finding("new", Severity.INFO, "no batch has been planned yet", next=following)
-    if marks.written is not None and marks.written == marks.next_batch:
+    having = [one.name for one in snapshot.outputs if one.written == marks.next_batch]
+    if having and len(having) < len(snapshot.outputs):
+        return Finding(
+            "written-in-part",
+            Severity.INFO,
+            f"clean: batch {marks.next_batch} was interrupted between the outputs; it will run again, and be skipped "
+            f"by {' and '.join(having)}, which has it",
+            goal="resume",
+            next=following,
+        )
+    if having:
         return Finding(
             "commit-missing",
             Severity.INFO,
-            f"clean: the sink has batch {marks.written}, its commit is missing; it will run again and be skipped",
+            f"clean: the sink has batch {marks.next_batch}, its commit is missing; it will run again and be skipped",
             goal="resume",
             next=following,
         )

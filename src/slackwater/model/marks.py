@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 NONE_YET = -1
@@ -13,7 +14,8 @@ class Marks:
     """Every mark is a batch id, -1 where there is none yet, ``None`` where it is unknown.
 
     planned: newest batch whose source range is fixed (``offsets/``); committed: newest batch that Spark has finished
-    (``commits/``); state: newest batch whose state can be loaded everywhere; written: newest batch the sink shows;
+    (``commits/``); state: newest batch whose state can be loaded everywhere; written: newest batch the sink shows, and
+    where it writes into several outputs, the newest that all of them show;
     owed: the batch without data that Spark would have run next and that a restart forgets (``checkpoint/owed.py``).
     """
 
@@ -32,3 +34,10 @@ class Marks:
     def next_is_planned(self) -> bool:
         """Whether the range of the next batch is fixed already."""
         return self.committed != self.planned
+
+
+def written_by_all(marks: Iterable[int | None]) -> int | None:
+    """The newest batch that each of several outputs shows; ``None`` if one of them shows none."""
+    shown = tuple(marks)
+    known = [mark for mark in shown if mark is not None]
+    return min(known) if known and len(known) == len(shown) else None

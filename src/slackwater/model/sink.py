@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from slackwater.model.strict import STRICT
 
@@ -28,7 +29,7 @@ class Traits:
     be built aside and put in place in one step. ``reads_known_batches``: a batch that is skipped is run all the same,
     without output, so that Spark's watermark is that of an uninterrupted run. ``one_writer``: a second stream may not
     write to it. ``continuous``: Spark can write it without micro-batches (programming guide, section "Continuous
-    Processing").
+    Processing"). ``combines``: it can be one of several outputs that a batch is written into.
     """
 
     delivery: Delivery
@@ -39,6 +40,12 @@ class Traits:
     one_writer: bool = True
     reads_known_batches: bool = False
     continuous: bool = False
+    combines: bool = False
+
+
+def weakest(deliveries: Iterable[Delivery]) -> Delivery:
+    """The one that promises least; of several, the first."""
+    return max(deliveries, key=lambda delivery: get_args(Guarantee).index(delivery.guarantee))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,8 @@ class Cut:
 
     ``files`` are POSIX paths relative to the output, ``bytes`` their total size as the output records it; ``rows`` is
     the number of rows, where the output counts these. ``version`` names the state of the output that the cut was worked
-    out from, where the output has versions.
+    out from, where the output has versions. Of several outputs ``members`` has what each of them loses, in their order,
+    and the cut itself only the batches.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -92,3 +100,4 @@ class Cut:
     bytes: int = 0
     rows: int | None = None
     version: str | None = None
+    members: tuple[Cut, ...] = ()

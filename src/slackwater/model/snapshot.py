@@ -42,6 +42,23 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberSeen:
+    """One of the outputs that a batch is written into. ``written`` is its newest batch, ``None`` if it shows none."""
+
+    kind: str
+    location: str | None
+    written: int | None
+    batches_skipped: bool
+    can_cut: bool
+    delivery: Delivery | None
+
+    @property
+    def name(self) -> str:
+        """Its kind and place, in a sentence."""
+        return f"{self.kind} {self.location}" if self.location is not None else self.kind
+
+
+@dataclass(frozen=True, slots=True)
 class OutputSeen:
     """The output: where it is, whose it is, what it promises, and what is wrong with it.
 
@@ -49,6 +66,7 @@ class OutputSeen:
     ``batches_skipped``: the sink drops a batch whose id it has already; ``skipped_are_read``: Spark runs it all the
     same, without output. ``delivery`` is what the sink guarantees.
     ``orphans`` are data files of interrupted batches, which belong to no batch; looked for by a thorough snapshot only.
+    ``members`` are the outputs where a batch is written into several, else empty.
     """
 
     location: str | None = None
@@ -61,6 +79,7 @@ class OutputSeen:
     unreadable: Unreadable | None = None
     damage: tuple[Damage, ...] = ()
     orphans: tuple[str, ...] = ()
+    members: tuple[MemberSeen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +112,28 @@ class Snapshot:
         return self.marks.planned >= 0
 
     @property
+    def outputs(self) -> tuple[MemberSeen, ...]:
+        """The outputs that a batch is written into: one, or several."""
+        seen = self.output
+        kind = self.stream.sink.get("kind") or "unknown"
+        one = MemberSeen(kind, seen.location, self.marks.written, seen.batches_skipped, seen.can_cut, seen.delivery)
+        return seen.members or (one,)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The newest batch of each output that shows it."""
+        return tuple(one.written for one in self.outputs if one.written is not None)
+
+    @property
+    def known_committed(self) -> int:
+        """The newest batch that the checkpoint or the ledger has as committed."""
+        return max(self.marks.committed, self.recorded.committed)
+
+    @property
     def written_or_committed(self) -> int:
-        """The newest batch the sink shows; of a sink that shows none, the newest one known to be committed."""
-        committed = max(self.marks.committed, self.recorded.committed)
-        return committed if self.marks.written is None else self.marks.written
+        """The newest batch that all outputs show; of one that shows none, the newest known to be committed."""
+        committed: tuple[int, ...] = (self.known_committed,) if self.marks.written is None else ()
+        return min(self.shown + committed)
 
     @property
     def stateful(self) -> bool:

@@ -28,7 +28,7 @@ from slackwater.model.plan import (
 )
 from slackwater.model.profile import QueryProfile
 from slackwater.model.sink import Cut
-from slackwater.model.snapshot import Snapshot
+from slackwater.model.snapshot import MemberSeen, Snapshot
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.plan.inverse import undo_of
@@ -147,35 +147,56 @@ def _check_shown(rebuild: Rebuild, written: int) -> None:
 def scope_of(rebuild: Rebuild) -> Scope:
     """Which batches the rebuild reads again. Raises Refused where that is not recorded or cannot be exact."""
     target, batches = target_batch(rebuild), rebuild.batches
-    _check_cut(rebuild, target)
+    following = target + 1
+    pending = following if batches.is_whole(following) else None
+    _check_cut(rebuild, target, pending)
     state = state_bounds(rebuild)
     first = first_contributing(batches, target, state, rebuild.code) if target >= 0 else 0
     _check_sources(rebuild, first, target)
-    following = target + 1
-    return Scope(target, first, following if batches.is_whole(following) else None, state)
+    return Scope(target, first, pending, state)
 
 
-def _check_cut(rebuild: Rebuild, target: int) -> None:
-    """Raises Refused where the sink holds batches after the target and cannot remove what they wrote.
+def is_cut(rebuild: Rebuild, target: int, pending: int | None) -> bool:
+    """Whether the sink holds batches that it must not hold after the rebuild.
+
+    Of several outputs those may keep batch ``pending`` that have it, if another lacks it: its range stays the same.
+    """
+    shown = rebuild.snapshot.shown
+    return bool(shown) and (rebuild.written > target or max(shown) > (target if pending is None else pending))
+
+
+def written_text(snapshot: Snapshot) -> str:
+    """The newest batch of each output, as a precondition compares it."""
+    return ", ".join(str(one.written) for one in snapshot.outputs)
+
+
+def _check_cut(rebuild: Rebuild, target: int, pending: int | None) -> None:
+    """Raises Refused where an output holds batches after the target and cannot remove what they wrote.
 
     A sink that does not show what it holds gets them a second time where their ranges are not recorded, but only if it
     does not skip them.
     """
-    snapshot, written = rebuild.snapshot, rebuild.written
-    output, stream = snapshot.output, snapshot.stream
-    if target >= written or output.can_cut:
-        return
-    if rebuild.target is None and snapshot.marks.written is None and not output.batches_skipped:
-        return
+    cutting, committed = is_cut(rebuild, target, pending), rebuild.snapshot.known_committed
+    for output in rebuild.snapshot.outputs:
+        if output.written is not None:
+            if cutting and output.written > target and not output.can_cut:
+                raise _uncuttable(rebuild, output, target, output.written)
+        elif target < committed and (rebuild.target is not None or output.batches_skipped):
+            raise _uncuttable(rebuild, output, target, committed)
+
+
+def _uncuttable(rebuild: Rebuild, output: MemberSeen, target: int, written: int) -> Refused:
+    snapshot, stream = rebuild.snapshot, rebuild.snapshot.stream
     later = batch_range(target + 1, written)
-    raise Refused(
+    sink = f"its output {output.name}" if snapshot.output.members else "the sink"
+    return Refused(
         "sink-uncuttable",
-        f"The rebuild would continue after batch {target}, but the sink cannot remove what {later} wrote"
+        f"The rebuild would continue after batch {target}, but {sink} cannot remove what {later} wrote"
         if stream.output_mode == "append"
         else f"The rebuild would continue after batch {target}, but in {stream.output_mode} mode {later} replaced rows "
         "of earlier batches, which the sink does not keep",
         where=output.location,
-        expected=f"batch {written}, the newest that the sink holds",
+        expected=f"batch {written}, the newest that {sink} holds",
         found=f"batch {target}",
         hint=f"rebuild at the last written batch, which removes nothing: slackwater plan rebuild {stream.full_name}",
     )
@@ -346,7 +367,7 @@ def _preconditions(rebuild: Rebuild, scope: Scope, actions: tuple[Action, ...]) 
         "generation": str(rebuild.snapshot.generation.number),
         "planned": str(marks.planned),
         "committed": str(marks.committed),
-        "written": str(marks.written),
+        "written": written_text(rebuild.snapshot),
         "history": rebuild.batches.digest(batches_used(scope.first, scope.target, scope.pending)),
         "pipeline": rebuild.code.digest,
         "source-files": "none",
@@ -379,8 +400,8 @@ def _cost(history: History, scope: Scope, cut: Cut) -> Cost:
         batches_uncounted=sum(batch not in history.input_rows for batch in replayed),
         rows_recorded=_rows(history, recorded),
         batches_cut=len(cut.batches),
-        files_cut=len(cut.files),
-        bytes_cut=cut.bytes,
+        files_cut=sum(len(one.files) for one in (cut, *cut.members)),
+        bytes_cut=sum(one.bytes for one in (cut, *cut.members)),
     )
 
 

@@ -13,7 +13,7 @@ from slackwater.model.history import History
 from slackwater.model.records import BatchRecord, RunRecord, StreamRecord
 from slackwater.model.sink import Cut
 from slackwater.sinks.contract import Output, ReadByVersion
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.registry import open_each
 
 
 def history_of(ledger: Ledger, stream: StreamRecord) -> History:
@@ -42,11 +42,12 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
 
 def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
     """Other streams of the home that have recorded that they read what a cut of the stream's output takes out."""
-    if not cut.files:
+    if not cut.batches:
         return []
-    output = open_output(stream.sink)
-    others = [other for other in ledger.streams() if other.full_name != stream.full_name]
-    return [other.full_name for other in others if _has_read(ledger, output, other.full_name, cut)]
+    parts = zip(open_each(stream.sink), cut.members or (cut,), strict=True)
+    taken = [(output, part) for output, part in parts if part.files]
+    others = [other.full_name for other in ledger.streams() if other.full_name != stream.full_name]
+    return [other for other in others if any(_has_read(ledger, output, other, part) for output, part in taken)]
 
 
 def _has_read(ledger: Ledger, output: Output, other: str, cut: Cut) -> bool:

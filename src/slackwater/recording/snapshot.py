@@ -9,7 +9,7 @@ from slackwater.checkpoint.listing import read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, logs_of_listing, marks_of_inventory
 from slackwater.checkpoint.owed import NO_DATA_BATCHES, owed_entry
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.errors import FormatError, SinkUnreadable
+from slackwater.errors import FormatError
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.home.home import Home
 from slackwater.home.identity import place_of
@@ -22,10 +22,9 @@ from slackwater.model.damage import Damage
 from slackwater.model.marks import NONE_YET, Marks
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, RunRecord, StreamRecord
-from slackwater.model.snapshot import OutputSeen, Recorded, Snapshot, Unreadable
+from slackwater.model.snapshot import Recorded, Snapshot
+from slackwater.recording.output_seen import look_at_output
 from slackwater.recording.reach import StoreReach
-from slackwater.sinks.contract import ListsOrphans, Output
-from slackwater.sinks.registry import open_output
 from slackwater.sources.contract import SourceRange
 from slackwater.sources.registry import kind_of
 from slackwater.storage.open import open_read_store
@@ -52,17 +51,18 @@ def read_snapshot(context: SnapshotContext, stream: StreamRecord) -> Snapshot:
     generation = ledger.generation(name, stream.current_generation)
     profile = profile_of(generation)
     store = open_read_store(generation.location)
-    output, seen = _output_of(stream, thorough=context.thorough)
+    identifier = _stream_id(context.home, stream)
+    written, output = look_at_output(stream.sink, identifier, thorough=context.thorough)
     marks, logs = _marks_of(store)
-    marks = replace(marks, written=seen.written, owed=_owed(logs, marks, stream, profile, run))
+    marks = replace(marks, written=written, owed=_owed(logs, marks, stream, profile, run))
     planned = _planned_entry(logs, marks)
     place = place_of(context.home)
     return Snapshot(
-        stream=replace(stream, id=_stream_id(context.home, stream)),
+        stream=replace(stream, id=identifier),
         generation=generation,
         marks=marks,
         recorded=_recorded(ledger, stream, marks),
-        output=_output_seen(output, seen),
+        output=output,
         profile=profile,
         planned_entry=planned,
         damage=_damage(store, marks, thorough=context.thorough),
@@ -86,48 +86,6 @@ def profile_of(generation: GenerationRecord) -> QueryProfile | None:
     """What the ledger recorded of the query's plan, ``None`` where no run did."""
     layout = generation.layout
     return QueryProfile.from_json(layout) if layout and "operators" in layout else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What an output answered when it was asked for its newest batch."""
-
-    written: int | None = None
-    unreadable: Unreadable | None = None
-    thorough: bool = False
-
-
-def _output_of(stream: StreamRecord, *, thorough: bool) -> tuple[Output, _Answer]:
-    output = open_output(stream.sink)
-    try:
-        return output, _Answer(output.last_written(), thorough=thorough)
-    except SinkUnreadable as error:
-        return output, _Answer(unreadable=_unreadable(error), thorough=thorough)
-
-
-def _output_seen(output: Output, answer: _Answer) -> OutputSeen:
-    unreadable = answer.unreadable
-    owner = None
-    try:
-        owner = output.owner()
-    except SinkUnreadable as error:
-        unreadable = unreadable or _unreadable(error)
-    return OutputSeen(
-        location=output.location,
-        owner=owner.stream_id if owner else None,
-        owner_name=f"{owner.stream} of the home {owner.home}" if owner else None,
-        batches_skipped=output.traits.skips_known_batches,
-        skipped_are_read=output.traits.reads_known_batches,
-        can_cut=output.traits.cuts,
-        delivery=output.traits.delivery,
-        unreadable=unreadable,
-        damage=() if unreadable else output.damage(thorough=answer.thorough),
-        orphans=output.orphans() if answer.thorough and isinstance(output, ListsOrphans) else (),
-    )
-
-
-def _unreadable(error: SinkUnreadable) -> Unreadable:
-    return Unreadable(error.code, error.message, error.where, error.expected, error.found, error.hint)
 
 
 def _marks_of(store: ReadStore) -> tuple[Marks, CheckpointLogs]:

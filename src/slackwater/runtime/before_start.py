@@ -92,9 +92,10 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
             where=generation.location,
         ) from error
     marks = snapshot.marks
-    if marks.written is not None:
+    if snapshot.shown:
         # Recorded before the query starts: the sink will skip a batch that it has and that is not committed.
-        ledger.record_sink_mark(stream.full_name, marks.written, marks.committed)
+        # Of several outputs the newest: what one of them has keeps its recorded range.
+        ledger.record_sink_mark(stream.full_name, max(snapshot.shown), marks.committed)
     warnings = tuple(
         finding.text
         for finding in findings(snapshot)

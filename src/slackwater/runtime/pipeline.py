@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from slackwater.errors import PipelineError
 from slackwater.model.trigger import Trigger
 from slackwater.model.unicode import is_unicode
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.registry import open_each
 from slackwater.triggers import as_trigger
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Pipeline:
         self.name = name
         self.connectors = _strings(connectors, _bad_connectors)
         self._streams: dict[str, StreamDefinition] = {}
+        self._audit_readers: dict[str, StreamFunction] = {}
 
     @property
     def streams(self) -> Mapping[str, StreamDefinition]:
@@ -89,6 +90,33 @@ class Pipeline:
                 checkpoint=_checkpoint(checkpoint),
             )
             self._add(definition)
+            return function
+
+        return define
+
+    @property
+    def audit_readers(self) -> Mapping[str, StreamFunction]:
+        """The audit readers by the names of their streams."""
+        return dict(self._audit_readers)
+
+    def audit_reader(self, stream: str) -> Callable[[StreamFunction], StreamFunction]:
+        """Make the decorated function read back what the sink of a stream wrote, for ``slackwater audit``.
+
+        It takes ``spark`` and returns a DataFrame, or a list of dicts or tuples: all rows that the target holds, and
+        none where there is no target yet. Columns whose values differ from run to run are left out. Raises
+        PipelineError for a stream with two readers, or what is no function.
+        """
+
+        def define(function: StreamFunction) -> StreamFunction:
+            usable = callable(function)
+            if not usable or stream in self._audit_readers:
+                raise PipelineError(
+                    "audit-reader",
+                    f"The audit reader of stream {stream} cannot be used",
+                    expected=f'one function below @pipeline.audit_reader("{stream}")',
+                    found="a second one" if usable else repr(function),
+                )
+            self._audit_readers[stream] = function
             return function
 
         return define
@@ -196,9 +224,10 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
         raise PipelineError(
             "stream-duplicate", f"Two streams of pipeline {other.pipeline} have one name", found=definition.name
         )
-    output = open_output(definition.sink.identity())
-    place = output.location if output.traits.one_writer else None
-    if place is not None and place == open_output(other.sink.identity()).location:
+    places = {one.location for one in open_each(other.sink.identity()) if one.location is not None}
+    own = [one for one in open_each(definition.sink.identity()) if one.traits.one_writer]
+    place = next((one.location for one in own if one.location in places), None)
+    if place is not None:
         raise PipelineError(
             "sink-shared",
             "Two streams write to one output; batches of the second would be skipped or mixed with the first's",

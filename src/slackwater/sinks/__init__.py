@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from slackwater.sinks.all_of.sink import AllOfSink, all_of
 from slackwater.sinks.console import ConsoleSink, console
 from slackwater.sinks.delta.sink import DeltaSink, delta
 from slackwater.sinks.files.sink import FilesSink, files
@@ -21,6 +22,7 @@ from slackwater.sinks.postgres.sink import PostgresSink, postgres
 from slackwater.sinks.table import TableSink, table
 
 __all__ = [
+    "AllOfSink",
     "Batch",
     "ConsoleSink",
     "DeltaSink",
@@ -33,6 +35,7 @@ __all__ = [
     "NoopSink",
     "PostgresSink",
     "TableSink",
+    "all_of",
     "console",
     "delta",
     "files",

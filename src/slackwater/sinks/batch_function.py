@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from slackwater.errors import SlackwaterError
@@ -30,6 +31,20 @@ def batch_function(write: Callable[[DataFrame, int], None]) -> Callable[[DataFra
             raise BatchFailed(error) from None
 
     return written
+
+
+@contextmanager
+def persisted(frame: DataFrame) -> Iterator[None]:
+    """Compute the rows of a batch once for all that is done within the block, also where blocks are nested."""
+    level = frame.storageLevel
+    if level.useMemory or level.useDisk:
+        yield  # Whoever persisted it uses it after this block.
+        return
+    frame.persist()
+    try:
+        yield
+    finally:
+        frame.unpersist()
 
 
 def run_without_output(frame: DataFrame) -> None:

@@ -6,6 +6,7 @@ A new sink adds its function to ``sinks/__init__.py`` and an entry, or one for e
 from __future__ import annotations
 
 from slackwater.model.sink import CatalogueEntry
+from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.console import CONSOLE_TRAITS
 from slackwater.sinks.delta.output import DELTA_TRAITS
 from slackwater.sinks.files.output import FILES_TRAITS
@@ -27,6 +28,12 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
     CatalogueEntry("postgres", "postgres(url, table, keys=...)", traits_of(keep_batch_id=False), ("append", "update")),
     CatalogueEntry("jdbc", "jdbc(url, table)", JDBC_TRAITS, ("append", "complete")),
     CatalogueEntry("foreach_batch", "foreach_batch(function, writes_to=url)", MARKED),
+    CatalogueEntry(
+        "all_of",
+        "all_of(delta(...), postgres(..., keep_batch_id=True), ...)",
+        combined_traits([DELTA_TRAITS, traits_of(keep_batch_id=True)]),
+        ("append",),
+    ),
     CatalogueEntry("table", 'table(name, format="parquet")', FILE_TABLE_TRAITS, ("append",)),
     CatalogueEntry("table", 'table(name, format="delta" or "iceberg")', LOG_TABLE_TRAITS, ("append", "complete")),
     CatalogueEntry("table", "table(name, format=ANOTHER)", OTHER_TABLE_TRAITS),

@@ -69,6 +69,17 @@ class Creates(Protocol):
         """Create the output for these rows, without any, unless it exists. Raises PipelineError where it cannot be."""
 
 
+@runtime_checkable
+class WritesBatches(Sink, Protocol):
+    """A sink that writes each batch by a function. Only such a sink can be one of several: ``sinks.all_of``."""
+
+    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+        """The function that writes one batch by its DataFrame and id, or skips one that the output has.
+
+        ``attach`` sets the same function on the writer. It is called with a DataFrame that may be persisted already.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class SinkLog:
     """The log that a sink keeps itself: numbered entries in one folder of a store.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from slackwater.sinks.all_of.identity import KIND as SEVERAL
+from slackwater.sinks.all_of.identity import member_identities
+from slackwater.sinks.all_of.output import AllOfOutput
 from slackwater.sinks.console import open_console_output
 from slackwater.sinks.contract import Output
 from slackwater.sinks.delta.output import open_delta_output
@@ -49,3 +52,15 @@ def kinds() -> tuple[str, ...]:
 def open_output(identity: Identity) -> Output:
     """The output that a sink's identity names. Of an unregistered kind nothing can be read or changed."""
     return _OPENERS.get(identity.get("kind", ""), open_unknown_output)(identity)
+
+
+def open_each(identity: Identity) -> tuple[Output, ...]:
+    """The outputs that a sink writes into: for most sinks one, for ``all_of`` several, in their order."""
+    return tuple(open_output(one) for one in member_identities(identity))
+
+
+def _open_all_of(identity: Identity) -> Output:
+    return AllOfOutput(open_each(identity))
+
+
+register(SEVERAL, _open_all_of)

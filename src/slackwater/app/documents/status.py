@@ -36,6 +36,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
             "written": marks.written,
             "owed": marks.owed,
         },
+        "outputs": [asdict(output) for output in status.snapshot.output.members],
         "sink_error": _unreadable(status),
         "orphans": list(status.snapshot.output.orphans),
         "next_batch": marks.next_batch,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import StreamFailed
 from slackwater.model.sink import WriteContext
-from slackwater.sinks.batch_function import run_without_output
+from slackwater.sinks.batch_function import persisted, run_without_output
 from slackwater.sinks.delta.output import DeltaOutput, app_of
 from slackwater.sinks.delta.schema import quoted
 
@@ -49,17 +49,16 @@ class BatchWriter:
         return {"txnAppId": app_of(self.context.stream_id), "txnVersion": str(batch)}
 
     def _merge(self, frame: DataFrame, batch: int) -> None:
-        # MERGE reads its source more than once; the query's state is computed once only.
-        frame.persist()
         view = f"slackwater_{uuid.uuid4().hex}"
-        try:
-            self._check_keys(frame, batch)
-            frame.createOrReplaceTempView(view)
-            with _settings(frame.sparkSession, self._transaction(batch)):
-                frame.sparkSession.sql(self._statement(view, frame.columns))
-        finally:
-            frame.sparkSession.catalog.dropTempView(view)
-            frame.unpersist()
+        # MERGE reads its source more than once; the query's state is computed once only.
+        with persisted(frame):
+            try:
+                self._check_keys(frame, batch)
+                frame.createOrReplaceTempView(view)
+                with _settings(frame.sparkSession, self._transaction(batch)):
+                    frame.sparkSession.sql(self._statement(view, frame.columns))
+            finally:
+                frame.sparkSession.catalog.dropTempView(view)
 
     def _statement(self, view: str, columns: list[str]) -> str:
         names = [_quoted(column) for column in columns]

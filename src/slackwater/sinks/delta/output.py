@@ -29,6 +29,7 @@ DELTA_TRAITS = Traits(
     cuts=True,
     swaps=False,
     reads_known_batches=True,
+    combines=True,
 )
 APP_PREFIX = "slackwater-"
 """Starts the application id of every stream's transactions."""

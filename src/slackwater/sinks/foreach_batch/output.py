@@ -18,8 +18,11 @@ from slackwater.storage.protocols import WriteStore
 
 KIND = "foreach_batch"
 URL = "writes_to"
-UNMARKED = silent_traits(
-    Delivery("at-least-once", "the function is called again for a batch that was interrupted"), one_writer=False
+UNMARKED = replace(
+    silent_traits(
+        Delivery("at-least-once", "the function is called again for a batch that was interrupted"), one_writer=False
+    ),
+    combines=True,
 )
 MARKED = replace(
     silent_traits(
@@ -29,6 +32,7 @@ MARKED = replace(
     ),
     tells_written=True,
     reads_known_batches=True,
+    combines=True,
 )
 
 

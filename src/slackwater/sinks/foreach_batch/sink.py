@@ -52,6 +52,10 @@ class ForeachBatchSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the function on the writer."""
+        return writer.foreachBatch(batch_function(self.batch_writer(context)))
+
+    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+        """The function with the batch's id as ``Batch``; with a declared database not called for a batch it has."""
 
         def write(frame: DataFrame, number: int) -> None:
             batch = Batch.of(number, context, self.name, self.writes_to)
@@ -65,7 +69,7 @@ class ForeachBatchSink:
             if not batch.is_marked:
                 raise _unmarked(self.name, self.writes_to)
 
-        return writer.foreachBatch(batch_function(write))
+        return write
 
 
 def foreach_batch(

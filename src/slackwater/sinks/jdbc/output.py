@@ -20,6 +20,7 @@ JDBC_TRAITS = Traits(
     cuts=False,
     swaps=False,
     reads_known_batches=True,
+    combines=True,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -70,10 +70,14 @@ class JdbcSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
+        return writer.foreachBatch(batch_function(self.batch_writer(context)))
+
+    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+        """The function that publishes one batch."""
         target = JdbcOutput(self.address, self.table).target
         staging = None if self.jdbc_url is None else JdbcStaging(self.jdbc_url, self._spark_options())
         replace = context.output_mode == "complete"
-        return writer.foreachBatch(batch_function(JdbcWriter(target, context, self.table, replace, staging).write))
+        return JdbcWriter(target, context, self.table, replace, staging).write
 
     def _spark_options(self) -> dict[str, str]:
         secret = self.address.secret()

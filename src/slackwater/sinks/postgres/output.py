@@ -30,6 +30,7 @@ def traits_of(*, keep_batch_id: bool) -> Traits:
         cuts=keep_batch_id,
         swaps=False,
         reads_known_batches=True,
+        combines=True,
     )
 
 

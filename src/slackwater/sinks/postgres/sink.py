@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -96,6 +96,10 @@ class PostgresSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
+        return writer.foreachBatch(batch_function(self.batch_writer(context)))
+
+    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+        """The function that stages and publishes one batch. The table is read when the first batch arrives."""
         output = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)
         writers: list[Writer] = []
 
@@ -107,7 +111,7 @@ class PostgresSink:
                 writers.append(Writer(output.target, context, columns, publication))
             writers[0].write(frame, batch)
 
-        return writer.foreachBatch(batch_function(write))
+        return write
 
     def _publication(self, connection: Connection, frame: DataFrame, context: WriteContext) -> Publication:
         """How rows get into the table as it is now. Raises PipelineError where it does not fit the query."""

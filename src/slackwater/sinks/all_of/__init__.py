@@ -1,0 +1,1 @@
+"""One batch into several outputs, each with a mark and an owner of its own."""

@@ -1,0 +1,133 @@
+"""``sinks.all_of``: each batch is computed once and written into several outputs, one after the other.
+
+A batch that was interrupted is run again, and each output that has it skips it by its own mark. Nothing is recorded
+about the outputs together: there is no moment at which such a record and theirs could be written as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError
+from slackwater.model.sink import Traits, WriteContext
+from slackwater.sinks.all_of.identity import FEWEST, KIND, identity_of
+from slackwater.sinks.all_of.output import combined_traits
+from slackwater.sinks.batch_function import batch_function, persisted
+from slackwater.sinks.contract import Creates, WritesBatches
+from slackwater.sinks.registry import open_output
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+@dataclass(frozen=True, slots=True)
+class AllOfSink:
+    """Several sinks, in the order in which a batch is written into them."""
+
+    members: tuple[WritesBatches, ...]
+
+    kind = KIND
+
+    @property
+    def traits(self) -> Traits:
+        """What all of them can do, with the guarantee of the weakest."""
+        return combined_traits([member.traits for member in self.members])
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """Those that each of them has."""
+        first, *others = self.members
+        return tuple(mode for mode in first.output_modes if all(mode in other.output_modes for other in others))
+
+    @property
+    def connectors(self) -> tuple[str, ...]:
+        """Those of all."""
+        return tuple(dict.fromkeys(name for member in self.members for name in member.connectors))
+
+    def identity(self) -> Mapping[str, str]:
+        """The identities of all, in their order."""
+        return identity_of([member.identity() for member in self.members])
+
+    def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+        """Create the outputs that must exist before a query that reads them is built."""
+        for member in self.members:
+            if isinstance(member, Creates):
+                member.create_output(frame, partition_by)
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Check each of them."""
+        for member in self.members:
+            member.check(frame, context)
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Set the function that writes a batch into all of them on the writer."""
+        writes = [member.batch_writer(context) for member in self.members]
+        return writer.foreachBatch(batch_function(_one_after_the_other(writes)))
+
+
+def all_of(*sinks: WritesBatches) -> AllOfSink:
+    """Several sinks for one stream: each batch is computed once and written into one after the other.
+
+    Each output keeps its own mark, so that a batch which was interrupted is written into those that lack it only. The
+    guarantee is that of the weakest. Raises PipelineError for fewer than two sinks, one that Spark writes by itself,
+    sinks without an output mode in common, and two with one output.
+    """
+    for sink in sinks:
+        if isinstance(sink, type) or not isinstance(sink, WritesBatches):
+            raise _not_combined(sink)
+    if len(sinks) < FEWEST:
+        raise PipelineError(
+            "all-of-sinks",
+            "This is not several sinks",
+            expected="sinks.all_of(sink, sink, ...)",
+            found=f"{len(sinks)} of them",
+            hint="give a single sink to the stream itself",
+        )
+    made = AllOfSink(sinks)
+    if not made.output_modes:
+        raise PipelineError(
+            "all-of-modes",
+            "The sinks have no output mode in common",
+            found="; ".join(f"{sink.kind}: {', '.join(sink.output_modes)}" for sink in sinks),
+            hint="write into each of them by a stream of its own",
+        )
+    _check_apart(sinks)
+    return made
+
+
+def _one_after_the_other(writes: list[Callable[[DataFrame, int], None]]) -> Callable[[DataFrame, int], None]:
+    def write(frame: DataFrame, batch: int) -> None:
+        with persisted(frame):
+            for one in writes:
+                one(frame, batch)
+
+    return write
+
+
+def _check_apart(sinks: tuple[WritesBatches, ...]) -> None:
+    places = [open_output(sink.identity()).location for sink in sinks if sink.traits.one_writer]
+    twice = next((place for place in places if place is not None and places.count(place) > 1), None)
+    if twice is not None:
+        raise PipelineError(
+            "sink-shared", "Two of the sinks write to one output; the second would skip each batch", where=twice
+        )
+
+
+def _not_combined(sink: object) -> PipelineError:
+    from slackwater.sinks.catalogue import CATALOGUE  # noqa: PLC0415 - it lists this sink, too
+
+    possible = dict.fromkeys(entry.name for entry in CATALOGUE if entry.traits.combines)
+    kind = getattr(sink, "kind", None)
+    known = isinstance(kind, str) and not isinstance(sink, type)
+    return PipelineError(
+        "all-of-sink",
+        f"The {kind} sink cannot be one of several: Spark writes it by itself, and not by a batch function"
+        if known
+        else "This is not a sink that can be one of several",
+        expected=" or ".join(f"sinks.{name}" for name in possible),
+        found=f"sinks.{kind}" if known else repr(sink),
+        hint="write it by a stream of its own, which reads the same source",
+    )

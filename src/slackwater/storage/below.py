@@ -1,0 +1,67 @@
+"""A folder of a store as a store of its own."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Iterator
+
+from slackwater.storage.protocols import READ_LIMIT, Entry, Folder, StoreTraits, WriteStore
+
+
+class Below:
+    """A ``WriteStore`` over ``folder`` of another one, which need not exist yet."""
+
+    def __init__(self, store: WriteStore, folder: str) -> None:
+        self._store = store
+        self._folder = folder.strip("/")
+
+    @property
+    def location(self) -> str:
+        return f"{self._store.location.rstrip('/')}/{self._folder}"
+
+    @property
+    def traits(self) -> StoreTraits:
+        return self._store.traits
+
+    def list(self, path: str = "") -> tuple[Entry, ...]:
+        return self._store.list(self._full(path))
+
+    def folders(self, path: str = "") -> Iterator[Folder]:
+        for found in self._store.folders(self._full(path)):
+            yield found._replace(path=found.path.removeprefix(self._folder).lstrip("/"))
+
+    def size(self, path: str) -> int:
+        return self._store.size(self._full(path))
+
+    def local_path(self, path: str) -> str | None:
+        return self._store.local_path(self._full(path))
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        return self._store.read(self._full(path), limit)
+
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        return self._store.read_pieces(self._full(path))
+
+    def exists(self, path: str) -> bool:
+        return not _leads_out(path) and self._store.exists(self._full(path))
+
+    def write(self, path: str, data: bytes) -> None:
+        self._store.write(self._full(path), data)
+
+    def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
+        self._store.write_pieces(self._full(path), pieces)
+
+    def rename(self, source: str, target: str) -> None:
+        self._store.rename(self._full(source), self._full(target))
+
+    def delete(self, path: str) -> None:
+        self._store.delete(self._full(path))
+
+    def _full(self, path: str) -> str:
+        if _leads_out(path):
+            raise FileNotFoundError(errno.ENOENT, "not a path below the folder", path)
+        return f"{self._folder}/{path}".rstrip("/")
+
+
+def _leads_out(path: str) -> bool:
+    return ".." in path.split("/")

@@ -1,0 +1,223 @@
+"""Several sinks as one: which can be, whose marks count, and that each output keeps its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slackwater as sw
+from slackwater import sinks
+from slackwater.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.model.sink import Owner, WriteContext
+from slackwater.sinks.all_of.identity import identity_of, member_identities
+from slackwater.sinks.catalogue import CATALOGUE
+from slackwater.sinks.contract import Sink, WritesBatches
+from slackwater.sinks.registry import open_output
+from slackwater.storage.local import LocalStore
+from tests.sinks import test_silent
+from tests.sinks.databases import JDBC as JDBC_KIND
+from tests.sinks.databases import OWNER, SqliteKind
+from tests.sinks.kinds import LAST, DeltaKind, FilesKind
+
+ALL_OF: Any = sinks.all_of
+DELTA = sinks.delta("out")
+JDBC = sinks.jdbc("sqlite:///out.db", "out")
+POSTGRES = sinks.postgres("postgresql://user@host/db", "out", keep_batch_id=True)
+
+
+def save(_frame: object, _batch: object) -> None:
+    """A batch function."""
+
+
+FUNCTION = sinks.foreach_batch(save)
+SINGLE: tuple[Sink, ...] = (
+    *test_silent.SINKS, DELTA, JDBC, POSTGRES, FUNCTION, sinks.files("json", "x"), ALL_OF(DELTA, JDBC),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sink", SINGLE, ids=lambda sink: sink.kind)
+def test_what_can_be_one_of_several_says_so(sink: Sink) -> None:
+    assert isinstance(sink, WritesBatches) == sink.traits.combines
+    assert any(entry.name == sink.kind and entry.traits.combines == sink.traits.combines for entry in CATALOGUE)
+
+
+def test_the_guarantee_is_that_of_the_weakest() -> None:
+    exact = sinks.all_of(DELTA, POSTGRES)
+    assert (exact.traits.delivery.guarantee, exact.traits.cuts, exact.traits.tells_written) == (
+        "exactly-once",
+        True,
+        True,
+    )
+    assert exact.output_modes == ("append",)
+    assert exact.connectors == ("delta",)
+    uncut = sinks.all_of(DELTA, JDBC)
+    assert (uncut.traits.cuts, uncut.output_modes) == (False, ("append", "complete"))
+    weak = sinks.all_of(DELTA, FUNCTION)
+    assert (weak.traits.delivery.guarantee, weak.traits.tells_written) == ("at-least-once", False)
+    assert FUNCTION.traits.delivery.reason in weak.traits.delivery.reason
+    for sink in (exact, uncut, weak):
+        assert open_output(sink.identity()).traits == sink.traits
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ((), "all-of-sinks"),
+        ((DELTA,), "all-of-sinks"),
+        ((DELTA, sinks.files("json", "x")), "all-of-sink"),
+        ((DELTA, ALL_OF(DELTA, JDBC)), "all-of-sink"),
+        ((DELTA, sinks.DeltaSink), "all-of-sink"),
+        ((DELTA, "out"), "all-of-sink"),
+        ((sinks.delta("a", keys="id"), sinks.jdbc("sqlite:///a", "t")), None),
+        ((sinks.postgres("postgresql://h/d", "a", mode="replace"), POSTGRES), "all-of-modes"),
+        ((DELTA, sinks.delta(Path("x/../out"))), "sink-shared"),
+    ],
+)
+def test_what_cannot_be_combined(given: tuple[object, ...], code: str | None) -> None:
+    if code is None:
+        assert ALL_OF(*given).output_modes == ("append",)
+        return
+    with pytest.raises(PipelineError) as refused:
+        ALL_OF(*given)
+    assert refused.value.code == code
+
+
+def test_an_identity_has_those_of_all_and_no_password() -> None:
+    secret = sinks.postgres("postgresql://user:topsecret@host/db", "out")
+    identity = sinks.all_of(DELTA, secret).identity()
+    assert member_identities(identity) == (DELTA.identity(), secret.identity())
+    assert "topsecret" not in repr(identity)
+    with pytest.raises(SinkUnreadable):
+        open_output({"kind": "all_of", "1.kind": "noop"})
+
+
+def test_two_streams_do_not_share_one_of_the_outputs() -> None:
+    pipeline = sw.Pipeline("clicks")
+    pipeline.stream(sink=sinks.all_of(DELTA, JDBC), name="first")(save)
+    for sink in (sinks.delta("out"), sinks.all_of(FUNCTION, JDBC)):
+        with pytest.raises(PipelineError) as refused:
+            pipeline.stream(sink=sink, name="second")(save)
+        assert refused.value.code == "sink-shared"
+
+
+def test_the_marks(tmp_path: Path) -> None:
+    first, second = FilesKind("a", 100, purged=False), SqliteKind(*JDBC_KIND)
+    first.write(tmp_path / "1")
+    second.write(tmp_path / "2")
+    both = identity_of([first.identity(tmp_path / "1"), second.identity(tmp_path / "2")])
+    assert open_output(both).last_written() == LAST
+    assert (
+        open_output(identity_of([first.identity(tmp_path / "1"), second.identity(tmp_path / "none")])).last_written()
+        == -1
+    )
+    assert open_output(identity_of([first.identity(tmp_path / "1"), {"kind": "noop"}])).last_written() is None
+
+
+def test_no_output_is_claimed_where_another_stream_owns_one(tmp_path: Path) -> None:
+    output = open_output(identity_of([FilesKind(name, 100, purged=False).identity(tmp_path / name) for name in "ab"]))
+    second = open_output(FilesKind("b", 100, purged=False).identity(tmp_path / "b"))
+    second.claim(Owner("other", "clicks/other", "/srv/other"))
+    with pytest.raises(Refused) as refused:
+        output.claim(OWNER)
+    assert refused.value.code == "sink-owned"
+    assert not (tmp_path / "a").exists()
+
+
+def test_damage_names_the_output(tmp_path: Path) -> None:
+    kind = FilesKind("a", 100, purged=False)
+    for name in "ab":
+        kind.write(tmp_path / name)
+    newest = open_output(kind.identity(tmp_path / "b")).cut_after(LAST - 1, {}).files[0]
+    (tmp_path / "b" / newest).unlink()
+    output = open_output(identity_of([kind.identity(tmp_path / "a"), kind.identity(tmp_path / "b")]))
+    assert [one.path for one in output.damage()] == [f"{tmp_path}/b/{newest}"]
+
+
+def test_nothing_is_cut_where_one_output_has_changed(tmp_path: Path) -> None:
+    kind = FilesKind("a", 100, purged=False)
+    for name in "ab":
+        kind.write(tmp_path / name)
+    output = open_output(identity_of([kind.identity(tmp_path / "a"), kind.identity(tmp_path / "b")]))
+    cut = output.cut_after(7, {})
+    whole = dict(kind.everything(tmp_path / "a"))
+    (tmp_path / "b" / "_spark_metadata" / "12").unlink()
+    with pytest.raises(Refused) as refused:
+        output.cut(cut, {}, LocalStore(tmp_path / "backup"))
+    assert refused.value.code == "cut-mismatch"
+    assert kind.everything(tmp_path / "a") == whole
+
+
+def test_an_output_that_cannot_be_cut_refuses_for_all(tmp_path: Path) -> None:
+    kind, database = FilesKind("a", 100, purged=False), SqliteKind(*JDBC_KIND)
+    kind.write(tmp_path / "a")
+    database.write(tmp_path / "b")
+    output = open_output(identity_of([kind.identity(tmp_path / "a"), database.identity(tmp_path / "b")]))
+    with pytest.raises(Refused) as refused:
+        output.cut_after(7, {})
+    assert refused.value.code == "sink-uncuttable"
+    assert "out" in refused.value.message
+
+
+def test_a_later_stage_reads_the_first_that_can_be_read(tmp_path: Path) -> None:
+    def path_of(*identities: Any) -> str:
+        return open_output(identity_of(identities)).reader_path()
+
+    files = FilesKind("a", 100, purged=False).identity(tmp_path / "a")
+    table = DeltaKind("b").identity(tmp_path / "b")
+    assert path_of(JDBC.identity(), files, table) == str(tmp_path / "a")
+    with pytest.raises(PipelineError) as refused:
+        path_of(JDBC.identity(), FUNCTION.identity())
+    assert refused.value.code == "output-unreadable"
+    with pytest.raises(PipelineError) as refused:
+        path_of(table, files)
+    assert refused.value.code == "output-absent", "it will exist, and must not be replaced by another meanwhile"
+
+
+class Frame:
+    """As much of a DataFrame as is used to compute it once."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.cached = False
+
+    @property
+    def storageLevel(self) -> Any:  # noqa: N802 - PySpark's name
+        return type("Level", (), {"useMemory": self.cached, "useDisk": False})
+
+    def persist(self) -> None:
+        self.calls.append("persist")
+        self.cached = True
+
+    def unpersist(self) -> None:
+        self.calls.append("unpersist")
+        self.cached = False
+
+
+def test_a_batch_is_computed_once_and_the_rest_of_the_outputs_wait_for_the_first() -> None:
+    frame: Any = Frame()
+
+    def writer(name: str, *, fails: bool = False) -> Callable[[object, object], None]:
+        def write(_frame: object, batch: object) -> None:
+            frame.calls.append(f"{name} {batch}")
+            if fails:
+                raise ZeroDivisionError
+
+        return write
+
+    def run(*functions: Callable[[object, object], None]) -> None:
+        sink = sinks.all_of(*(sinks.foreach_batch(one, name=str(n)) for n, one in enumerate(functions)))
+        attached: Any = sink.attach(type("W", (), {"foreachBatch": staticmethod(lambda f: f)})(), CONTEXT)
+        attached(frame, 4)
+
+    run(writer("a"), writer("b"))
+    assert frame.calls == ["persist", "a 4", "b 4", "unpersist"]
+    frame.calls.clear()
+    with pytest.raises(ZeroDivisionError):
+        run(writer("a", fails=True), writer("b"))
+    assert frame.calls == ["persist", "a 4", "unpersist"]
+
+
+CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
