@@ -20,6 +20,7 @@ REFUSED = 5
 MOVED = "moved-…"
 STEPS = 8
 ELSEWHERE = {
+    "audit-target": "tests/app/test_audit_on_spark.py",
     "batch-written": "tests/sinks/test_foreach_batch.py",
     "cut-mismatch": "tests/sinks/test_files_output.py",
     "delta-log-cleaned": "tests/sinks/test_delta_output.py",

@@ -86,13 +86,16 @@ def _read(file: Path) -> str:
         ) from error
 
 
-def confirm(stream: str, what: str) -> None:
-    """Have the stream's name typed. Raises Refused for another name, UsageError if there is no terminal."""
+def confirm(stream: str, what: str, kind: str = "stream") -> None:
+    """Have the name of a stream, or of another ``kind``, typed.
+
+    Raises Refused for another name, UsageError if there is no terminal.
+    """
     name = stream.rpartition("/")[2]
     if not sys.stdin.isatty():
         raise UsageError("unconfirmed", "There is no terminal to confirm on", hint="give --yes")
     try:
-        typed = err().input(f"Type the stream's name ({name}) to {what}: ", markup=False).strip()
+        typed = err().input(f"Type the {kind}'s name ({name}) to {what}: ", markup=False).strip()
     except EOFError:
         typed = ""
     if typed not in (name, stream):

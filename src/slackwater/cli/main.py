@@ -32,6 +32,7 @@ VERBS = {
     "offsets": "Print where a new query would start reading, as Kafka's startingOffsets.",
     "ledger": "Show what the ledger records of streams, runs, operations and batches.",
     "sinks": "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",
+    "audit": "Run crash drills on the sinks of a pipeline file, and show which rows doubled or vanished.",
     "connectors": "Show and fetch connector jars, from a locked list.",
     "completion": "Print a script that completes verbs and options in a shell.",
     "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. "

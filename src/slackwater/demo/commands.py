@@ -15,7 +15,7 @@ from slackwater.demo.processes import Process, send_all, tree, wait_until_gone
 from slackwater.errors import StreamFailed
 
 _SHOWN_LINES = 12
-_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Each JVM lives for less than a minute: without the second compiler it needs a third less of two cores' time."""
 
 
@@ -109,5 +109,5 @@ def step_failed(command: Command, what: str) -> StreamFailed:
 def _own_environment() -> dict[str, str]:
     """This process's environment without settings that would point a step to a real home or cluster."""
     names = (name for name in os.environ if not name.startswith(("SLACKWATER_", "WEATHER_")))
-    jvm_options = f"{_JVM_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
+    jvm_options = f"{JVM_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
     return {name: os.environ[name] for name in names} | {"PYTHONUNBUFFERED": "1", "SPARK_SUBMIT_OPTS": jvm_options}

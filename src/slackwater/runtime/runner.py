@@ -83,7 +83,7 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
         try:
             leases.add_jvm(driver_jvm_pid(spark))
             built = [_build(spark, request.loaded, definition, home) for definition in definitions]
-            outcomes = _Application(request, home, ledger, display, spark).run(records, built, leases)
+            outcomes = Application(request, home, ledger, display, spark).run(records, built, leases)
         finally:
             end_session(spark)
     if leases.lost is not None:
@@ -125,7 +125,7 @@ def _check_continuous(definition: StreamDefinition) -> None:
         )
 
 
-class _Application:
+class Application:
     """One Spark application with its streams."""
 
     def __init__(

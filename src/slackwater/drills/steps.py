@@ -1,0 +1,63 @@
+"""The steps of an audit: a batch each, and what is done to the process or to a task while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Drill = Literal["none", "before", "line", "job", "task", "twice", "after"]
+"""``before``, ``line``, ``job`` and ``after`` kill the process; ``task`` fails a task once; ``twice`` calls twice."""
+
+CHOICES: tuple[Drill, ...] = ("before", "line", "job", "task", "twice", "after")
+LINES_MOST = 3
+STEPS_MOST = len(CHOICES) + LINES_MOST + 1
+"""An uninterrupted batch first and last."""
+ROWS_OF_TASK = 10
+TASKS = 2
+
+TEXTS: dict[Drill, str] = {
+    "none": "uninterrupted",
+    "before": "killed before the function was called",
+    "line": "killed before a line of the function",
+    "job": "killed in the last Spark job of the batch, with one task of two finished",
+    "task": "a task failed at its end and was retried",
+    "twice": "called twice with the same batch",
+    "after": "killed after the function, before Spark's commit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One batch with its drill. ``line`` is which of the lines that the function runs comes after the kill, from 1."""
+
+    drill: Drill
+    line: int = 0
+    place: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was done, in a sentence's words."""
+        return f"killed before {self.place}" if self.drill == "line" else TEXTS[self.drill]
+
+
+def steps_for(lines: Sequence[str], wanted: Sequence[Drill], *, by_function: bool) -> tuple[Step, ...]:
+    """The steps for a function that ran these lines (``file:line``) in an uninterrupted batch.
+
+    ``by_function``: Spark calls it once for a batch, and not in tasks, where it has no lines that could be chosen.
+    """
+    drills = [drill for drill in CHOICES if drill in wanted and (by_function or drill not in {"line", "twice"})]
+    found: list[Step] = [Step("none")]
+    for drill in drills:
+        found += [Step("line", at, lines[at]) for at in _spread(len(lines))] if drill == "line" else [Step(drill)]
+    return (*found, Step("none"))
+
+
+def most_steps(wanted: Sequence[Drill]) -> int:
+    """How many steps there are at most with these drills."""
+    return 2 + sum(LINES_MOST if drill == "line" else 1 for drill in wanted)
+
+
+def _spread(lines: int) -> list[int]:
+    """Some of the places between two lines, spread over all of them."""
+    return sorted({lines * part // (LINES_MOST + 1) for part in range(1, LINES_MOST + 1)} - {0})
