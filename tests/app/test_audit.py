@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,8 +92,7 @@ def test_the_steps_of_a_function(lines: int, *, by_function: bool) -> None:
 def test_the_lines_of_the_users_files_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "shop.py"
     file.write_text("import json\ndef save():\n    one = [n for n in range(9)]\n    json.dumps(one)\n    return one\n")
-    code: dict[str, Any] = {"__name__": "slackwater_pipeline_shop"}
-    exec(compile(file.read_text(), str(file), "exec"), code)  # noqa: S102 - as a pipeline file is
+    code = runpy.run_path(str(file))
     armed = Armed(tmp_path, str(tmp_path))
     before = sys.gettrace()
     sys.settrace(counter(armed))

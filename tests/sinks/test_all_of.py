@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -181,19 +182,15 @@ class Frame:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.cached = False
-
-    @property
-    def storageLevel(self) -> Any:  # noqa: N802 - PySpark's name
-        return type("Level", (), {"useMemory": self.cached, "useDisk": False})
+        self.storageLevel = SimpleNamespace(useMemory=False, useDisk=False)
 
     def persist(self) -> None:
         self.calls.append("persist")
-        self.cached = True
+        self.storageLevel.useMemory = True
 
     def unpersist(self) -> None:
         self.calls.append("unpersist")
-        self.cached = False
+        self.storageLevel.useMemory = False
 
 
 def test_a_batch_is_computed_once_and_the_rest_of_the_outputs_wait_for_the_first() -> None:

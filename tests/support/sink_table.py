@@ -31,9 +31,10 @@ NOTES = """
 In update and complete mode the rows of a key replace each other. A rebuild is exact in the sense of the mode: the final
 table, newest row of each key, equals that of an uninterrupted run. In complete mode it replays every batch.
 
-`all_of` computes a batch once and writes it into several outputs, one after the other; it takes the sinks that "can be one
-of several outputs". Each keeps its own mark, so that a batch which was interrupted between two of them is written into those
-that lack it only. What all of them can do, it can do; its guarantee is that of the weakest. `slackwater status` shows each.
+`all_of` computes a batch once and writes it into several outputs, one after the other; it takes the sinks that "can be
+one of several outputs". Each keeps its own mark, so that a batch which was interrupted between two of them is written
+into those that lack it only. It can do what all of them can; its guarantee is that of the weakest. `slackwater status`
+shows each.
 
 What a function of your own does in a crash, `slackwater audit` finds out: see [audit.md](audit.md).
 

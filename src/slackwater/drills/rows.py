@@ -48,7 +48,7 @@ def value_of(kind: DataType, number: int) -> Any:
     return simple(number)
 
 
-_DAY = date(2026, 1, 1)
+_DAY, _TIME = date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)
 _SIMPLE: dict[str, Any] = {
     "byte": lambda number: number % BYTE_VALUES,
     "short": lambda number: number,
@@ -59,8 +59,8 @@ _SIMPLE: dict[str, Any] = {
     "string": lambda number: f"row {number}",
     "boolean": lambda number: number % 2 == 0,
     "date": lambda number: _DAY + timedelta(days=number),
-    "timestamp": lambda number: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number),
-    "timestamp_ntz": lambda number: datetime(2026, 1, 1) + timedelta(minutes=number),  # noqa: DTZ001 - it has none
+    "timestamp": lambda number: _TIME + timedelta(minutes=number),
+    "timestamp_ntz": lambda number: (_TIME + timedelta(minutes=number)).replace(tzinfo=None),
     "binary": lambda number: bytearray(str(number).encode()),
     "void": lambda _number: None,
 }
