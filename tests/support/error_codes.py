@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater import errors
-from slackwater.sinks.database.problems import read_code
+from slackwater.sinks.problem import read_code
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
 CLASSES = {
@@ -22,7 +22,7 @@ CLASSES = {
 }
 
 PROBLEM = "Problem"
-"""What a database reports (``sinks/database/problems.py``) becomes one of two errors, by what was being done."""
+"""What another system reports (``sinks/problem.py``) becomes one of two errors, by what was being done."""
 
 HEADING = """# Errors
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
-from slackwater.errors import EnvironmentMissing, PipelineError, StreamFailed
+from slackwater.errors import EnvironmentMissing, PipelineError
+from slackwater.sinks.password import password_reference, read_password
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -65,25 +66,7 @@ class Address:
         """The password, ``None`` if the driver has to find one. Raises StreamFailed (``sink-password-missing``)."""
         if self.password is None:
             return _KNOWN.get(self.url)
-        kind, _, name = self.password.partition(":")
-        if kind == "env":
-            found = os.environ.get(name)
-        else:
-            try:
-                found = Path(name).expanduser().read_text(encoding="utf-8").rstrip("\r\n")
-            except (OSError, ValueError):
-                found = None
-        if found:
-            return found
-        raise StreamFailed(
-            "sink-password-missing",
-            "The password for the database of the sink cannot be read from the place that its reference names",
-            where=self.location,
-            expected=f"an environment variable {name}"
-            if kind == "env"
-            else f"a readable file {name} with the password",
-            hint=f"export {name}=..." if kind == "env" else "create the file, readable by this user only",
-        )
+        return read_password(self.password, self.location)
 
     def conninfo(self) -> str:
         """The libpq connection string, with the password if it is known here."""
@@ -138,10 +121,10 @@ def address_of(url: object, password: object = None) -> Address:
             found=f"a string with the scheme {match['scheme']}" if match else type(url).__name__,
         )
     bare, secret = _without_password(match)
-    reference = _reference(password)
+    reference = password_reference(password, "leave it out to use PGPASSWORD, ~/.pgpass or a service file")
     if secret is not None and reference is not None:
         raise PipelineError(
-            "sink-password", "The password of a database is given twice", where=bare, hint="remove one of them"
+            "sink-password", "The password of the sink is given twice", where=bare, hint="remove one of them"
         )
     if secret is not None:
         _KNOWN[bare] = secret
@@ -166,21 +149,6 @@ def _without_password(match: re.Match[str]) -> tuple[str, str | None]:
     found = next((value for key, value in pairs if key.lower() == "password"), found)
     kept = urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,")
     return f"{scheme}://{name}{at}{hosts}{path}" + (f"?{kept}" if kept else ""), found
-
-
-def _reference(password: object) -> str | None:
-    if password is None:
-        return None
-    if isinstance(password, str) and re.fullmatch(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)", password):
-        kind, _, name = password.partition(":")
-        return password if kind == "env" else f"file:{Path(name).expanduser().absolute()}"
-    raise PipelineError(
-        "sink-password",
-        "The password of a sink must be a reference, which can be recorded",
-        expected='"env:NAME" or "file:PATH"',
-        found="something else, not shown here",
-        hint="leave it out to use PGPASSWORD, ~/.pgpass or a service file",
-    )
 
 
 def _parts(url: str) -> re.Match[str]:

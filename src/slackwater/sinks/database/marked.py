@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from slackwater.model.sink import Owner, WriteContext
 from slackwater.sinks.database.address import Address
-from slackwater.sinks.database.marker import NONE_YET, Mark, Marker
+from slackwater.sinks.database.marker import Marker
 from slackwater.sinks.database.problems import reading, writing
+from slackwater.sinks.mark import NONE_YET, Mark
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

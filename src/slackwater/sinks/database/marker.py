@@ -13,28 +13,12 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import Refused
 from slackwater.model.sink import Owner, WriteContext
+from slackwater.sinks.mark import NONE_YET, Mark, fenced, owned
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
 
 TABLE = "slackwater_marker"
-NONE_YET = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A row of the marker table."""
-
-    stream_id: str
-    stream: str
-    home: str
-    epoch: int
-    batch_id: int
-
-    @property
-    def owner(self) -> Owner | None:
-        """The stream, ``None`` where no run has claimed the target."""
-        return Owner(self.stream_id, self.stream, self.home) if self.stream_id else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +83,7 @@ class Marker:
         if mark is None or mark.stream_id != context.stream_id:
             raise self._owned(mark, context.stream, None)
         if mark.epoch > context.epoch:
-            raise Refused(
-                "sink-fenced",
-                f"A later run of stream {context.stream} has taken over its output: this run may no longer write",
-                where=self.target,
-                expected=f"epoch {mark.epoch} or later",
-                found=f"epoch {context.epoch}",
-                hint=f"stop this run; if no other run exists and the ledger was lost, set epoch to 0 in {TABLE}",
-            )
+            raise fenced(mark, self.target, context, f"set epoch to 0 in {TABLE}")
         return mark
 
     def advance(self, connection: Connection, context: WriteContext, batch: int) -> bool:
@@ -167,12 +144,12 @@ class Marker:
         return mark
 
     def _owned(self, mark: Mark | None, stream: str, home: str | None) -> Refused:
-        return Refused(
-            "sink-owned",
-            f"Another stream writes to the output of stream {stream}: it would skip batches of this one",
-            where=self.target,
-            expected=f"stream {stream}" + (f" of home {home}" if home else ""),
-            found=f"stream {mark.stream} of home {mark.home}" if mark else f"no row in {TABLE}",
+        return owned(
+            mark,
+            self.target,
+            stream=stream,
+            home=home,
+            missing=f"no row in {TABLE}",
             hint="give the stream a table or a name of its own",
         )
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from slackwater.errors import SinkUnreadable, StreamFailed
+from slackwater.sinks.problem import TASK_ERROR, Problem, read_code
 
 LOGIN = re.compile(
     r"password authentication failed|no password supplied|no pg_hba\.conf entry|authentication failed"
@@ -25,27 +25,6 @@ UNREACHABLE = re.compile(
     re.IGNORECASE,
 )
 SQLSTATE = re.compile(r"SQLSTATE: ?([0-9A-Z]{5})")
-TASK_ERROR = re.compile(r"\[slackwater (?P<code>[a-z-]+)\] (?P<text>[^\n]+)")
-"""How a task names an error of ours; the only way from an executor to the driver is the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """An error to be raised, as a kind that suits what was being done."""
-
-    code: str
-    message: str
-    hint: str | None = None
-    found: str | None = None
-
-    def unreadable(self, where: str) -> SinkUnreadable:
-        """The error for reading what the output holds."""
-        return SinkUnreadable(read_code(self.code), self.message, where=where, found=self.found, hint=self.hint)
-
-    def failed(self, where: str) -> StreamFailed:
-        """The error for a query that cannot be started or has ended."""
-        return StreamFailed(self.code, self.message, where=where, found=self.found, hint=self.hint)
-
 
 _UNREACHABLE = Problem(
     "sink-unreachable",
@@ -127,11 +106,6 @@ def problem_of(error: BaseException) -> Problem:
     if known is None and (UNREACHABLE.search(text) or getattr(error, "connection_invalidated", False)):
         known = _UNREACHABLE
     return _with_text(known or Problem("sink-failed", "The database of the sink reports an error"), _line(text))
-
-
-def read_code(code: str) -> str:
-    """The code of an error that was met while reading: a code has one exit code, and reading another than writing."""
-    return "output-" + code.removeprefix("sink-")
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import Refused
 from slackwater.model.sink import Cut
-from slackwater.sinks.database.marker import NONE_YET, Marker
+from slackwater.sinks.database.marker import Marker
+from slackwater.sinks.mark import NONE_YET
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, quoted
 from slackwater.sinks.postgres.statements import count, run
 from slackwater.sinks.postgres.table import read_columns
