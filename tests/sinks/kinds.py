@@ -13,6 +13,7 @@ from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.delta.output import DELTA_TRAITS, app_of
 from slackwater.sinks.files.output import FILES_TRAITS
 from tests.sinks import databases, delta_logs, made_up
+from tests.sinks.kafka_kind import KafkaKind
 from tests.sinks.manifests import listed_files, write_batches
 from tests.support.kill_points import kill_points
 
@@ -219,4 +220,5 @@ KINDS: tuple[SinkKind, ...] = (
     databases.SqliteKind(*databases.FUNCTION),
     databases.SqliteKind(*databases.JDBC),
     AllOfKind(FilesKind("first", 100, purged=False), FilesKind("second", 100, purged=False, partitioned=True)),
+    KafkaKind(),
 )

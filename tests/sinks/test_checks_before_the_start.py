@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructField, StructType
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from slackwater.sinks.contract import Sink
 
 CONTEXT = WriteContext("id", "work/one", 1, "append")
-SECURED = {"kafka.security.protocol": "SASL_SSL"}
+SECURED: Mapping[str, Any] = {"kafka.security.protocol": "SASL_SSL"}
 """The broker is not asked with these options, so that only the columns are checked."""
 
 
@@ -58,14 +58,22 @@ def _refused(sink: Sink, frame: DataFrame) -> PipelineError:
     return caught.value
 
 
-@pytest.mark.parametrize("schema", ["value string", "VALUE binary, key string, other int", "key binary, value string"])
+@pytest.mark.parametrize(
+    "schema", ["value string", "VALUE binary, key string, other int", "key binary, value string, partition int"]
+)
 def test_kafka_takes_these_columns(schema: str) -> None:
     sw.sinks.kafka("clicks", bootstrap_servers="nosuch:9092", **SECURED).check(_frame(schema), CONTEXT)
 
 
 @pytest.mark.parametrize(
     ("schema", "found"),
-    [("page string", "page"), ("value int", "value: int"), ("value string, key struct", "key: struct")],
+    [
+        ("page string", "page"),
+        ("value int", "value: int"),
+        ("value string, key struct", "key: struct"),
+        ("value string, partition bigint", "partition: bigint"),
+        ("value string, headers string", "headers: string"),
+    ],
 )
 def test_kafka_refuses_these_columns(schema: str, found: str) -> None:
     error = _refused(sw.sinks.kafka("clicks", bootstrap_servers="nosuch:9092", **SECURED), _frame(schema))
@@ -83,12 +91,6 @@ def test_a_broker_that_does_not_answer_may_do_so_later() -> None:
 
     assert caught.value.code == "broker-unreachable"
     assert classify(caught.value).kind == "transient"
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with Broker.start(tmp_path_factory.mktemp("broker")) as running:
-        yield running
 
 
 @pytest.mark.kafka

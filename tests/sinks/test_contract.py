@@ -15,6 +15,7 @@ from slackwater.sinks.contract import Output
 from slackwater.sinks.registry import kinds, open_output, register
 from slackwater.storage.local import LocalStore
 from tests.sinks.databases import OWNER, PostgresKind
+from tests.sinks.kafka_kind import KafkaKind
 from tests.sinks.kinds import FILE_KINDS, KINDS, LAST, FileKind, SinkKind
 from tests.sinks.made_up import DirectoryOutput
 from tests.sinks.test_silent import SILENT
@@ -55,7 +56,12 @@ class FilesExample(Example):
     kind: FileKind
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.name)
+EXAMPLES = [
+    pytest.param(kind, id=kind.name, marks=[pytest.mark.kafka] if isinstance(kind, KafkaKind) else []) for kind in KINDS
+]
+
+
+@pytest.fixture(params=EXAMPLES)
 def example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
     return _example(request, tmp_path)
 
@@ -81,6 +87,8 @@ def _example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
     kind: SinkKind = request.param
     if isinstance(kind, PostgresKind):
         kind.server = request.getfixturevalue("postgres")
+    if isinstance(kind, KafkaKind):
+        kind.servers = request.getfixturevalue("broker").bootstrap_servers
     folder = tmp_path / "out"
     return Example(kind, folder, kind.write(folder))
 

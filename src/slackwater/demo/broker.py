@@ -13,9 +13,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from slackwater import connectors
@@ -35,6 +36,7 @@ from slackwater.lease.processes import UNKNOWN_START, is_alive, start_time
 
 START_S_MAX = 60
 STOP_S_MAX = 30
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 _POLL_S = 0.1
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 """Brokers that this process started, by process id: only their parent can take them off the process table."""
@@ -60,8 +62,10 @@ class Broker:
         self._process = process
 
     @classmethod
-    def start(cls, folder: Path, port: int | None = None) -> Broker:
+    def start(cls, folder: Path, port: int | None = None, settings: Mapping[str, str] = NO_SETTINGS) -> Broker:
         """Starts a broker and waits until it answers; the one already running in this folder is returned as it is.
+
+        ``settings`` are those of ``server.properties``; they add to ours or replace them.
 
         A free port is taken where none is given; a folder that was used before keeps its topics. Raises
         EnvironmentMissing where Java or the jars are missing, or the broker does not come up.
@@ -72,7 +76,7 @@ class Broker:
             return running
         folder.mkdir(parents=True, exist_ok=True)
         port, controller_port = _ports(port)
-        write_settings(folder, port, controller_port)
+        write_settings(folder, port, controller_port, settings)
         if not (data_folder(folder) / "meta.properties").exists():
             _format_storage(folder)
         child = _launch(folder)

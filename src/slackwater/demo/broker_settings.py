@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 HOST = "127.0.0.1"
@@ -55,8 +56,9 @@ def data_folder(folder: Path) -> Path:
     return folder / "data"
 
 
-def write_settings(folder: Path, port: int, controller_port: int) -> None:
-    """Writes the broker's own two files into its folder."""
+def write_settings(folder: Path, port: int, controller_port: int, more: Mapping[str, str]) -> None:
+    """Writes the broker's own two files into its folder; ``more`` adds to the settings or replaces them."""
     text = _SERVER.format(host=HOST, port=port, controller_port=controller_port, data=data_folder(folder))
-    server_file(folder).write_text(text)
+    # Of two lines for one setting Java takes the last.
+    server_file(folder).write_text(text + "".join(f"{name}={value}\n" for name, value in more.items()))
     logging_file(folder).write_text(_LOGGING)

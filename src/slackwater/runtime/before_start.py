@@ -26,7 +26,7 @@ from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream
 from slackwater.runtime.unread import left_unread
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.registry import is_same_sink, open_output
 from slackwater.storage.open import is_uri, open_read_store, open_write_store
 
 NOT_SHOWN = frozenset({"failed", "failed-permanently", "several-watermarks"})
@@ -134,7 +134,7 @@ def plan_owed_batch(stream: StreamRecord, location: str, built: BuiltStream, led
 
 def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:
     """Raises Refused where a stream's output was changed: a new directory would hold only what comes from now on."""
-    if dict(known.sink) == dict(now.sink):
+    if is_same_sink(known.sink, now.sink):
         return
     raise Refused(
         "sink-changed",

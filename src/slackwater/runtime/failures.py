@@ -54,7 +54,7 @@ TRANSIENT_CODES = frozenset(
     {
         *("broker-unreachable", "ledger-unreachable"),
         *("sink-unreachable", "sink-resources", "sink-busy"),
-        *("output-unreachable", "output-resources", "output-busy"),
+        *("output-unreachable", "output-resources", "output-busy", "output-broker-unreachable", "kafka-fenced"),
     }
 )
 """Our own transient errors: a database that was locked, full or unreachable, a broker that does not answer."""

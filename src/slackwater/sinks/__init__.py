@@ -15,7 +15,7 @@ from slackwater.sinks.foreach import ForeachSink, foreach
 from slackwater.sinks.foreach_batch.batch import Batch
 from slackwater.sinks.foreach_batch.sink import ForeachBatchSink, foreach_batch
 from slackwater.sinks.jdbc.sink import JdbcSink, jdbc
-from slackwater.sinks.kafka import KafkaSink, kafka
+from slackwater.sinks.kafka.sink import ExactlyOnceKafkaSink, KafkaSink, kafka
 from slackwater.sinks.memory import MemorySink, memory
 from slackwater.sinks.noop import NoopSink, noop
 from slackwater.sinks.postgres.sink import PostgresSink, postgres
@@ -26,6 +26,7 @@ __all__ = [
     "Batch",
     "ConsoleSink",
     "DeltaSink",
+    "ExactlyOnceKafkaSink",
     "FilesSink",
     "ForeachBatchSink",
     "ForeachSink",

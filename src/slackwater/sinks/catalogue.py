@@ -13,7 +13,7 @@ from slackwater.sinks.files.output import FILES_TRAITS
 from slackwater.sinks.foreach import FOREACH_TRAITS
 from slackwater.sinks.foreach_batch.output import MARKED, UNMARKED
 from slackwater.sinks.jdbc.output import JDBC_TRAITS
-from slackwater.sinks.kafka import KAFKA_TRAITS
+from slackwater.sinks.kafka.output import AT_LEAST_ONCE, EXACTLY_ONCE
 from slackwater.sinks.memory import MEMORY_TRAITS
 from slackwater.sinks.noop import NOOP_TRAITS
 from slackwater.sinks.postgres.output import traits_of
@@ -27,6 +27,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
     CatalogueEntry("postgres", "postgres(url, table)", traits_of(keep_batch_id=False), ("append", "complete")),
     CatalogueEntry("postgres", "postgres(url, table, keys=...)", traits_of(keep_batch_id=False), ("append", "update")),
     CatalogueEntry("jdbc", "jdbc(url, table)", JDBC_TRAITS, ("append", "complete")),
+    CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=..., exactly_once=True)", EXACTLY_ONCE),
     CatalogueEntry("foreach_batch", "foreach_batch(function, writes_to=url)", MARKED),
     CatalogueEntry(
         "all_of",
@@ -37,7 +38,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
     CatalogueEntry("table", 'table(name, format="parquet")', FILE_TABLE_TRAITS, ("append",)),
     CatalogueEntry("table", 'table(name, format="delta" or "iceberg")', LOG_TABLE_TRAITS, ("append", "complete")),
     CatalogueEntry("table", "table(name, format=ANOTHER)", OTHER_TABLE_TRAITS),
-    CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=...)", KAFKA_TRAITS),
+    CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=...)", AT_LEAST_ONCE),
     CatalogueEntry("foreach_batch", "foreach_batch(function)", UNMARKED),
     CatalogueEntry("foreach", "foreach(function)", FOREACH_TRAITS),
     CatalogueEntry("console", "console()", CONSOLE_TRAITS),

@@ -14,7 +14,7 @@ from slackwater.sinks.files.output import open_files_output
 from slackwater.sinks.foreach import open_foreach_output
 from slackwater.sinks.foreach_batch.output import open_foreach_batch_output
 from slackwater.sinks.jdbc.output import open_jdbc_output
-from slackwater.sinks.kafka import open_kafka_output
+from slackwater.sinks.kafka.output import open_kafka_output
 from slackwater.sinks.memory import open_memory_output
 from slackwater.sinks.noop import open_noop_output
 from slackwater.sinks.postgres.output import open_postgres_output
@@ -37,6 +37,9 @@ _OPENERS: dict[str, Opener] = {
     "postgres": open_postgres_output,
     "table": open_table_output,
 }
+
+_IDENTIFYING = {"kafka": ("kind", "topic", "marker_topic")}
+"""The keys that name the output, where an identity also has those that say how it is reached: these may change."""
 
 
 def register(kind: str, opener: Opener) -> None:
@@ -64,3 +67,13 @@ def _open_all_of(identity: Identity) -> Output:
 
 
 register(SEVERAL, _open_all_of)
+
+
+def is_same_sink(known: Identity, now: Identity) -> bool:
+    """Whether two identities name one output. Brokers are added and renamed, and logins change."""
+
+    def names(identity: Identity) -> dict[str, str]:
+        keys = _IDENTIFYING.get(identity.get("kind", ""), tuple(identity))
+        return {key: identity[key] for key in keys if key in identity}
+
+    return names(known) == names(now)

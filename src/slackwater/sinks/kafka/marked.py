@@ -1,0 +1,151 @@
+"""A topic that is written exactly once, with its marker topic: who writes it, and its newest batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+from slackwater.errors import Refused, SinkUnreadable
+from slackwater.model.sink import Owner, WriteContext
+from slackwater.sinks.kafka import topics
+from slackwater.sinks.kafka.cluster import Cluster
+from slackwater.sinks.kafka.problems import reading, writing
+from slackwater.sinks.kafka.transaction import MARK_KEY, Target, abort, commit, fencing_producer, read_mark
+from slackwater.sinks.mark import NONE_YET, Mark, fenced, owned
+
+TRANSACTION_TIMEOUT_MS = 300_000
+"""How long readers wait for a batch whose writer was killed, unless the stream is started again."""
+WAIT_S_MAX = 10.0
+MARKER_SUFFIX = "-slackwater-marker"
+
+
+@dataclass(frozen=True)
+class MarkedTopic:
+    """A topic and the topic of its marks. No connection is opened before it is needed, and none is kept."""
+
+    cluster: Cluster
+    topic: str
+    marker: str
+
+    @property
+    def location(self) -> str:
+        """Servers, topic, and the marker topic."""
+        return f"{self.cluster.servers} {self.topic} (marker {self.marker})"
+
+    @cached_property
+    def target(self) -> Target:
+        """What tasks are given. Raises StreamFailed (``sink-password-missing``)."""
+        return Target(
+            self.topic,
+            self.marker,
+            {
+                # Spark's sink and all clients of Java choose partitions by murmur2; librdkafka's default is another.
+                "partitioner": "murmur2_random",
+                "transaction.timeout.ms": str(TRANSACTION_TIMEOUT_MS),
+                "queue.buffering.max.messages": "500000",
+                "queue.buffering.max.kbytes": "262144",
+                **self.cluster.producing(),
+                "transactional.id": f"slackwater-{self.marker}",
+            },
+            {
+                **self.cluster.connection(),
+                "group.id": f"slackwater-{self.marker}",
+                "enable.auto.commit": "false",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": "true",
+                # The end of a partition is reported when a fetch has waited this long in vain.
+                "fetch.wait.max.ms": "10",
+            },
+        )
+
+    def mark(self, wait_s_max: float = WAIT_S_MAX) -> Mark | None:
+        """The newest mark. Raises SinkUnreadable."""
+        with reading(self.location):
+            return self._read(wait_s_max)
+
+    def last_written(self) -> int:
+        """The newest batch, -1 for none. Raises SinkUnreadable."""
+        mark = self.mark()
+        return NONE_YET if mark is None else mark.batch_id
+
+    def claim(self, owner: Owner) -> None:
+        """Record the owner. Raises Refused (``sink-owned``), or StreamFailed."""
+
+        def claimed(known: Mark | None) -> Mark:
+            if known is not None and known.stream_id != owner.stream_id:
+                raise self._owned(known, owner.stream, owner.home)
+            if known is None:
+                return Mark(owner.stream_id, owner.stream, owner.home, 0, NONE_YET)
+            return replace(known, stream=owner.stream, home=owner.home)
+
+        with writing(self.location):
+            # Asked before any transaction: it would end one of the stream that owns the topic.
+            known = self._read(WAIT_S_MAX)
+            if known is None:
+                topics.create_marker(self.cluster, self.marker)
+            if known is None or known != claimed(known):
+                self._change(claimed)
+
+    def begin_epoch(self, context: WriteContext) -> None:
+        """Refuse earlier runs from now on, and end their transactions. Raises Refused if a later one has started."""
+        with writing(self.location):
+            self.check_fence(self._read(WAIT_S_MAX), context)
+            self._change(lambda known: replace(self.check_fence(known, context), epoch=context.epoch))
+
+    def check_fence(self, mark: Mark | None, context: WriteContext) -> Mark:
+        """The mark. Raises Refused if it is not this run's to replace."""
+        if mark is None or mark.stream_id != context.stream_id:
+            raise self._owned(mark, context.stream, None)
+        if mark.epoch > context.epoch:
+            key, value = MARK_KEY.decode(), json.dumps(asdict(replace(mark, epoch=0)))
+            remedy = (
+                f"write the record with the key {key} and the value {value} to the topic {self.marker}: "
+                f"kafka-console-producer.sh --bootstrap-server {self.cluster.servers} --topic {self.marker} "
+                "--property parse.key=true --property key.separator=@"
+            )
+            raise fenced(mark, self.location, context, remedy)
+        return mark
+
+    def _owned(self, mark: Mark | None, stream: str, home: str | None) -> Refused:
+        return owned(
+            mark,
+            self.location,
+            stream=stream,
+            home=home,
+            missing=f"no mark in {self.marker}",
+            hint='give the stream a marker topic of its own: sinks.kafka(..., exactly_once=True, marker_topic="...")',
+        )
+
+    def _change(self, change: Callable[[Mark | None], Mark]) -> None:
+        """Replace the mark in a transaction. No other one can be between its read and its write."""
+        target = replace(self.target, wait_s_max=WAIT_S_MAX)
+        producer = fencing_producer(target)
+        new = change(self._read(WAIT_S_MAX))
+        producer.begin_transaction()
+        try:
+            commit(producer, target, asdict(new))
+        except BaseException:
+            abort(producer)
+            raise
+
+    def _read(self, wait_s_max: float) -> Mark | None:
+        with self._parsing():
+            fields = read_mark(self.target, wait_s_max)
+            return None if fields is None else Mark(**fields)
+
+    @contextmanager
+    def _parsing(self) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise SinkUnreadable(
+                "kafka-mark-malformed",
+                "The newest record in the marker topic is not one of Slackwater's",
+                where=self.location,
+                expected='{"stream_id": ..., "stream": ..., "home": ..., "epoch": ..., "batch_id": ...}',
+                found=str(error),
+                hint=f"find out who else writes to the topic {self.marker}, and write the record before it again",
+            ) from error

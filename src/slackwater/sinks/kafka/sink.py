@@ -1,0 +1,142 @@
+"""``sinks.kafka``: a topic, written by Spark's own sink at least once, or by transactions exactly once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError
+from slackwater.model.sink import WriteContext
+from slackwater.sinks.batch_function import batch_function
+from slackwater.sinks.kafka import topics
+from slackwater.sinks.kafka.cluster import Cluster, cluster_of
+from slackwater.sinks.kafka.columns import check_columns
+from slackwater.sinks.kafka.marked import MARKER_SUFFIX, MarkedTopic
+from slackwater.sinks.kafka.output import AT_LEAST_ONCE, EXACTLY_ONCE, MARKER
+from slackwater.sinks.kafka.problems import writing
+from slackwater.sinks.kafka.writer import KafkaWriter
+from slackwater.sinks.options import is_text, option_strings
+from slackwater.sinks.partitioning import refuse_partitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+SERVERS = "kafka.bootstrap.servers"
+SECURED = ("kafka.security.protocol", "kafka.sasl.", "kafka.ssl.")
+"""Options whose values only Java's client can use: with one of these the broker is not asked before the start."""
+TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+"""What brokers accept."""
+OURS = ("kafka.transactional.id", "kafka.enable.idempotence", "kafka.isolation.level", "kafka.group.id")
+PARTITION_HINT = 'choose Kafka\'s partition in a column "partition"'
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSink:
+    """One topic. The rows have a column ``value``, and may have ``key``, ``headers`` and ``partition``."""
+
+    topic: str
+    bootstrap_servers: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    kind = "kafka"
+    traits = AT_LEAST_ONCE
+    output_modes = ("append", "update", "complete")
+    connectors = ("kafka",)
+
+    def identity(self) -> Mapping[str, str]:
+        """Kind and topic. The servers may change between restarts, as clusters grow and move."""
+        return {"kind": self.kind, "topic": self.topic}
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Check the columns; and, without a secured connection, that the broker answers and has the topic.
+
+        Raises PipelineError, or StreamFailed (``broker-unreachable``).
+        """
+        refuse_partitions(self.kind, context, PARTITION_HINT)
+        check_columns(frame, context.stream)
+        if find_spec("confluent_kafka") is not None and not any(name.startswith(SECURED) for name in self.options):
+            with writing(self.bootstrap_servers):
+                admin = topics.admin_of(Cluster(self.bootstrap_servers).connection())
+                topics.check_exists(self.bootstrap_servers, self.topic, admin)
+
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
+        """Set the format, its options, servers and topic on the writer."""
+        given = {**self.options, SERVERS: self.bootstrap_servers, "topic": self.topic}
+        return writer.format("kafka").options(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactlyOnceKafkaSink:
+    """One topic, each batch of which is one transaction with its mark in the marker topic."""
+
+    target: MarkedTopic
+
+    kind = "kafka"
+    traits = EXACTLY_ONCE
+    output_modes = ("append", "update", "complete")
+    connectors = ()
+
+    def identity(self) -> Mapping[str, str]:
+        """Topic and marker topic, and how the cluster is reached, without a password."""
+        names = {"kind": self.kind, "topic": self.target.topic, MARKER: self.target.marker}
+        return {**names, **self.target.cluster.identity()}
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Check columns, topics and permissions, and refuse earlier runs from now on.
+
+        Raises PipelineError or Refused, or StreamFailed.
+        """
+        refuse_partitions(self.kind, context, PARTITION_HINT)
+        check_columns(frame, context.stream)
+        with writing(self.target.location):
+            topics.check_target(self.target.cluster, self.target.topic, self.target.marker)
+        self.target.begin_epoch(context)
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Set the batch function on the writer."""
+        return writer.foreachBatch(batch_function(KafkaWriter(self.target, context).write))
+
+
+def kafka(
+    topic: str,
+    *,
+    bootstrap_servers: str,
+    exactly_once: bool = False,
+    marker_topic: str | None = None,
+    password: str | None = None,
+    **options: object,
+) -> KafkaSink | ExactlyOnceKafkaSink:
+    """A Kafka topic: at least once by Spark's own sink, or with ``exactly_once=True`` by a transaction for each batch.
+
+    ``options`` are Spark's, such as ``**{"kafka.acks": "all"}``. With ``exactly_once`` they are settings of librdkafka
+    after the prefix ``kafka.``; consumers that read only committed rows (``isolation.level=read_committed``) get each
+    row once. ``marker_topic`` has the newest batch, by default ``TOPIC-slackwater-marker``, for one stream; it is
+    created if it does not exist. ``password`` is ``"env:NAME"`` or ``"file:PATH"``, for ``sasl.password``. Raises
+    PipelineError for a topic, servers or an option that cannot be used.
+    """
+    marker = f"{topic}{MARKER_SUFFIX}" if marker_topic is None else marker_topic
+    for name, value in (("topic", topic), ("bootstrap_servers", bootstrap_servers), ("marker_topic", marker)):
+        if not is_text(value) or (exactly_once and name != "bootstrap_servers" and not TOPIC_NAME.fullmatch(value)):
+            raise PipelineError(
+                "kafka-address",
+                f"The Kafka sink cannot use this {name}",
+                expected='such as sinks.kafka("clicks", bootstrap_servers="broker:9092")',
+                found=repr(value),
+            )
+    reserved = ("checkpointlocation", "topic", SERVERS)
+    if exactly_once:
+        cluster = cluster_of(bootstrap_servers, option_strings(options, (*reserved, *OURS)), password)
+        return ExactlyOnceKafkaSink(MarkedTopic(cluster, topic, marker))
+    if marker_topic is not None or password is not None:
+        raise PipelineError(
+            "kafka-option",
+            "Only an exactly-once Kafka sink has a marker topic and a password",
+            expected="exactly_once=True",
+            found="marker_topic" if marker_topic is not None else "password",
+            hint="Spark's own sink takes the login in its options: kafka.sasl.jaas.config",
+        )
+    return KafkaSink(topic, bootstrap_servers, option_strings(options, reserved))

@@ -1,0 +1,144 @@
+"""Topics as the broker describes them: whether they exist, what this user may do, how long records are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from slackwater.errors import PipelineError, Refused
+
+if TYPE_CHECKING:
+    from slackwater.sinks.kafka.cluster import Cluster
+
+WAIT_S_MAX = 10.0
+CREATES_TOPICS = "auto.create.topics.enable"
+CLEANUP = "cleanup.policy"
+
+
+def check_exists(servers: str, topic: str, admin: Any) -> None:
+    """Raises PipelineError (``kafka-topic``) where a topic is missing and is not created; KafkaException."""
+    metadata = admin.list_topics(timeout=WAIT_S_MAX)
+    if topic in metadata.topics or _creates_topics(admin, next(iter(metadata.brokers))):
+        return
+    raise PipelineError(
+        "kafka-topic",
+        f"The Kafka topic {topic} does not exist, and the broker does not create topics by itself",
+        where=servers,
+        hint=f"create it: kafka-topics.sh --bootstrap-server {servers} --create --topic {topic}",
+    )
+
+
+def admin_of(settings: Mapping[str, str]) -> Any:
+    """A client for questions about topics."""
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an extra
+
+    return AdminClient({**settings})
+
+
+def create_marker(cluster: Cluster, marker: str) -> None:
+    """Create the marker topic unless it exists: one partition, and compacted, so that no mark expires."""
+    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an extra
+    from confluent_kafka.admin import NewTopic  # noqa: PLC0415
+
+    admin = admin_of(cluster.connection())
+    wanted = NewTopic(marker, 1, config={CLEANUP: "compact"})
+    try:
+        admin.create_topics([wanted], operation_timeout=WAIT_S_MAX, request_timeout=WAIT_S_MAX)[marker].result()
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            return
+        if error.args[0].code() in _forbidden():
+            raise _not_granted("CREATE", marker, cluster.servers, _creation(marker, cluster.servers)) from error
+        raise
+
+
+def check_target(cluster: Cluster, topic: str, marker: str) -> None:
+    """Check that both topics can be used. Raises PipelineError or Refused (``sink-grant``), or KafkaException."""
+    admin = admin_of(cluster.connection())
+    check_exists(cluster.servers, topic, admin)
+    _check_permissions(admin, cluster.servers, {topic: ("WRITE",), marker: ("WRITE", "READ")}, created=topic)
+    _check_policy(admin, cluster.servers, marker)
+
+
+def _check_permissions(admin: Any, servers: str, wanted: Mapping[str, tuple[str, ...]], *, created: str) -> None:
+    """``created`` is the topic that the broker may create with its first row."""
+    from confluent_kafka import KafkaError, KafkaException, TopicCollection  # noqa: PLC0415 - an extra
+    from confluent_kafka.admin import AclOperation  # noqa: PLC0415
+
+    names = TopicCollection(list(wanted))
+    described = admin.describe_topics(names, include_authorized_operations=True, request_timeout=WAIT_S_MAX)
+    for topic, operations in wanted.items():
+        try:
+            allowed = described[topic].result().authorized_operations
+        except KafkaException as error:
+            if topic == created and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                continue
+            raise
+        for operation in operations:
+            if allowed is not None and AclOperation[operation] not in allowed:
+                grant = f"kafka-acls.sh --bootstrap-server {servers} --add --allow-principal User:NAME"
+                raise _not_granted(operation, topic, servers, f"{grant} --operation {operation} --topic {topic}")
+
+
+def _check_policy(admin: Any, servers: str, marker: str) -> None:
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
+    from confluent_kafka.admin import ConfigResource  # noqa: PLC0415
+
+    resource = ConfigResource(ConfigResource.Type.TOPIC, marker)
+    try:
+        policy = admin.describe_configs([resource], request_timeout=WAIT_S_MAX)[resource].result()[CLEANUP].value
+    except KafkaException as error:
+        if error.args[0].code() in _forbidden():
+            return  # Not everybody may ask. Whoever created the topic was told how.
+        raise
+    if policy != "compact":
+        raise PipelineError(
+            "kafka-marker-expires",
+            f"The topic {marker} would forget the newest batch: its records are deleted after a time",
+            where=servers,
+            expected=f"{CLEANUP}=compact",
+            found=f"{CLEANUP}={policy}",
+            hint=f"kafka-configs.sh --bootstrap-server {servers} --alter --topic {marker} "
+            f"--add-config {CLEANUP}=compact",
+        )
+
+
+def _forbidden() -> frozenset[int]:
+    from confluent_kafka import KafkaError  # noqa: PLC0415 - an extra
+
+    return frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+
+
+def _creation(marker: str, servers: str) -> str:
+    return (
+        f"create it: kafka-topics.sh --bootstrap-server {servers} --create --topic {marker} --partitions 1 "
+        f"--config {CLEANUP}=compact"
+    )
+
+
+def _not_granted(operation: str, topic: str, servers: str, hint: str) -> Refused:
+    return Refused(
+        "sink-grant",
+        "The user of the sink lacks a privilege",
+        where=servers,
+        expected=f"{operation} on topic {topic}",
+        hint=hint,
+    )
+
+
+def _creates_topics(admin: Any, broker: int) -> bool:
+    """Whether the broker creates a topic when it is first written to; true where it does not let us ask."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
+    from confluent_kafka.admin import ConfigResource  # noqa: PLC0415
+
+    resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+    try:
+        settings = admin.describe_configs([resource])[resource].result(WAIT_S_MAX)
+    except KafkaException:
+        return True
+    return bool(CREATES_TOPICS not in settings or settings[CREATES_TOPICS].value != "false")
+
+
+def exists(cluster: Cluster, topic: str) -> bool:
+    """Whether the topic exists. Raises KafkaException."""
+    return topic in admin_of(cluster.connection()).list_topics(timeout=WAIT_S_MAX).topics

@@ -1,0 +1,284 @@
+"""One Kafka transaction for a batch: its rows and its mark are visible together or not at all.
+
+Runs in the driver and in tasks. Pickled by value: executors need confluent-kafka and pyarrow, nothing else.
+
+``init_transactions`` comes first. It makes every earlier producer with the same transactional id fail, and returns when
+their transactions have ended; the mark that is read after it is therefore the newest, and nobody can replace it before
+this producer's commit without making that fail.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+RESULT = "row_count LONG"
+"""The schema of what the task returns: nothing where the batch was written before."""
+
+MARK_KEY = b"slackwater"
+MARK_FIELDS = {"stream_id": str, "stream": str, "home": str, "epoch": int, "batch_id": int}
+LOGIN_FAILED = ("_AUTHENTICATION", "_SSL")
+TIMED_OUT = -185
+"""librdkafka's error ``_TIMED_OUT``."""
+FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+ABORT_S_MAX = 10.0
+RETRY_S = 0.2
+
+
+@dataclass(frozen=True)
+class Target:
+    """A topic and the topic of its marker, with the settings of librdkafka to write and to read them."""
+
+    topic: str
+    marker_topic: str
+    producer: Mapping[str, str] = field(repr=False)
+    reader: Mapping[str, str] = field(repr=False)
+    wait_s_max: float = 60.0
+    """For each step that waits for the broker."""
+
+
+@dataclass(frozen=True)
+class BatchToWrite:
+    """A batch and who writes it. ``fenced_s_max`` is how long a replaced attempt waits for the other's commit."""
+
+    stream_id: str
+    epoch: int
+    batch_id: int
+    fenced_s_max: float = 30.0
+
+
+def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """The function for ``mapInArrow`` on one partition: writes its rows and the mark in one transaction.
+
+    The columns are those of ``KafkaWriter``, as binary. Errors are raised as text that the driver can parse.
+    """
+
+    def publish(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - runs on executors
+        from confluent_kafka import KafkaException  # noqa: PLC0415
+
+        try:
+            rows = write_batch(target, batch, batches)
+        except KafkaException as error:
+            raise RuntimeError(as_text(error)) from None
+        if rows is not None:
+            yield pa.record_batch({"row_count": pa.array([rows], pa.int64())})
+
+    return publish
+
+
+def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int | None:
+    """Write the Arrow batches of a batch unless it was written before; the number of rows, ``None`` if it was.
+
+    All rows are read in both cases, so that Spark's watermark and row counts are those of an uninterrupted run.
+    """
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - runs on executors
+
+    undelivered: list[Any] = []
+    producer = fencing_producer(target, undelivered)
+    mark = _own_mark(target, batch)
+    if mark["batch_id"] >= batch.batch_id:
+        for _ in rows:
+            pass
+        return None
+    count = 0
+    try:
+        producer.begin_transaction()
+        for part in rows:
+            produce(producer, target.topic, part)
+            count += part.num_rows
+        commit(producer, target, {**mark, "epoch": batch.epoch, "batch_id": batch.batch_id})
+    except KafkaException as error:
+        abort(producer)
+        if error.args[0].name() in FENCED and _written_by_another(target, batch):
+            return None
+        if error.args[0].name() == "_INCONSISTENT" and undelivered:
+            # Rows that the broker refused; the first of them shows why.
+            raise KafkaException(undelivered[0]) from None
+        raise
+    except BaseException:
+        abort(producer)
+        raise
+    return count
+
+
+def fencing_producer(target: Target, undelivered: list[Any] | None = None) -> Any:
+    """A producer of the target's transactional id; all earlier ones fail from now on.
+
+    The errors of rows that the broker refuses are added to ``undelivered``.
+    """
+    from confluent_kafka import Producer  # noqa: PLC0415 - runs on executors
+
+    failed = [] if undelivered is None else undelivered
+    reports = {"delivery.report.only.error": True, "on_delivery": lambda error, _: failed.append(error)}
+    producer = Producer({**target.producer, **reports, "logger": _silent()})
+    producer.init_transactions(target.wait_s_max)
+    return producer
+
+
+def commit(producer: Any, target: Target, mark: Mapping[str, Any]) -> None:
+    """Add the mark to the transaction and commit it. Raises KafkaException; then the outcome may be unknown."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - runs on executors
+
+    producer.produce(target.marker_topic, json.dumps(dict(mark)).encode(), MARK_KEY, 0)
+    deadline = time.monotonic() + target.wait_s_max
+    while True:
+        try:
+            producer.commit_transaction(max(deadline - time.monotonic(), RETRY_S))
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline:
+                raise
+        else:
+            return
+
+
+def abort(producer: Any) -> None:
+    """Abort the transaction, so that readers need not wait for its timeout; the next producer does it otherwise."""
+    with suppress(Exception):
+        producer.purge()
+        producer.abort_transaction(ABORT_S_MAX)
+
+
+def produce(producer: Any, topic: str, rows: Any) -> None:
+    """Hand the rows of an Arrow batch to the producer, in their order."""
+    columns = {name: rows.column(name).to_pylist() for name in rows.schema.names}
+    nothing: list[None] = [None] * rows.num_rows
+    used = [columns["value"], columns.get("key", nothing)]
+    if "headers" in columns or "partition" in columns:
+        used += [map(_partition, columns.get("partition", nothing)), map(_headers, columns.get("headers", nothing))]
+
+    def send_with_headers(topic: str, value: Any, key: Any, partition: int, headers: Any) -> None:
+        producer.produce(topic, value, key, partition, headers=headers)
+
+    send: Callable[..., None] = producer.produce if len(used) == len(("value", "key")) else send_with_headers
+    for row in zip(*used, strict=True):
+        try:
+            send(topic, *row)
+        except BufferError:
+            _send_when_there_is_room(producer, send, topic, row)
+    producer.poll(0)
+
+
+def _partition(partition: int | None) -> int:
+    if partition is None:
+        return -1
+    if partition < 0:
+        raise RuntimeError(f"[slackwater kafka-partition] partition {partition}")
+    return partition
+
+
+def _headers(headers: list[dict[str, Any]] | None) -> list[tuple[str, bytes | None]]:
+    return [(header["key"], header["value"]) for header in headers or ()]
+
+
+def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: str, row: tuple[Any, ...]) -> None:
+    while True:
+        producer.poll(0.05)
+        with suppress(BufferError):
+            send(topic, *row)
+            return
+
+
+def read_mark(target: Target, wait_s_max: float | None = None) -> dict[str, Any] | None:
+    """The newest committed mark, ``None`` for none. Raises KafkaException, or ValueError for a malformed one."""
+    from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415 - runs on executors
+
+    errors: list[Any] = []
+    consumer = Consumer({**target.reader, "error_cb": errors.append, "logger": _silent()})
+    try:
+        value = _newest_value(consumer, target.marker_topic, wait_s_max or target.wait_s_max)
+        return None if value is None else parsed_mark(value)
+    except KafkaException:
+        # A refused login looks like a timeout; the client reports it by its callback.
+        consumer.poll(0)
+        refused = [error for error in errors if error.name() in LOGIN_FAILED]
+        if refused:
+            raise KafkaException(refused[-1]) from None
+        raise
+    finally:
+        consumer.close()
+
+
+def _newest_value(consumer: Any, topic: str, wait_s: float) -> bytes | None:
+    from confluent_kafka import KafkaError, KafkaException, TopicPartition  # noqa: PLC0415 - runs on executors
+
+    known = consumer.list_topics(topic, wait_s).topics[topic]
+    if known.error is not None:
+        if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return None
+        raise KafkaException(known.error)
+    low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), wait_s)
+    span = 20
+    while True:
+        start = max(low, high - span)
+        value = _last_value(consumer, TopicPartition(topic, 0, start), time.monotonic() + wait_s)
+        if value is not None or start == low:
+            return value
+        # Aborted transactions and the control records of all use offsets, too.
+        span *= 20
+
+
+def _last_value(consumer: Any, start: Any, deadline: float) -> bytes | None:
+    """The last mark from an offset to the end of what is committed."""
+    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - runs on executors
+
+    consumer.assign([start])
+    found: bytes | None = None
+    while True:
+        message = consumer.poll(max(deadline - time.monotonic(), 0))
+        if message is None:
+            raise KafkaException(KafkaError(TIMED_OUT))
+        if message.error() is None:
+            found = message.value() if message.key() == MARK_KEY else found
+        elif message.error().name() == "_PARTITION_EOF":
+            return found
+        elif message.error().name() != "GROUP_AUTHORIZATION_FAILED" and not message.error().retriable():
+            # The reader has a group, because every consumer has one, and uses nothing of it.
+            raise KafkaException(message.error())
+
+
+def parsed_mark(value: bytes) -> dict[str, Any]:
+    """The fields of a mark. Raises ValueError."""
+    mark = json.loads(value)
+    if not isinstance(mark, dict) or any(not isinstance(mark.get(name), kind) for name, kind in MARK_FIELDS.items()):
+        raise ValueError(f"no mark: {value[:80]!r}")
+    return {name: mark[name] for name in MARK_FIELDS}
+
+
+def _own_mark(target: Target, batch: BatchToWrite) -> dict[str, Any]:
+    try:
+        mark = read_mark(target)
+    except ValueError:
+        raise RuntimeError("[slackwater kafka-mark-malformed] no mark") from None
+    if mark is None or mark["stream_id"] != batch.stream_id:
+        raise RuntimeError(f"[slackwater sink-owned] stream {mark['stream'] if mark else 'unknown'}")
+    if mark["epoch"] > batch.epoch:
+        raise RuntimeError(f"[slackwater sink-fenced] epoch {mark['epoch']}")
+    return mark
+
+
+def _written_by_another(target: Target, batch: BatchToWrite) -> bool:
+    """Whether the attempt that replaced this one writes the batch: Spark runs an attempt beside a slow one."""
+    deadline = time.monotonic() + batch.fenced_s_max
+    while time.monotonic() < deadline:
+        if _own_mark(target, batch)["batch_id"] >= batch.batch_id:
+            return True
+        time.sleep(RETRY_S)
+    return False
+
+
+def _silent() -> logging.Logger:
+    """For the client's own log, which would go to stderr: our error reports a failure, once."""
+    logger = logging.getLogger("slackwater.librdkafka")
+    logger.disabled = True
+    return logger
+
+
+def as_text(error: Any) -> str:
+    """An error of the client as the text that is all that passes from an executor to the driver."""
+    return f"[slackwater kafka] {error.args[0].name()}: {error.args[0].str()}"

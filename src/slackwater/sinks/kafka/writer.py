@@ -1,0 +1,55 @@
+"""Writes batches: Spark brings the rows into one task, which sends them in one transaction with the mark.
+
+What Spark brings together is in its shuffle files before the transaction starts, so that a transaction lasts as long as
+sending takes. One producer: two of them would be two transactions, and readers could see half a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from slackwater.model.sink import WriteContext
+from slackwater.sinks.kafka import transaction
+from slackwater.sinks.kafka.columns import written_columns
+from slackwater.sinks.kafka.marked import MarkedTopic
+from slackwater.sinks.kafka.problems import problem_of
+from slackwater.sinks.kafka.transaction import BatchToWrite
+from slackwater.sinks.problem import TASK_ERROR
+
+MARK_ERRORS = ("sink-fenced", "sink-owned", "kafka-mark-malformed")
+"""Errors of tasks of which the mark, read again, gives the whole story."""
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaWriter:
+    """Writes the batches of one run."""
+
+    target: MarkedTopic
+    context: WriteContext
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a replaced run."""
+        from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
+        register(transaction)
+        written = BatchToWrite(self.context.stream_id, self.context.epoch, batch)
+        publish = transaction.publisher(self.target.target, written)
+        rows = written_columns(frame).repartition(1)
+        try:
+            rows.mapInArrow(publish, transaction.RESULT).collect()
+        except PySparkException as error:
+            own = TASK_ERROR.search(str(error))
+            if own is not None and own["code"] in MARK_ERRORS:
+                self.target.check_fence(self.target.mark(), self.context)
+            problem = problem_of(error)
+            if problem is None:
+                raise  # The user's query, not the sink.
+            raise problem.failed(self.target.location) from error

@@ -1,0 +1,15 @@
+"""A Kafka broker for the tests of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from slackwater.demo.broker import Broker
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with Broker.start(tmp_path_factory.mktemp("broker")) as running:
+        yield running

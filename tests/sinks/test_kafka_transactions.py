@@ -1,0 +1,433 @@
+"""Transactions of the exactly-once Kafka sink on a real broker, without Spark: fences, lost replies, marks, logins."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+import slackwater as sw
+from slackwater.demo.broker import Broker
+from slackwater.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
+from slackwater.model.sink import Owner, WriteContext
+from slackwater.sinks.kafka import transaction
+from slackwater.sinks.kafka.marked import MarkedTopic
+from slackwater.sinks.kafka.output import MarkedTopicOutput
+from slackwater.sinks.kafka.topics import check_target
+from slackwater.sinks.kafka.transaction import MARK_KEY, BatchToWrite, Target, write_batch
+from slackwater.sinks.registry import open_output
+from tests.support.kafka_proxy import END_TXN, KafkaProxy, What, kafka_proxy
+from tests.support.kafka_topics import Record, create_topic, records, values
+
+pytestmark = pytest.mark.kafka
+CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
+OWNER = Owner(CONTEXT.stream_id, CONTEXT.stream, "/srv/home")
+OPEN_SESAME = "open-s@same"
+FROM_VARIABLE = "env:KAFKA_PASSWORD"
+NAMES = (f"topic-{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="module")
+def ports() -> dict[str, int]:
+    with socket.socket() as plain, socket.socket() as login, socket.socket() as controller:
+        found = {}
+        for name, one in (("PLAINTEXT", plain), ("SASL_PLAINTEXT", login), ("CONTROLLER", controller)):
+            one.bind(("127.0.0.1", 0))
+            found[name] = one.getsockname()[1]
+        return found
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory, ports: dict[str, int]) -> Iterator[Broker]:
+    """One with a second listener, at which a user logs in who may do only what the tests allow."""
+    listeners = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
+    settings = {
+        "listeners": ",".join(listeners),
+        "advertised.listeners": ",".join(listeners[:2]),
+        "controller.quorum.voters": f"1@127.0.0.1:{ports['CONTROLLER']}",
+        "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in ("PLAINTEXT", "SASL_PLAINTEXT"))
+        + ",CONTROLLER:PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+            f'org.apache.kafka.common.security.plain.PlainLoginModule required user_limited="{OPEN_SESAME}";'
+        ),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with Broker.start(tmp_path_factory.mktemp("broker"), ports["PLAINTEXT"], settings) as running:
+        yield running
+
+
+@pytest.fixture
+def servers(broker: Broker) -> str:
+    return broker.bootstrap_servers
+
+
+@pytest.fixture
+def topic(servers: str) -> str:
+    return create_topic(servers, next(NAMES), 3)
+
+
+@pytest.fixture
+def proxy(broker: Broker) -> Iterator[KafkaProxy]:
+    with kafka_proxy(broker.port) as proxy:
+        yield proxy
+
+
+def _sink(servers: str, topic: str, **options: Any) -> Any:
+    return sw.sinks.kafka(topic, bootstrap_servers=servers, exactly_once=True, **options)
+
+
+def _started(servers: str, topic: str, context: WriteContext = CONTEXT) -> MarkedTopic:
+    """The topic as it is when a run has claimed it and has refused earlier ones."""
+    marked: MarkedTopic = _sink(servers, topic).target
+    marked.claim(replace(OWNER, stream_id=context.stream_id))
+    marked.begin_epoch(context)
+    return marked
+
+
+def _batch(number: int, epoch: int = CONTEXT.epoch) -> BatchToWrite:
+    return BatchToWrite(CONTEXT.stream_id, epoch, number, fenced_s_max=10)
+
+
+def _rows(*rows: bytes | None) -> pa.RecordBatch:
+    return pa.record_batch({"value": pa.array(rows, pa.binary())})
+
+
+def _patient(marked: MarkedTopic, wait_s: float) -> Target:
+    return replace(marked.target, wait_s_max=wait_s)
+
+
+def test_rows_are_written_as_they_are(servers: str, topic: str) -> None:
+    headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    rows = pa.record_batch(
+        {
+            "value": pa.array([b"a", None, b"", b"d"], pa.binary()),
+            "key": pa.array([b"21", b"k", None, None], pa.binary()),
+            "partition": pa.array([None, 1, 2, 0], pa.int32()),
+            "headers": pa.array([None, [{"key": "h", "value": None}, {"key": "h", "value": b"2"}], [], None], headers),
+        }
+    )
+    marked = _started(servers, topic)
+
+    assert write_batch(marked.target, _batch(0), [rows]) == 4
+
+    # Java's clients send the key 21 to (murmur2 & 0x7fffffff) % 3; Kafka's own test has the hash.
+    assert records(servers, topic) == sorted(
+        [
+            Record(b"a", b"21", (-973932308 & 0x7FFFFFFF) % 3),
+            Record(None, b"k", 1, (("h", None), ("h", b"2"))),
+            Record(b"", None, 2),
+            Record(b"d", None, 0),
+        ],
+        key=lambda record: (record.value or b"", record.key or b""),
+    )
+    for partition, code in ((-3, "kafka-partition"), (7, "UNKNOWN_PARTITION")):
+        wrong = rows.set_column(2, "partition", pa.array([partition] * 4, pa.int32()))
+        with pytest.raises(RuntimeError, match=code):
+            list(transaction.publisher(marked.target, _batch(1))([wrong]))
+    assert len(records(servers, topic)) == 4
+    assert marked.last_written() == 0
+
+
+def test_a_batch_is_written_once_and_all_or_nothing(servers: str, topic: str) -> None:
+    marked = _started(servers, topic)
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield _rows(b"a")
+        raise ValueError("a task fails in its last rows")
+
+    with pytest.raises(ValueError, match="last rows"):
+        write_batch(marked.target, _batch(0), broken())
+    assert values(servers, topic) == []
+    assert marked.last_written() == -1
+    for _ in range(2):
+        unread = iter([_rows(b"a"), _rows(b"b")])
+        write_batch(marked.target, _batch(0), unread)
+        assert next(unread, None) is None, "the rows of a known batch are read all the same"
+        assert values(servers, topic) == [b"a", b"b"]
+        assert marked.last_written() == 0
+    assert write_batch(marked.target, _batch(1), []) == 0
+    assert marked.last_written() == 1
+    assert len(values(servers, topic)) == 2
+
+
+def test_an_older_epoch_that_wakes_late_publishes_nothing(servers: str, topic: str) -> None:
+    old = _started(servers, topic)
+    asleep, awake = threading.Event(), threading.Event()
+    failures: list[BaseException] = []
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield _rows(b"old")
+        asleep.set()
+        awake.wait(30)
+        yield _rows(b"old too")
+
+    def write_old() -> None:
+        try:
+            write_batch(old.target, _batch(0), rows())
+        except RuntimeError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=write_old)
+    thread.start()
+    assert asleep.wait(30)
+    new = _started(servers, topic, replace(CONTEXT, epoch=4))
+    write_batch(new.target, _batch(0, epoch=4), [_rows(b"new")])
+    awake.set()
+    thread.join(30)
+
+    assert "sink-fenced" in str(failures[0])
+    with pytest.raises(RuntimeError, match="sink-fenced"):
+        write_batch(old.target, _batch(1), [_rows(b"old")])
+    with pytest.raises(Refused) as refused:
+        old.begin_epoch(CONTEXT)
+    assert refused.value.code == "sink-fenced"
+    # It was only woken: the newer run writes on.
+    write_batch(new.target, _batch(1, epoch=4), [_rows(b"newer")])
+    assert values(servers, topic) == [b"new", b"newer"]
+    assert new.last_written() == 1
+
+
+def test_two_attempts_of_one_task_write_once(servers: str, topic: str) -> None:
+    marked = _started(servers, topic)
+    inside, beyond = threading.Event(), threading.Event()
+    results: list[int | None] = []
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        yield _rows(b"a")
+        inside.set()
+        beyond.wait(30)
+        yield _rows(b"b")
+
+    thread = threading.Thread(target=lambda: results.append(write_batch(marked.target, _batch(0), slow())))
+    thread.start()
+    assert inside.wait(30)
+    assert write_batch(marked.target, _batch(0), [_rows(b"a", b"b")]) == 2
+    beyond.set()
+    thread.join(30)
+
+    assert results == [None]
+    assert values(servers, topic) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("lost", ["request", "reply"])
+def test_a_connection_lost_at_commit(lost: What, topic: str, servers: str, proxy: KafkaProxy) -> None:
+    """The client sends the request again, and the coordinator knows the transaction that it has committed."""
+    marked = _started(proxy.bootstrap_servers, topic)
+    stop = proxy.stop_at(END_TXN, lost)
+    assert write_batch(marked.target, _batch(0), [_rows(b"a", b"b")]) == 2
+    assert stop.reached.is_set()
+    assert values(servers, topic) == [b"a", b"b"]
+    assert marked.last_written() == 0
+
+
+@pytest.mark.parametrize("lost", ["request", "reply"])
+def test_a_broker_lost_at_commit(lost: What, topic: str, servers: str, proxy: KafkaProxy) -> None:
+    """The outcome stays unknown to the run that commits; the next one finds it by the mark."""
+    marked = _started(proxy.bootstrap_servers, topic)
+    stop = proxy.stop_at(END_TXN, lost, hold=True)
+
+    def fail() -> None:
+        assert stop.reached.wait(30)
+        proxy.set_down(down=True)
+        stop.break_off()
+
+    thread = threading.Thread(target=fail)
+    thread.start()
+    with pytest.raises(KafkaException):
+        write_batch(_patient(marked, 4), _batch(0), [_rows(b"a", b"b")])
+    thread.join(30)
+    proxy.set_down(down=False)
+
+    again = _started(proxy.bootstrap_servers, topic, replace(CONTEXT, epoch=4))
+    assert again.last_written() == (0 if lost == "reply" else -1)
+    assert write_batch(again.target, _batch(0, epoch=4), [_rows(b"a", b"b")]) == (None if lost == "reply" else 2)
+    assert values(servers, topic) == [b"a", b"b"]
+    assert again.last_written() == 0
+
+
+def test_the_mark_is_found_behind_and_before_open_and_aborted_transactions(servers: str, topic: str) -> None:
+    marked = _started(servers, topic)
+    write_batch(marked.target, _batch(0), [_rows(b"a")])
+    for _ in range(25):
+        producer = transaction.fencing_producer(marked.target)
+        producer.begin_transaction()
+        producer.produce(marked.marker, b"aborted", MARK_KEY)
+        producer.flush()
+        assert marked.last_written() == 0
+        producer.abort_transaction()
+    assert marked.last_written() == 0
+    assert marked.mark() == replace(_mark(marked), batch_id=0)
+
+
+def _mark(marked: MarkedTopic) -> Any:
+    found = marked.mark()
+    assert found is not None
+    return found
+
+
+def test_a_lost_ledger_and_what_the_error_says_about_it(servers: str, topic: str) -> None:
+    marked = _started(servers, topic)
+    write_batch(marked.target, _batch(0), [_rows(b"a")])
+    first = replace(CONTEXT, epoch=1)
+    with pytest.raises(Refused) as refused:
+        marked.begin_epoch(first)
+    hint = refused.value.hint or ""
+    key, _, rest = hint.partition("the key ")[2].partition(" and the value ")
+    _produce(servers, marked.marker, key, rest.partition(" to the topic ")[0])
+    marked.begin_epoch(first)
+    assert (_mark(marked).epoch, _mark(marked).batch_id) == (1, 0)
+
+    _produce(servers, marked.marker, key, '{"stream_id": 5}')
+    with pytest.raises(SinkUnreadable) as malformed:
+        marked.last_written()
+    assert malformed.value.code == "kafka-mark-malformed"
+
+
+def _produce(servers: str, topic: str, key: str, value: str) -> None:
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, value.encode(), key.encode())
+    assert producer.flush(30) == 0
+
+
+def test_another_stream_is_refused_and_takes_a_marker_topic_of_its_own(servers: str, topic: str) -> None:
+    marked = _started(servers, topic)
+    other = Owner("0ther", "clicks/other", "/srv/other")
+    with pytest.raises(Refused) as refused:
+        marked.claim(other)
+    assert refused.value.code == "sink-owned"
+    with pytest.raises(Refused) as refused:
+        marked.begin_epoch(replace(CONTEXT, stream_id=other.stream_id))
+    assert refused.value.code == "sink-owned"
+    write_batch(marked.target, _batch(0), [_rows(b"a")])
+    beside: MarkedTopic = _sink(servers, topic, marker_topic=f"{topic}-other").target
+    beside.claim(other)
+    beside.begin_epoch(replace(CONTEXT, stream_id=other.stream_id))
+    write_batch(beside.target, BatchToWrite(other.stream_id, 3, 5), [_rows(b"b")])
+    assert values(servers, topic) == [b"a", b"b"]
+    assert (marked.last_written(), beside.last_written()) == (0, 5)
+
+
+def test_what_the_broker_does_not_allow(servers: str, topic: str) -> None:
+    long: MarkedTopic = _sink(servers, topic, **{"kafka.transaction.timeout.ms": "9000000"}).target
+    with pytest.raises(StreamFailed) as refused:
+        long.claim(OWNER)
+    assert refused.value.code == "kafka-transaction-timeout"
+
+    odd: MarkedTopic = _sink(servers, topic, **{"kafka.compression.type": "none", "kafka.odd": "1"}).target
+    with pytest.raises(PipelineError) as unknown:
+        odd.claim(OWNER)
+    assert unknown.value.code == "kafka-option"
+    assert '"odd"' in str(unknown.value.found)
+
+    create_topic(servers, f"{topic}-deleting", cleanup_policy="delete")
+    deleting: MarkedTopic = _sink(servers, topic, marker_topic=f"{topic}-deleting").target
+    with pytest.raises(PipelineError) as expires:
+        check_target(deleting.cluster, topic, deleting.marker)
+    assert expires.value.code == "kafka-marker-expires"
+
+    marked = _started(servers, topic)
+    with pytest.raises(RuntimeError, match="MSG_SIZE_TOO_LARGE"):
+        list(transaction.publisher(marked.target, _batch(0))([_rows(b"a", b"x" * 2_000_000)]))
+    assert values(servers, topic) == []
+    write_batch(marked.target, _batch(0), [_rows(b"a")])
+    assert MarkedTopicOutput(marked).damage(thorough=True) == ()
+
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    admin.delete_topics([topic])[topic].result(30)
+    with pytest.raises(PipelineError) as missing:
+        check_target(marked.cluster, topic, marked.marker)
+    assert missing.value.code == "kafka-topic"
+    assert [damage.path for damage in MarkedTopicOutput(marked).damage(thorough=True)] == [topic]
+
+
+def test_a_broker_that_does_not_answer() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        marked: MarkedTopic = _sink(f"127.0.0.1:{unused.getsockname()[1]}", "clicks").target
+    started = time.monotonic()
+    with pytest.raises(SinkUnreadable) as unreachable:
+        marked.mark(1)
+    assert unreachable.value.code == "output-broker-unreachable"
+    assert time.monotonic() - started < 10
+
+
+LOGIN = {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.username": "limited"}
+JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="limited" password="{OPEN_SESAME}";'
+
+
+def test_logins_and_permissions(
+    servers: str, topic: str, ports: dict[str, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    guarded = f"127.0.0.1:{ports['SASL_PLAINTEXT']}"
+    sink = _sink(guarded, topic, password=FROM_VARIABLE, **LOGIN)
+    shown = repr(sink) + json.dumps(dict(sink.identity()))
+    for password, code in (("", "output-password-missing"), ("wrong", "output-kafka-login")):
+        monkeypatch.setenv("KAFKA_PASSWORD", password)
+        with pytest.raises(SinkUnreadable) as refused:
+            open_output(sink.identity()).last_written()
+        assert refused.value.code == code
+        shown += str(refused.value)
+    monkeypatch.setenv("KAFKA_PASSWORD", OPEN_SESAME)
+
+    marker = sink.target.marker
+    for allowed, code in (
+        ((), "kafka-privilege"),
+        (((ResourceType.TOPIC, marker, AclOperation.DESCRIBE),), "sink-grant"),
+        (((ResourceType.TOPIC, marker, AclOperation.CREATE),), "kafka-privilege"),
+        (((ResourceType.TOPIC, marker, AclOperation.READ),), "kafka-privilege"),
+    ):
+        _allow(servers, allowed)
+        with pytest.raises((StreamFailed, Refused)) as lacks:
+            sink.target.claim(OWNER)
+        assert lacks.value.code == code, allowed
+        shown += str(lacks.value)
+    _allow(servers, [(ResourceType.TRANSACTIONAL_ID, "slackwater-", AclOperation.WRITE)])
+    _allow(servers, [(ResourceType.TOPIC, marker, AclOperation.WRITE)])
+    _allow(servers, [(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)])
+    sink.target.claim(OWNER)
+    with pytest.raises(Refused) as lacks_write:
+        check_target(sink.target.cluster, topic, marker)
+    assert (lacks_write.value.code, lacks_write.value.expected) == ("sink-grant", f"WRITE on topic {topic}")
+    _allow(servers, [(ResourceType.TOPIC, topic, AclOperation.WRITE)])
+    check_target(sink.target.cluster, topic, marker)
+    sink.target.begin_epoch(CONTEXT)
+    write_batch(sink.target.target, _batch(0), [_rows(b"a")])
+    assert open_output(sink.identity()).last_written() == 0
+
+    (tmp_path / "secret").write_text(f"{OPEN_SESAME}\n")
+    plain = {name: value for name, value in LOGIN.items() if "username" not in name}
+    for other in (
+        _sink(guarded, topic, password=f"file:{tmp_path}/secret", **LOGIN),
+        _sink(guarded, topic, **plain, **{"kafka.sasl.jaas.config": JAAS}),
+    ):
+        assert open_output(other.identity()).last_written() == 0
+        shown += repr(other) + repr(other.target.target) + json.dumps(dict(other.identity()))
+    assert OPEN_SESAME not in shown
+
+
+def _allow(servers: str, allowed: Any) -> None:
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    for kind, name, operation in allowed:
+        pattern = ResourcePatternType.PREFIXED if kind == ResourceType.TRANSACTIONAL_ID else ResourcePatternType.LITERAL
+        rule = AclBinding(kind, name, pattern, "User:limited", "*", operation, AclPermissionType.ALLOW)
+        admin.create_acls([rule])[rule].result(30)
