@@ -9,8 +9,13 @@ jars of the connector and of the broker are locked connectors (``slackwater conn
 
 from __future__ import annotations
 
-import importlib.util
 import sys
+
+# This folder has a file with the name of a module of the standard library, and Python searches the folder first.
+if __name__ == "__main__":
+    del sys.path[0]
+
+import importlib.util
 
 if importlib.util.find_spec("slackwater") is None:
     print("benchmarks/kafka_sink.py: the slackwater package is not installed", file=sys.stderr)
@@ -22,7 +27,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -30,10 +34,11 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from slackwater import connectors, sinks
+from slackwater import sinks
 from slackwater.demo.broker import Broker
 from slackwater.errors import SlackwaterError
 from slackwater.model.sink import Owner, WriteContext
+from slackwater.runtime.session import SessionOptions, end_session, start_session
 from slackwater.sinks.registry import open_output
 
 if TYPE_CHECKING:
@@ -61,7 +66,7 @@ def main() -> None:
             frame = rows_of(spark, options.rows, options.bytes, options.tasks)
             topics = Topics(broker.bootstrap_servers, options.partitions)
             samples = run_rounds(topics, frame, options.rounds)
-            spark.stop()
+            end_session(spark)
     except SlackwaterError as error:
         print(f"benchmarks/kafka_sink.py: {error}", file=sys.stderr)
         print(f"hint: {error.hint}" if error.hint else "", file=sys.stderr)
@@ -70,14 +75,9 @@ def main() -> None:
 
 
 def session(tasks: int) -> SparkSession:
-    """A session with the Kafka connector."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
-
-    jars = connectors.resolve(["kafka"], metadata.version("pyspark"))
-    builder = SparkSession.builder.master(f"local[{tasks}]").config("spark.jars", ",".join(map(str, jars)))
-    spark = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "2g").getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    """A session with the Kafka connector, made as a run makes it."""
+    settings = {"spark.driver.memory": "2g"}
+    return start_session(SessionOptions("kafka sink", f"local[{tasks}]", settings, ("kafka",)), print)
 
 
 def rows_of(spark: SparkSession, rows: int, size: int, tasks: int) -> DataFrame:

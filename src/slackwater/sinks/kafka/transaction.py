@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RESULT = "row_count LONG"
-"""The schema of what the task returns: nothing where the batch was written before."""
+"""The schema of what the task returns, one row: null where the batch was written before."""
 
 MARK_KEY = b"slackwater"
 MARK_FIELDS = {"stream_id": str, "stream": str, "home": str, "epoch": int, "batch_id": int}
@@ -66,8 +66,7 @@ def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], 
             rows = write_batch(target, batch, batches)
         except KafkaException as error:
             raise RuntimeError(as_text(error)) from None
-        if rows is not None:
-            yield pa.record_batch({"row_count": pa.array([rows], pa.int64())})
+        yield pa.record_batch({"row_count": pa.array([rows], pa.int64())})
 
     return publish
 

@@ -44,8 +44,10 @@ class KafkaWriter:
         publish = transaction.publisher(self.target.target, written)
         rows = written_columns(frame).repartition(1)
         try:
-            rows.mapInArrow(publish, transaction.RESULT).collect()
-        except PySparkException as error:
+            if not rows.mapInArrow(publish, transaction.RESULT).collect():
+                # Spark runs no task for a batch that it finds to be empty; its mark is written all the same.
+                list(publish(()))
+        except (PySparkException, RuntimeError) as error:
             own = TASK_ERROR.search(str(error))
             if own is not None and own["code"] in MARK_ERRORS:
                 self.target.check_fence(self.target.mark(), self.context)
