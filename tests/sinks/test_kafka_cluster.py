@@ -23,7 +23,7 @@ def _connection(identity: Any) -> dict[str, str]:
 
 
 def test_a_login_in_the_options_is_known_to_this_program_only() -> None:
-    secured = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.jaas.config": JAAS, "kafka.linger.ms": 5}
+    secured = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.jaas.config": JAAS, "kafka.linger.ms": "5"}
     sink = _sink(**secured)
     assert 'p"q' not in repr(sink) + json.dumps(dict(sink.identity()))
     assert sink.identity()["kafka.sasl.username"] == "u"
@@ -35,10 +35,10 @@ def test_a_login_in_the_options_is_known_to_this_program_only() -> None:
 
 
 def test_options_of_one_sink_are_not_those_of_another() -> None:
-    slow, other = _sink(**{"kafka.linger.ms": 500}), _sink(topic="orders")
+    slow, other = _sink(**{"kafka.linger.ms": "500"}), _sink(topic="orders")
     assert slow.target.cluster.producing()["linger.ms"] == "500"
     assert "linger.ms" not in other.target.cluster.producing()
-    assert _sink(**{"kafka.max.request.size": 7}).target.cluster.producing()["message.max.bytes"] == "7"
+    assert _sink(**{"kafka.max.request.size": "7"}).target.cluster.producing()["message.max.bytes"] == "7"
 
 
 def test_servers_and_logins_may_change_and_topics_may_not() -> None:
