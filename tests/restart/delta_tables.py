@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +80,27 @@ class DeltaWorkspace(SmallWorkspace):
         """The rows of the table's newest version; batches cannot be told apart."""
         if (first, last) != (0, None):
             raise NotImplementedError
-        return table_rows(self.output)
+        return Counter(repr(sorted((column, str(value)) for column, value in row.items())) for row in self.values())
 
     def written(self) -> int:
         """The newest batch in the table's transactions, -1 for none."""
         return max(delta_logs.transactions(self.output).values(), default=-1)
 
+    def values(self, table: str = "out") -> list[dict[str, Any]]:
+        """The rows of a table's newest version, without those of its partition columns."""
+        found: list[dict[str, Any]] = []
+        for name in self.live_files(self.folder / table):
+            found += pyarrow.parquet.ParquetFile(self.folder / table / name).read().to_pylist()
+        return found
+
+    def live_files(self, table: Path) -> Iterable[str]:
+        """The paths of the files of a table's newest version."""
+        return delta_logs.live_files(table)
+
     def window_sums(self) -> list[tuple[int, str, int]]:
         """Number of the window, page and sum of each row, sorted: a row written twice is there twice."""
         found = []
-        for row in table_values(self.output):
+        for row in self.values():
             start = row["window"]["start"] if "window" in row else row["start"]
             found.append(((start.hour * 60 + start.minute) // WINDOW_MINUTES, row["page"], row["n"]))
         return sorted(found)
@@ -102,16 +114,3 @@ def closed_sums() -> list[tuple[int, str, int]]:
 def all_sums() -> list[tuple[int, str, int]]:
     """What update and complete mode have written at the end."""
     return sorted((window, page, n) for (window, page), n in sums().items())
-
-
-def table_values(table: Path) -> list[dict[str, Any]]:
-    """The rows of a table's newest version, without those of its partition columns."""
-    found: list[dict[str, Any]] = []
-    for name in delta_logs.live_files(table):
-        found += pyarrow.parquet.ParquetFile(table / name).read().to_pylist()
-    return found
-
-
-def table_rows(table: Path) -> Rows:
-    """The rows of a table, each as one string."""
-    return Counter(repr(sorted((column, str(value)) for column, value in row.items())) for row in table_values(table))

@@ -17,7 +17,6 @@ from tests.restart.delta_tables import (
     all_sums,
     closed_sums,
     page_of,
-    table_values,
 )
 from tests.restart.small import error_code
 from tests.sinks import delta_logs
@@ -100,7 +99,7 @@ def test_a_second_stage_reads_the_table_of_the_first(tmp_path: Path) -> None:
     workspace.caught_up()
 
     assert workspace.window_sums() == closed_sums()
-    written = len(table_values(workspace.folder / "first"))
+    written = len(workspace.values("first"))
     assert written == sum(n for _, _, n in all_sums())
     newest = max((workspace.folder / "first" / delta_logs.LOG).glob("*.json"))
     added = [json.loads(line)["add"] for line in newest.read_text().splitlines() if line.startswith('{"add"')]

@@ -21,6 +21,19 @@ def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> di
     return {name: _string(name, value) for name, value in options.items()}
 
 
+def key_columns(keys: object) -> tuple[str, ...]:
+    """The columns that one string or several name, the keys of a sink. Raises PipelineError."""
+    names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, Iterable) else (None,)
+    if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) != len(names):
+        raise PipelineError(
+            "sink-keys",
+            "The keys of the sink cannot be used",
+            expected='a column name or a list of different ones, such as ["id"]',
+            found=repr(keys),
+        )
+    return names
+
+
 def is_text(value: object) -> bool:
     """Whether a value that a user gave is a string with something in it."""
     return isinstance(value, str) and bool(value.strip())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from slackwater.errors import PipelineError
 from slackwater.sinks.delta.log import FOLDER
 from slackwater.sinks.owner import MARK
+from slackwater.sinks.table_schema import table_schema
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -16,14 +17,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 TXN_RETENTION = "delta.setTransactionRetentionDuration"
-_OF_SPARK = "spark."
-"""Prefix of what Spark keeps in a column for itself: readers of the table would inherit the query's watermark."""
 
 
 def create_table(frame: DataFrame, location: str, partition_by: tuple[str, ...], options: Mapping[str, str]) -> None:
     """Create an empty table with the columns of ``frame``. Raises PipelineError if something else is there."""
     _check_place(location)
-    empty = frame.sparkSession.createDataFrame([], _plain(frame.schema))
+    empty = frame.sparkSession.createDataFrame([], table_schema(frame.schema))
     writer = empty.write.format("delta").mode("ignore").options(**options)
     if partition_by:
         writer = writer.partitionBy(*partition_by)
@@ -119,21 +118,4 @@ def _rejected(location: str, what: str, expected: str, found: str) -> PipelineEr
         expected=expected,
         found=found,
         hint="change the query, or the table with ALTER TABLE; sinks.delta(path, mergeSchema=True) adds new columns",
-    )
-
-
-def _plain(schema: StructType) -> StructType:
-    """The schema without what Spark keeps in its columns for itself."""
-    from pyspark.sql.types import StructField, StructType  # noqa: PLC0415 - heavy; only a run pays for it
-
-    return StructType(
-        [
-            StructField(
-                field.name,
-                field.dataType,
-                nullable=True,
-                metadata={key: value for key, value in field.metadata.items() if not key.startswith(_OF_SPARK)},
-            )
-            for field in schema
-        ]
     )

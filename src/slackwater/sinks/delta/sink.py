@@ -20,7 +20,7 @@ from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
 from slackwater.sinks.delta.schema import check_schema, create_table
 from slackwater.sinks.delta.table import require_library
 from slackwater.sinks.directory import absolute, directory
-from slackwater.sinks.options import option_strings
+from slackwater.sinks.options import key_columns, option_strings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,7 +80,7 @@ def delta(path: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **opt
 
     ``options`` are those of Delta's writer. Raises PipelineError for a path, key or option that cannot be used.
     """
-    named = _names(keys)
+    named = key_columns(keys)
     folder = directory(path, 'sinks.delta("gold/hourly")')
     chosen = option_strings(options, RESERVED_OPTIONS)
     if named and chosen:
@@ -91,16 +91,3 @@ def delta(path: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **opt
             hint="remove the options, or the keys",
         )
     return DeltaSink(folder, named, chosen)
-
-
-def _names(keys: object) -> tuple[str, ...]:
-    """The columns that one string or several name. Raises PipelineError."""
-    names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, Iterable) else (None,)
-    if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) != len(names):
-        raise PipelineError(
-            "sink-keys",
-            "The keys of the sink cannot be used",
-            expected='a column name or a list of different ones, such as ["id"]',
-            found=repr(keys),
-        )
-    return names

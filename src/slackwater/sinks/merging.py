@@ -1,0 +1,71 @@
+"""MERGE by keys: the statement, and the check that no two rows of a batch have one key."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slackwater.errors import StreamFailed
+from slackwater.sinks.batch_function import persisted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_COUNT = "slackwater_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Rows replace those with equal ``keys`` in ``table``, as SQL names it. ``where`` is its name in errors."""
+
+    table: str
+    keys: tuple[str, ...]
+    where: str
+
+    def write(self, frame: DataFrame, batch: int, run: Callable[[str], None]) -> None:
+        """Have ``run`` execute the statement. Raises StreamFailed (``merge-keys``) if two rows have one key."""
+        view = f"slackwater_{uuid.uuid4().hex}"
+        # MERGE reads its source more than once; the query's state is computed once only.
+        with persisted(frame):
+            try:
+                self._check_keys(frame, batch)
+                frame.createOrReplaceTempView(view)
+                run(self._statement(view, frame.columns))
+            finally:
+                frame.sparkSession.catalog.dropTempView(view)
+
+    def _statement(self, view: str, columns: list[str]) -> str:
+        names = [quoted(column) for column in columns]
+        matches = " AND ".join(f"t.{key} <=> s.{key}" for key in map(quoted, self.keys))
+        values = ", ".join(f"{name} = s.{name}" for name in names)
+        inserted = ", ".join(f"s.{name}" for name in names)
+        clauses = (
+            f"USING {view} s ON {matches}",
+            f"WHEN MATCHED THEN UPDATE SET {values}",
+            "WHEN NOT MATCHED THEN INSERT",
+            f"({', '.join(names)}) VALUES ({inserted})",
+        )
+        return " ".join(("MERGE INTO", self.table, "t", *clauses))
+
+    def _check_keys(self, frame: DataFrame, batch: int) -> None:
+        """MERGE would insert several new rows with one key, and refuse them once the key is there."""
+        from pyspark.sql import functions as F  # noqa: PLC0415 - heavy; only a run pays for it
+
+        counted = frame.groupBy(*map(quoted, self.keys)).agg(F.count(F.lit(1)).alias(_COUNT))
+        twice = counted.where(f"{_COUNT} > 1").first()
+        if twice is not None:
+            raise StreamFailed(
+                "merge-keys",
+                f"Batch {batch} has several rows with one key, and which of them counts is unknown",
+                where=self.where,
+                expected="one row for each value of " + ", ".join(self.keys),
+                found=f"{twice[_COUNT]} rows with {', '.join(f'{key}={twice[key]!r}' for key in self.keys)}",
+                hint="aggregate or deduplicate by the keys, or use all columns that make a row unique as keys",
+            )
+
+
+def quoted(name: str) -> str:
+    """A column or table as SQL names it."""
+    return "`" + name.replace("`", "``") + "`"
