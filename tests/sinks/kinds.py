@@ -12,7 +12,8 @@ from slackwater.sinks.all_of.identity import identity_of
 from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.delta.output import DELTA_TRAITS, app_of
 from slackwater.sinks.files.output import FILES_TRAITS
-from tests.sinks import databases, delta_logs, made_up
+from slackwater.sinks.iceberg.output import ICEBERG_TRAITS
+from tests.sinks import databases, delta_logs, iceberg_tables, made_up
 from tests.sinks.kafka_kind import KafkaKind
 from tests.sinks.manifests import listed_files, write_batches
 from tests.support.kill_points import kill_points
@@ -154,6 +155,38 @@ class DeltaKind(FilesBelow):
         return (folder / name).as_uri()
 
 
+class IcebergKind(FilesBelow):
+    """An Iceberg table in a directory; ``created`` with a snapshot before batch 0, as Spark does."""
+
+    traits = ICEBERG_TRAITS
+    removes_files = False
+    forks = False
+
+    def __init__(self, name: str, *, created: bool = True) -> None:
+        self.name = name
+        self._created = created
+
+    def identity(self, folder: Path) -> Mapping[str, str]:
+        return {"kind": "iceberg", "path": str(folder)}
+
+    def write(self, folder: Path) -> Mapping[int, str]:
+        iceberg_tables.create(folder, snapshot=self._created)
+        for batch in range(LAST + 1):
+            iceberg_tables.write_batch(folder, databases.OWNER.stream_id, batch, files=batch % 3)
+        return {}
+
+    def visible(self, folder: Path) -> Mapping[str, bytes]:
+        return iceberg_tables.live_files(folder)
+
+    def everything(self, folder: Path) -> Mapping[str, bytes]:
+        """The rows and which snapshot has them; every change is a version of the metadata of its own."""
+        current = iceberg_tables.metadata(folder)["current-snapshot-id"]
+        return {**iceberg_tables.live_files(folder), "snapshot": repr(current).encode()}
+
+    def reader_uri(self, folder: Path, name: str) -> str:
+        return (folder / name).as_uri()
+
+
 class MadeUpKind(made_up.DirectoryKind, FilesBelow):
     """The kind that exists in the tests only."""
 
@@ -203,7 +236,7 @@ class AllOfKind:
         return {f"{number}/{name}": data for number, held in found.items() for name, data in held.items()}
 
 
-FileKind = FilesKind | DeltaKind | MadeUpKind
+FileKind = FilesKind | DeltaKind | IcebergKind | MadeUpKind
 FILE_KINDS: tuple[FileKind, ...] = (
     FilesKind("files", 10, purged=False),
     FilesKind("files-compacted-after-the-cut", 4, purged=True, partitioned=True),
@@ -212,6 +245,8 @@ FILE_KINDS: tuple[FileKind, ...] = (
     DeltaKind("delta"),
     DeltaKind("delta-created-by-batch-0", created=False),
     DeltaKind("delta-with-another-writer", shared=True),
+    IcebergKind("iceberg"),
+    IcebergKind("iceberg-created-without-a-snapshot", created=False),
     MadeUpKind(),
 )
 KINDS: tuple[SinkKind, ...] = (

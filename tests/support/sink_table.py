@@ -38,6 +38,14 @@ shows each.
 
 What a function of your own does in a crash, `slackwater audit` finds out: see [audit.md](audit.md).
 
+`sinks.iceberg` takes a directory (a name with a slash, such as `"./hourly"`), which is a table of a Hadoop catalog
+and needs no settings, or the name of a table in a catalog of yours, set up under `[spark]` in `slackwater.toml`
+(REST, JDBC, Hive, Glue, ...). What such a table holds is known to its catalog only: it is asked in each batch, and a
+batch of a deleted or older checkpoint that it has already is refused (`iceberg-ahead`). Iceberg tables are in a
+directory on local disks and HDFS only: object stores have no rename in one step. A commit of another writer while a
+batch is written makes the batch run again. Undo needs the snapshots from before the cut: `expire_snapshots` deletes
+them.
+
 A stream whose sink is not in the list can be run without Slackwater and recorded by `slackwater.watch(spark, ...)`.
 """
 

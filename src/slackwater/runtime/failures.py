@@ -55,9 +55,11 @@ TRANSIENT_CODES = frozenset(
         *("broker-unreachable", "ledger-unreachable"),
         *("sink-unreachable", "sink-resources", "sink-busy"),
         *("output-unreachable", "output-resources", "output-busy", "output-broker-unreachable", "kafka-fenced"),
+        *("iceberg-conflict", "iceberg-busy", "iceberg-commit", "iceberg-unreachable"),
     }
 )
-"""Our own transient errors: a database that was locked, full or unreachable, a broker that does not answer."""
+"""Our own transient errors: a database that was locked, full or unreachable, a broker that does not answer, a table
+that another writer changed meanwhile."""
 
 TRANSIENT_TYPES = (ConnectionError, TimeoutError)
 

@@ -14,6 +14,7 @@ from slackwater.sinks.files.sink import FilesSink, files
 from slackwater.sinks.foreach import ForeachSink, foreach
 from slackwater.sinks.foreach_batch.batch import Batch
 from slackwater.sinks.foreach_batch.sink import ForeachBatchSink, foreach_batch
+from slackwater.sinks.iceberg.sink import IcebergSink, iceberg
 from slackwater.sinks.jdbc.sink import JdbcSink, jdbc
 from slackwater.sinks.kafka.sink import ExactlyOnceKafkaSink, KafkaSink, kafka
 from slackwater.sinks.memory import MemorySink, memory
@@ -30,6 +31,7 @@ __all__ = [
     "FilesSink",
     "ForeachBatchSink",
     "ForeachSink",
+    "IcebergSink",
     "JdbcSink",
     "KafkaSink",
     "MemorySink",
@@ -42,6 +44,7 @@ __all__ = [
     "files",
     "foreach",
     "foreach_batch",
+    "iceberg",
     "jdbc",
     "kafka",
     "memory",

@@ -12,6 +12,7 @@ from slackwater.sinks.delta.output import DELTA_TRAITS
 from slackwater.sinks.files.output import FILES_TRAITS
 from slackwater.sinks.foreach import FOREACH_TRAITS
 from slackwater.sinks.foreach_batch.output import MARKED, UNMARKED
+from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS
 from slackwater.sinks.jdbc.output import JDBC_TRAITS
 from slackwater.sinks.kafka.output import AT_LEAST_ONCE, EXACTLY_ONCE
 from slackwater.sinks.memory import MEMORY_TRAITS
@@ -23,6 +24,10 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
     CatalogueEntry("files", "files(format, path)", FILES_TRAITS, ("append",)),
     CatalogueEntry("delta", "delta(path)", DELTA_TRAITS, ("append", "complete")),
     CatalogueEntry("delta", "delta(path, keys=...)", DELTA_TRAITS, ("append", "update")),
+    CatalogueEntry("iceberg", "iceberg(path)", ICEBERG_TRAITS, ("append", "complete")),
+    CatalogueEntry("iceberg", "iceberg(path, keys=...)", ICEBERG_TRAITS, ("append", "update")),
+    CatalogueEntry("iceberg", 'iceberg("catalog.db.table")', CATALOG_TRAITS, ("append", "complete")),
+    CatalogueEntry("iceberg", 'iceberg("catalog.db.table", keys=...)', CATALOG_TRAITS, ("append", "update")),
     CatalogueEntry("postgres", "postgres(url, table, keep_batch_id=True)", traits_of(keep_batch_id=True), ("append",)),
     CatalogueEntry("postgres", "postgres(url, table)", traits_of(keep_batch_id=False), ("append", "complete")),
     CatalogueEntry("postgres", "postgres(url, table, keys=...)", traits_of(keep_batch_id=False), ("append", "update")),

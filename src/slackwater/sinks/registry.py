@@ -13,6 +13,7 @@ from slackwater.sinks.delta.output import open_delta_output
 from slackwater.sinks.files.output import open_files_output
 from slackwater.sinks.foreach import open_foreach_output
 from slackwater.sinks.foreach_batch.output import open_foreach_batch_output
+from slackwater.sinks.iceberg.output import open_iceberg_output
 from slackwater.sinks.jdbc.output import open_jdbc_output
 from slackwater.sinks.kafka.output import open_kafka_output
 from slackwater.sinks.memory import open_memory_output
@@ -30,6 +31,7 @@ _OPENERS: dict[str, Opener] = {
     "files": open_files_output,
     "foreach": open_foreach_output,
     "foreach_batch": open_foreach_batch_output,
+    "iceberg": open_iceberg_output,
     "jdbc": open_jdbc_output,
     "kafka": open_kafka_output,
     "memory": open_memory_output,

@@ -1,0 +1,83 @@
+"""Writes one batch into an Iceberg table: staged as a snapshot that nobody sees, then published with its number."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slackwater.errors import Refused
+from slackwater.model.sink import WriteContext
+from slackwater.sinks.batch_function import run_without_output
+from slackwater.sinks.iceberg.metadata import marker
+from slackwater.sinks.iceberg.publishing import Publisher
+from slackwater.sinks.iceberg.table_name import TableName
+from slackwater.sinks.merging import Merge
+from slackwater.sinks.session_settings import session_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WAP_ID = "spark.wap.id"
+"""Iceberg writes what a session commits under it into a snapshot that does not become the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWriter:
+    """The batch function of one run. ``where`` is the table's name in errors."""
+
+    table: TableName
+    where: str
+    keys: tuple[str, ...]
+    options: Mapping[str, str]
+    context: WriteContext
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        """Write the batch, unless the table has it."""
+        session = frame.sparkSession
+        self.table.register(session)
+        publisher = Publisher(session, self.table.sql, self.context)
+        before = publisher.refresh()
+        newest = publisher.written(before)
+        if newest < batch:
+            staged = marker(self.context.stream_id, self.context.epoch, batch, uuid.uuid4().hex)
+            self.stage(frame, batch, staged)
+            publisher.publish(before, batch, staged)
+        elif batch <= self.context.planned:
+            # Left out, the batch would be missing in Spark's watermark.
+            run_without_output(frame)
+        else:
+            raise self._ahead(batch, newest)
+
+    def stage(self, frame: DataFrame, batch: int, staged: str) -> None:
+        """Write the rows into a snapshot that is marked ``staged`` and that no reader sees."""
+        session = frame.sparkSession
+
+        def run(statement: str) -> None:
+            with session_settings(session, {WAP_ID: staged}):
+                session.sql(statement)
+
+        if self.keys:
+            Merge(self.table.sql, self.keys, self.where).write(frame, batch, run)
+            return
+        writer = frame.writeTo(self.table.sql).options(**self.options)
+        with session_settings(session, {WAP_ID: staged}):
+            if self.context.output_mode == "complete":
+                from pyspark.sql import functions as F  # noqa: PLC0415 - heavy; only a run pays for it
+
+                writer.overwrite(F.lit(True))
+            else:
+                writer.append()
+
+    def _ahead(self, batch: int, newest: int) -> Refused:
+        return Refused(
+            "iceberg-ahead",
+            f"The table has batch {newest} of stream {self.context.stream} already, while the checkpoint has just "
+            f"planned batch {batch}: other rows, which would be skipped",
+            where=self.where,
+            expected=f"batch {newest + 1}, or one that was planned before this run",
+            found=f"batch {batch}",
+            hint="the checkpoint was deleted, replaced or restored from a copy: restore the newest one, or give the "
+            "stream a new table",
+        )

@@ -1,0 +1,179 @@
+"""Cuts batches out of an Iceberg table in a directory and puts them back: one version each, recorded before it is made.
+
+A cut makes an older snapshot the current one, as ``rollback_to_snapshot`` does, and lowers the recorded batch in the
+same version, so that no batch is skipped afterwards. No file is deleted: until ``expire_snapshots`` deletes them, the
+snapshot from before the cut can be made the current one again.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from slackwater.errors import Refused
+from slackwater.model.sink import Cut
+from slackwater.sinks.iceberg.metadata import PROPERTY, Mark, Metadata, written
+from slackwater.sinks.iceberg.span import Span
+from slackwater.sinks.iceberg.versions import Version, Versions
+from slackwater.storage.protocols import ReadStore, WriteStore
+
+RECORD = "iceberg.json"
+SCHEMA = "slackwater.iceberg-backup/1"
+KEPT_VERSIONS = "write.metadata.previous-versions-max"
+KEPT_VERSIONS_DEFAULT = 100
+NULL_FOR_NONE = 3
+"""From this version of the format on a table without snapshots has null as its current one, before that -1."""
+
+Seen = Literal["whole", "cut", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A cut that is about to start: from snapshot ``head`` with batch ``last`` to ``target`` with batch ``after``."""
+
+    output: str
+    stream: str
+    after: int
+    last: int
+    head: int | None
+    target: int | None
+
+
+def record_of(location: str, stream: str, cut: Cut, span: Span) -> Record:
+    """The record of a cut."""
+    return Record(location, stream, cut.after, cut.batches[-1], span.head, span.target)
+
+
+def write_record(backup: WriteStore, record: Record) -> None:
+    """Make the record durable."""
+    backup.write(RECORD, json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1).encode())
+
+
+def read_record(backup: ReadStore) -> Record | None:
+    """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
+    try:
+        data = backup.read(RECORD)
+    except FileNotFoundError:
+        if any(not entry.name.startswith(".") for entry in backup.list()):
+            raise _damaged(backup, "no file") from None
+        return None
+    try:
+        fields = json.loads(data)
+        if fields.pop("schema") != SCHEMA:
+            raise _damaged(backup, "another document")
+        record = Record(**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(backup, repr(data[:60])) from error
+    texts, numbers = (record.output, record.stream), (record.after, record.last)
+    optional = (record.head, record.target)
+    if not (
+        all(isinstance(one, str) for one in texts)
+        and all(type(one) is int for one in numbers)
+        and all(one is None or type(one) is int for one in optional)
+    ):
+        raise _damaged(backup, repr(data[:60]))
+    return record
+
+
+def check_record(record: Record, cut: Cut, location: str) -> None:
+    """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
+    last = cut.batches[-1] if cut.batches else None
+    if (record.output, record.after, record.last, str(record.head)) == (location, cut.after, last, cut.version):
+        return
+    raise Refused(
+        "backup-foreign",
+        "The backup was made by another cut or from another output",
+        where=location,
+        expected=f"a cut of {location} after batch {cut.after}",
+        found=f"a cut of {record.output} after batch {record.after}",
+        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
+    )
+
+
+def take_out(versions: Versions, base: Version, metadata: Metadata, record: Record) -> None:
+    """Commit the cut. Raises Refused where another writer was faster."""
+    _move(versions, base, metadata, Mark(record.stream, _next_epoch(metadata), record.after, record.target), record)
+
+
+def put_back(versions: Versions, base: Version, metadata: Metadata, record: Record) -> None:
+    """Make the snapshot before the cut the current one. Raises Refused where it has expired."""
+    if record.head is not None and record.head not in metadata.snapshots:
+        raise Refused(
+            "iceberg-restore",
+            "The Iceberg table no longer has the snapshot that the cut took out, so that it cannot be restored",
+            where=record.output,
+            expected=f"snapshot {record.head}",
+            found=f"{len(metadata.snapshots)} other snapshots",
+            hint="expire_snapshots has deleted its files; run the stream, which writes the batches again",
+        )
+    _move(versions, base, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
+
+
+def seen_by(metadata: Metadata, older: Iterator[Metadata], record: Record) -> Seen:
+    """What the table is now: as before the cut, as after it, or changed by something else."""
+    state = metadata.current, written(metadata, older, record.stream)
+    if state == (record.head, record.last):
+        return "whole"
+    return "cut" if state == (record.target, record.after) else "other"
+
+
+def changed(record: Record, code: str) -> Refused:
+    """The refusal of a table that something else has changed since the cut."""
+    return Refused(
+        code,
+        "The Iceberg table was changed after the cut was planned; going on would undo those changes",
+        where=record.output,
+        expected=f"snapshot {record.head} with batch {record.last}, or {record.target} with batch {record.after}",
+        hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then "
+        "make a new plan",
+    )
+
+
+def _move(versions: Versions, base: Version, metadata: Metadata, mark: Mark, record: Record) -> None:
+    try:
+        versions.commit(base, _moved(metadata, base, mark))
+    except FileExistsError as error:
+        raise changed(record, "output-changed") from error
+
+
+def _next_epoch(metadata: Metadata) -> int:
+    """A run that started before this may still be about to publish: it is refused from now on."""
+    return metadata.mark.epoch + 1 if metadata.mark is not None else 1
+
+
+def _moved(metadata: Metadata, base: Version, mark: Mark) -> dict[str, Any]:
+    """The next version: the table with another current snapshot and this mark. Field names: the specification's."""
+    fields, current = copy.deepcopy(metadata.fields), mark.snapshot
+    before_ms = int(fields["last-updated-ms"])
+    now_ms = max(time.time_ns() // 1_000_000, before_ms)
+    kept = int(metadata.properties.get(KEPT_VERSIONS, KEPT_VERSIONS_DEFAULT))
+    entry = {"timestamp-ms": before_ms, "metadata-file": f"{metadata.location.rstrip('/')}/{base.path}"}
+    fields["metadata-log"] = [*(fields.get("metadata-log") or ()), entry][-kept:]
+    fields["last-updated-ms"] = now_ms
+    fields["properties"] = {**metadata.properties, PROPERTY: mark.render()}
+    references = fields.setdefault("refs", {})
+    if current is None:
+        references.pop("main", None)
+        fields["snapshot-log"] = []
+        fields["current-snapshot-id"] = None if fields["format-version"] >= NULL_FOR_NONE else -1
+    elif current != metadata.current:
+        references["main"] = {**references.get("main", {"type": "branch"}), "snapshot-id": current}
+        fields["current-snapshot-id"] = current
+        history = fields.get("snapshot-log") or ()
+        fields["snapshot-log"] = [*history, {"timestamp-ms": now_ms, "snapshot-id": current}]
+    return fields
+
+
+def _damaged(backup: ReadStore, found: str) -> Refused:
+    return Refused(
+        "backup-damaged",
+        "A file of the operation's backup is missing or damaged; nothing was changed",
+        where=f"{backup.location}/{RECORD}",
+        expected=SCHEMA,
+        found=found,
+        hint="restore the file from a copy of the home and run the command again",
+    )

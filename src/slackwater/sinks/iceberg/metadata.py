@@ -1,0 +1,169 @@
+"""The metadata of an Iceberg table: its snapshots, and which of them wrote which batch of a stream.
+
+Format: Apache Iceberg's table specification, section "Table Metadata Fields". The newest batch is found in the
+ancestors of the current snapshot and not in a table property alone: whoever rolls the table back takes batches out of
+it, and no property changes with that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from slackwater.errors import FormatError, SinkUnreadable
+
+PROPERTY = "slackwater.written"
+"""The table property with the newest batch as of one snapshot, as JSON: it outlives the snapshots, which expire."""
+MARKER = "wap.id"
+"""The key in a snapshot's summary that names the batch. Iceberg sets it for every kind of write, MERGE included."""
+_PREFIX = "slackwater"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """As of ``snapshot`` (``None``: before the first one) ``batch`` is the newest of ``stream``.
+
+    ``epoch`` is the fence number of the newest run: one with a lower number may not write.
+    """
+
+    stream: str
+    epoch: int
+    batch: int
+    snapshot: int | None
+
+    def render(self) -> str:
+        """The value of the table property."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One snapshot of the table."""
+
+    id: int
+    parent: int | None
+    manifest_list: str
+    summary: Mapping[str, str]
+
+    def batch_of(self, stream: str) -> int | None:
+        """The batch of ``stream`` that it wrote, ``None`` for a snapshot of another writer."""
+        prefix, _, rest = self.summary.get(MARKER, "").partition(":")
+        parts = rest.rsplit(":", 3)
+        if prefix != _PREFIX or len(parts) != 4 or parts[0] != stream or not parts[2].isdecimal():  # noqa: PLR2004 - as in marker
+            return None
+        return int(parts[2])
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether the table has other rows since: compaction only replaces files."""
+        return self.summary.get("operation") != "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """One version of the table's metadata. ``log`` names the files of older versions, the newest first."""
+
+    location: str
+    current: int | None
+    snapshots: Mapping[int, Snapshot]
+    mark: Mark | None
+    properties: Mapping[str, str]
+    log: tuple[str, ...]
+    fields: dict[str, Any]
+
+    def staged(self, marker: str) -> Snapshot | None:
+        """The snapshot with this marker."""
+        return next((one for one in self.snapshots.values() if one.summary.get(MARKER) == marker), None)
+
+
+def marker(stream: str, epoch: int, batch: int, attempt: str) -> str:
+    """What a snapshot's summary says about the batch that it holds; ``attempt`` makes it unique."""
+    return f"{_PREFIX}:{stream}:{epoch}:{batch}:{attempt}"
+
+
+def parse(text: str | bytes) -> Metadata:
+    """One version. Raises FormatError (``iceberg-metadata``)."""
+    try:
+        fields = json.loads(text)
+        snapshots = [_snapshot(one) for one in fields.get("snapshots") or ()]
+        properties = dict(fields.get("properties") or {})
+        current = fields.get("current-snapshot-id")
+        return Metadata(
+            str(fields["location"]),
+            None if current in {None, -1} else int(current),
+            {one.id: one for one in snapshots},
+            _mark(json.loads(properties[PROPERTY])) if PROPERTY in properties else None,
+            properties,
+            tuple(str(entry["metadata-file"]) for entry in reversed(fields.get("metadata-log") or ())),
+            fields,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FormatError(
+            "iceberg-metadata",
+            "The metadata of an Iceberg table is malformed",
+            expected="table metadata of the Iceberg specification",
+            found=repr(error),
+        ) from error
+
+
+def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int | None, Snapshot | None]]:
+    """The current snapshot and its ancestors, ended by ``(None, None)``.
+
+    One that expired is looked up in ``older`` metadata; one that is not there either comes without a snapshot, and
+    nothing comes after it.
+    """
+    known, current = dict(newest.snapshots), newest.current
+    while current is not None:
+        while current not in known and (past := next(older, None)) is not None:
+            known = {**past.snapshots, **known}
+        found = known.get(current)
+        yield current, found
+        if found is None:
+            return
+        current = found.parent
+    yield None, None
+
+
+def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
+    """The newest batch of ``stream`` in the table, -1 for none.
+
+    Raises SinkUnreadable (``iceberg-history``) where that is unknown: the snapshots that show it have expired.
+    """
+    mark = newest.mark if newest.mark is not None and newest.mark.stream == stream else None
+    for identifier, snapshot in lineage(newest, older):
+        if mark is not None and mark.snapshot == identifier:
+            return mark.batch
+        if identifier is None:
+            break
+        if snapshot is None:
+            raise SinkUnreadable(
+                "iceberg-history",
+                "Which batch the Iceberg table has is unknown: the snapshots that show it have expired",
+                where=newest.location,
+                expected=f"snapshot {identifier}, or the table property {PROPERTY} as of a newer one",
+                found="neither",
+                hint="find out whether the table was rolled back (its history in Spark: SELECT * FROM TABLE.history), "
+                "and restore its metadata from a backup",
+            )
+        batch = snapshot.batch_of(stream)
+        if batch is not None:
+            return batch
+    return -1
+
+
+def _mark(fields: Mapping[str, Any]) -> Mark:
+    snapshot = fields["snapshot"]
+    found = Mark(str(fields["stream"]), int(fields["epoch"]), int(fields["batch"]), None)
+    return found if snapshot is None else replace(found, snapshot=int(snapshot))
+
+
+def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
+    parent = fields.get("parent-snapshot-id")
+    return Snapshot(
+        int(fields["snapshot-id"]),
+        None if parent in {None, -1} else int(parent),
+        str(fields.get("manifest-list", "")),
+        dict(fields.get("summary") or {}),
+    )

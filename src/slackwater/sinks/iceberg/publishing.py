@@ -1,0 +1,164 @@
+"""Commits versions of an Iceberg table through its catalog: the fence of a run, and what a batch has staged.
+
+``TableOperations.commit`` of Iceberg compares and swaps the whole metadata of the table. So what is checked on a
+version holds when the version after it is committed, whoever else writes: no batch is published twice, and none by a
+run that a later one has replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from slackwater.errors import Refused, StreamFailed
+from slackwater.model.sink import WriteContext
+from slackwater.sinks.iceberg.metadata import PROPERTY, Mark, Metadata, parse, written
+from slackwater.sinks.iceberg.problems import reading, reason_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WAP = "write.wap.enabled"
+"""The table property that lets a session stage its writes under ``spark.wap.id``."""
+ATTEMPTS = 20
+"""Commits of others that a commit of ours tries to follow before it fails."""
+
+
+class Publisher:
+    """One table as one run sees it. ``table`` is its name in SQL."""
+
+    def __init__(self, session: SparkSession, table: str, context: WriteContext) -> None:
+        self._packages = cast("Any", session.sparkContext._jvm)
+        self._table = table
+        self._context = context
+        iceberg: Any = self._packages.org.apache.iceberg
+        self._parser: Any = iceberg.TableMetadataParser
+        with reading(table):
+            loaded: Any = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, table)
+            self._operations: Any = loaded.operations()
+        self._base: Any = None
+
+    def refresh(self) -> Metadata:
+        """The newest metadata, which the next commit compares with.
+
+        Raises Refused: ``sink-owned`` if another stream has written to the table, ``sink-fenced`` if a later run has.
+        """
+        with reading(self._table):
+            self._base = self._operations.refresh()
+        metadata = self._parsed(self._base)
+        self._check_fence(metadata.mark)
+        return metadata
+
+    def written(self, metadata: Metadata) -> int:
+        """The newest batch of the stream in the table. Raises SinkUnreadable where that is unknown."""
+        return written(metadata, self._older(), self._context.stream_id)
+
+    def begin_epoch(self) -> None:
+        """Refuse all runs with a lower epoch from now on, and let this one stage its batches. Raises Refused."""
+        for _ in range(ATTEMPTS):
+            metadata = self.refresh()
+            fenced = metadata.mark is not None and metadata.mark.epoch == self._context.epoch
+            if fenced and metadata.properties.get(WAP) == "true":
+                return
+            if self._commit(metadata.current, self.written(metadata), metadata):
+                return
+        raise self._busy()
+
+    def publish(self, before: Metadata, batch: int, marker: str) -> None:
+        """Make what was staged under ``marker`` the current snapshot, unless the table changed since ``before``.
+
+        Raises StreamFailed (``iceberg-conflict``) if another writer has committed rows since, Refused as ``refresh``.
+        """
+        for _ in range(ATTEMPTS):
+            metadata = self.refresh()
+            staged = metadata.staged(marker)
+            moved = staged is not None and staged.parent != before.current
+            if moved or metadata.current != before.current or self.written(metadata) >= batch:
+                raise self._conflict(batch, before, metadata)
+            # Iceberg makes no snapshot of a MERGE without rows: the number of the batch is all there is to record.
+            current = staged.id if staged is not None else metadata.current
+            if self._commit(current, batch, metadata):
+                return
+        raise self._busy()
+
+    def _parsed(self, metadata: Any) -> Metadata:
+        return parse(str(self._parser.toJson(metadata)))
+
+    def _older(self) -> Iterator[Metadata]:
+        """Older metadata as far as they are kept, the newest first."""
+        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
+
+        for entry in reversed(list(self._base.previousFiles())):
+            try:
+                found = self._parser.read(self._operations.io(), entry.file())
+            except Py4JJavaError:
+                continue  # write.metadata.delete-after-commit.enabled deletes them.
+            yield self._parsed(found)
+
+    def _commit(self, current: int | None, batch: int, metadata: Metadata) -> bool:
+        """Commit the version after ``metadata``; ``False`` if another writer was faster."""
+        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
+
+        mark = Mark(self._context.stream_id, self._context.epoch, batch, current)
+        builder = self._packages.org.apache.iceberg.TableMetadata.buildFrom(self._base)
+        if current is not None and current != metadata.current:
+            builder = builder.setBranchSnapshot(current, "main")
+        properties = self._packages.java.util.HashMap()
+        properties.put(PROPERTY, mark.render())
+        properties.put(WAP, "true")
+        try:
+            self._operations.commit(self._base, builder.setProperties(properties).build())
+        except Py4JJavaError as error:
+            name = str(error.java_exception.getClass().getSimpleName())
+            if name == "CommitFailedException":
+                return False
+            raise StreamFailed(
+                "iceberg-commit",
+                f"Whether the commit to the Iceberg table was made is unknown: {reason_of(error)}",
+                where=self._table,
+                hint="start the stream again: it reads from the table whether the batch is there",
+            ) from error
+        return True
+
+    def _check_fence(self, mark: Mark | None) -> None:
+        if mark is None:
+            return
+        if mark.stream != self._context.stream_id:
+            raise Refused(
+                "sink-owned",
+                f"Another stream writes to the output of stream {self._context.stream}: it would skip batches of this "
+                "one",
+                where=self._table,
+                expected=f"stream id {self._context.stream_id}",
+                found=f"stream id {mark.stream}",
+                hint="give the stream a table of its own",
+            )
+        if mark.epoch > self._context.epoch:
+            raise Refused(
+                "sink-fenced",
+                f"A later run of stream {self._context.stream} has taken over its output: this run may no longer write",
+                where=self._table,
+                expected=f"epoch {mark.epoch} or later",
+                found=f"epoch {self._context.epoch}",
+                hint="stop this run; if no other run exists and the ledger was lost: ALTER TABLE ... UNSET "
+                f"TBLPROPERTIES ('{PROPERTY}')",
+            )
+
+    def _conflict(self, batch: int, before: Metadata, now: Metadata) -> StreamFailed:
+        return StreamFailed(
+            "iceberg-conflict",
+            f"Another writer has committed to the Iceberg table while batch {batch} was written; nothing of the batch "
+            "is visible",
+            where=self._table,
+            expected=f"snapshot {before.current}",
+            found=f"snapshot {now.current}",
+            hint="the batch is run again; let compaction and other writers run while the stream is stopped",
+        )
+
+    def _busy(self) -> StreamFailed:
+        return StreamFailed(
+            "iceberg-busy",
+            f"Other writers commit to the Iceberg table all the time: none of {ATTEMPTS} attempts succeeded",
+            where=self._table,
+            hint="the batch is run again; let other writers of the table run while the stream is stopped",
+        )

@@ -1,0 +1,133 @@
+"""Before the query starts: creates the table, and checks that an existing one accepts the query's rows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slackwater.errors import PipelineError
+from slackwater.sinks.iceberg.metadata import Metadata
+from slackwater.sinks.iceberg.problems import creating
+from slackwater.sinks.iceberg.table_name import CATALOG_CLASS, TableName
+from slackwater.sinks.iceberg.versions import FOLDER
+from slackwater.sinks.merging import quoted
+from slackwater.sinks.owner import MARK
+from slackwater.sinks.table_schema import table_schema
+from slackwater.storage.open import open_read_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_AS_INT = re.compile(r"\b(tinyint|smallint)\b")
+_AS_STRING = re.compile(r"\b(var)?char\(\d+\)")
+
+
+def check_store(location: str) -> None:
+    """Raises PipelineError where no table can be in a directory of this store."""
+    if not open_read_store(location).traits.atomic_rename:
+        raise PipelineError(
+            "iceberg-store",
+            "An Iceberg table cannot be in a directory of an object store: two writers could replace each other's "
+            "commits",
+            where=location,
+            expected="a local path or HDFS, where a rename is one step",
+            hint='name a table of a catalog that commits: sinks.iceberg("catalog.db.table")',
+        )
+
+
+def check_place(location: str) -> None:
+    """Raises PipelineError where the directory has something other than a table."""
+    store = open_read_store(location)
+    local = store.local_path("")
+    if local is not None and Path(local).exists() and not Path(local).is_dir():
+        raise _foreign(location, "a file")
+    names = sorted(entry.name for entry in store.list() if entry.name != MARK and entry.name[0] != ".")
+    if FOLDER in names:
+        raise _foreign(location, "a table whose metadata are those of a catalog, or damaged")
+    if names:
+        raise _foreign(location, ", ".join(names[:3]))
+
+
+def check_catalog(session: SparkSession, table: str) -> None:
+    """Raises PipelineError where the catalog of a table's name is not in Spark's settings."""
+    catalog = table.split(".", 1)[0].strip("`")
+    key = f"spark.sql.catalog.{catalog}"
+    if session.conf.get(key, None) is None:
+        raise PipelineError(
+            "iceberg-catalog",
+            f"Spark has no catalog named {catalog}",
+            where=table,
+            expected=f"{key}={CATALOG_CLASS}, with its type and address",
+            found="no value",
+            hint=f'set "{key}" and the settings below it under [spark] in slackwater.toml; sinks.iceberg("./{table}") '
+            "is a directory",
+        )
+
+
+def create_table(frame: DataFrame, table: TableName, where: str, partition_by: tuple[str, ...]) -> None:
+    """Create an empty table with the columns of ``frame``. Raises PipelineError where that is impossible."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 - heavy; only a run pays for it
+
+    writer = frame.sparkSession.createDataFrame([], table_schema(frame.schema)).writeTo(table.sql).using("iceberg")
+    if partition_by:
+        writer = writer.partitionedBy(*(F.col(quoted(column)) for column in partition_by))
+    with creating(where):
+        writer.create()
+
+
+def check_schema(
+    frame: DataFrame, table: TableName, metadata: Metadata, partition_by: tuple[str, ...], keys: tuple[str, ...]
+) -> None:
+    """Raises PipelineError unless the table has the query's columns, in these types and partitions."""
+    partitions = _partitions(metadata.fields)
+    if partition_by and partition_by != partitions:
+        raise _rejected(metadata, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
+    absent = [key for key in keys if key not in frame.columns]
+    if absent:
+        raise _rejected(metadata, "keys", "columns of the query: " + ", ".join(frame.columns), ", ".join(absent))
+    wanted, known = _types(frame.schema), _types(frame.sparkSession.table(table.sql).schema)
+    if wanted != known:
+        other = sorted(name for name in wanted.keys() | known.keys() if wanted.get(name) != known.get(name))
+        raise _rejected(
+            metadata,
+            "columns",
+            ", ".join(f"{name} {known.get(name, '(no such column)')}" for name in other),
+            ", ".join(f"{name} {wanted.get(name, '(no such column)')}" for name in other),
+        )
+
+
+def _types(schema: StructType) -> dict[str, str]:
+    """The type of each column, as Iceberg stores it."""
+    found = {field.name.lower(): field.dataType.simpleString().lower() for field in schema}
+    return {name: _AS_STRING.sub("string", _AS_INT.sub("int", kind)) for name, kind in found.items()}
+
+
+def _partitions(fields: dict[str, Any]) -> tuple[str, ...]:
+    """The columns, or for another transform than identity its name in the partition spec."""
+    specs = fields.get("partition-specs") or ()
+    used = next((spec["fields"] for spec in specs if spec["spec-id"] == fields.get("default-spec-id")), ())
+    return tuple(str(field["name"]) for field in used if field["transform"] != "void")
+
+
+def _foreign(location: str, found: str) -> PipelineError:
+    return PipelineError(
+        "iceberg-place",
+        "The directory of the Iceberg sink has something other than an Iceberg table of its own",
+        where=location,
+        expected="a table that Iceberg keeps in a directory (Hadoop catalog), an empty directory, or none",
+        found=found,
+        hint='give the sink a directory of its own, or name the table: sinks.iceberg("catalog.db.table")',
+    )
+
+
+def _rejected(metadata: Metadata, what: str, expected: str, found: str) -> PipelineError:
+    return PipelineError(
+        "iceberg-schema",
+        f"The Iceberg table does not accept the rows of the query: other {what}",
+        where=metadata.location,
+        expected=expected,
+        found=found,
+        hint="change the query, or the table with ALTER TABLE",
+    )

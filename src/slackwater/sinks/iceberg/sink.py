@@ -1,0 +1,138 @@
+"""The Iceberg sink: how Spark writes it.
+
+Always a batch function, never Spark's native Iceberg sink: that one numbers its commits by the id of the query, which
+a deleted checkpoint takes with it, so that the next query writes batch 0 again and doubles its rows
+(docs/decisions/0130). Here the number line belongs to the stream.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from slackwater.errors import PipelineError
+from slackwater.model.sink import Traits, WriteContext
+from slackwater.sinks.batch_function import batch_function
+from slackwater.sinks.directory import absolute, directory
+from slackwater.sinks.iceberg.batches import BatchWriter
+from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS, IcebergOutput
+from slackwater.sinks.iceberg.problems import reading
+from slackwater.sinks.iceberg.publishing import Publisher
+from slackwater.sinks.iceberg.schema import check_catalog, check_place, check_schema, check_store, create_table
+from slackwater.sinks.iceberg.table_name import TableName, in_directory
+from slackwater.sinks.options import key_columns, option_strings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "branch", "overwrite-mode"})
+_EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergSink:
+    """An Iceberg table: in the directory ``path``, or else ``table``, its name in a catalog of Spark's settings.
+
+    With ``keys``, rows replace those with equal keys; ``options`` are Iceberg's own for each write.
+    """
+
+    path: str = ""
+    table: str = ""
+    keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    kind = "iceberg"
+    connectors = ("iceberg",)
+
+    @property
+    def traits(self) -> Traits:
+        """A table of a catalog shows nothing without Spark."""
+        return ICEBERG_TRAITS if self.path else CATALOG_TRAITS
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """Without keys there is nothing that tells which row an update replaces."""
+        return ("append", "update") if self.keys else ("append", "complete")
+
+    @property
+    def location(self) -> str:
+        """The table's directory as the user named it: an absolute path, or the URI; else the table's name."""
+        return absolute(self.path) if self.path else self.table
+
+    @property
+    def name(self) -> TableName:
+        """How Spark names it."""
+        return in_directory(self.location) if self.path else TableName(self.table)
+
+    def identity(self) -> Mapping[str, str]:
+        """Kind and absolute path or table: a stream may not change them between restarts."""
+        return {"kind": self.kind, "path": self.location} if self.path else {"kind": self.kind, "table": self.table}
+
+    def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+        """Create the table, empty, unless it exists."""
+        session = frame.sparkSession
+        self.name.register(session)
+        if self.path:
+            check_store(self.location)
+            if IcebergOutput(self.location).exists:
+                return
+            check_place(self.location)
+        else:
+            check_catalog(session, self.table)
+            with reading(self.table):
+                exists = session.catalog.tableExists(self.table)
+            if exists:
+                return
+        create_table(frame, self.name, self.location, partition_by)
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """Check the table, and refuse earlier runs from now on.
+
+        Raises PipelineError where the table does not accept the rows, Refused where it is another stream's.
+        """
+        self.create_output(frame, context.partition_by)
+        publisher = Publisher(frame.sparkSession, self.name.sql, context)
+        check_schema(frame, self.name, publisher.refresh(), context.partition_by, self.keys)
+        publisher.begin_epoch()
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Set the batch function on the writer."""
+        write = BatchWriter(self.name, self.location, self.keys, self.options, context).write
+        return writer.foreachBatch(batch_function(write))
+
+
+def iceberg(table: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> IcebergSink:
+    """An Iceberg table, written exactly once: append and complete, or, with ``keys``, append and update by MERGE.
+
+    ``table`` is a directory if it has a slash or is a ``pathlib.Path`` (what a Hadoop catalog has, and no catalog has
+    to be set up), else a name in a catalog of Spark's settings, such as ``lake.gold.hourly``. ``options`` are those of
+    Iceberg's writer. Raises PipelineError for a table, key or option that cannot be used.
+    """
+    named = key_columns(keys)
+    chosen = option_strings(options, RESERVED_OPTIONS)
+    if named and chosen:
+        raise PipelineError(
+            "sink-option",
+            "Options of Iceberg's writer have no effect on MERGE",
+            found=", ".join(sorted(chosen)),
+            hint="remove the options, or the keys",
+        )
+    if isinstance(table, str) and "/" not in table:
+        return IcebergSink(table=_name(table), keys=named, options=chosen)
+    return IcebergSink(path=directory(table, _EXAMPLE), keys=named, options=chosen)
+
+
+def _name(table: str) -> str:
+    parts = table.split(".")
+    if len(parts) < 2 or not all(part.strip(" `") for part in parts):  # noqa: PLR2004 - a catalog and a table
+        raise PipelineError(
+            "sink-table",
+            "The name of a table cannot be used",
+            expected="catalog.db.table, or a directory with a slash in it",
+            found=repr(table),
+            hint=f"such as {_EXAMPLE}",
+        )
+    return table
