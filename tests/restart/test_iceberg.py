@@ -1,0 +1,152 @@
+"""Streams into Iceberg tables, killed around each commit of a batch, rebuilt, cut, undone: each row is there once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.restart.delta_tables import (
+    APPEND,
+    BATCHES,
+    COMPLETE,
+    TWO_STAGES,
+    UPDATE,
+    DeltaWorkspace,
+    all_sums,
+    closed_sums,
+    page_of,
+)
+from tests.restart.small import error_code
+from tests.sinks import iceberg_tables
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+KILLED = 2
+
+
+def _of_iceberg(body: str) -> str:
+    """The same pipeline with tables of Iceberg; the slash makes a name that of a directory."""
+    return body.replace('sinks.delta("', 'sinks.iceberg("./').replace('format("delta")', 'format("iceberg")')
+
+
+class IcebergWorkspace(DeltaWorkspace):
+    """A workspace whose output is an Iceberg table, read by its metadata without the code under test."""
+
+    def __init__(self, folder: Path, body: str) -> None:
+        super().__init__(folder, _of_iceberg(body))
+
+    def live_files(self, table: Path) -> Iterable[str]:
+        return iceberg_tables.live_files(table)
+
+    def written(self) -> int:
+        """The newest batch that is visible, -1 for none."""
+        ancestors, newest = self._snapshots(), self._metadata().get("current-snapshot-id", -1)
+        while newest in ancestors and not _batch(ancestors[newest]):
+            newest = ancestors[newest].get("parent-snapshot-id")
+        return int(_batch(ancestors[newest])) if newest in ancestors else -1
+
+    def staged(self) -> int:
+        """The newest batch that a snapshot has, whether it is visible or not."""
+        return max((int(_batch(one) or -1) for one in self._snapshots().values()), default=-1)
+
+    def _snapshots(self) -> dict[int, dict[str, Any]]:
+        return {one["snapshot-id"]: one for one in self._metadata().get("snapshots", ())}
+
+    def _metadata(self) -> dict[str, Any]:
+        return iceberg_tables.metadata(self.output) if iceberg_tables.newest(self.output) else {}
+
+    def marks(self) -> tuple[int, int, int, int]:
+        """Planned, staged, visible and committed."""
+        return self.ids("offsets")[-1], self.staged(), self.written(), self.ids("commits")[-1]
+
+
+def _batch(snapshot: dict[str, Any]) -> str:
+    marker: str = snapshot["summary"].get("wap.id", "")
+    return marker.split(":")[3] if marker else ""
+
+
+def _kill_after_publishing(workspace: IcebergWorkspace, batch: int) -> None:
+    """The table has the batch, and Spark's commit log has not."""
+    workspace.kill_at(
+        lambda _: workspace.written() >= batch, lambda _: workspace.marks() == (batch, batch, batch, batch - 1)
+    )
+
+
+def _status_written(workspace: IcebergWorkspace) -> int:
+    written: int = workspace.status()["marks"]["written"]
+    return written
+
+
+def _applied(workspace: IcebergWorkspace, *arguments: str) -> str:
+    """Plan and apply a rebuild; the id of the operation."""
+    operation: str = workspace.rebuild(*arguments)["id"]
+    return operation
+
+
+def test_append_killed_at_each_point_cut_and_undone(tmp_path: Path) -> None:
+    workspace = IcebergWorkspace(tmp_path / "w", APPEND)
+    staged_only = (KILLED, KILLED, KILLED - 1, KILLED - 1)
+    workspace.kill_at(lambda _: workspace.staged() >= KILLED, lambda _: workspace.marks() == staged_only)
+    assert _status_written(workspace) == KILLED - 1
+
+    _kill_after_publishing(workspace, KILLED)
+    assert _status_written(workspace) == KILLED
+
+    # Before staging: the batch is planned, and nothing of it is in the table.
+    checkpoint = workspace.stream_folder / "checkpoints" / "0001"
+    workspace.kill_once(lambda _: (checkpoint / "offsets" / str(KILLED + 2)).exists())
+    assert workspace.marks() == (KILLED + 2, KILLED + 1, KILLED + 1, KILLED + 1)
+
+    workspace.caught_up()
+    assert workspace.window_sums() == closed_sums()
+    last = workspace.written()
+    assert _status_written(workspace) == last == BATCHES
+
+    whole = workspace.rows()
+    operation = _applied(workspace, "--at", f"batch:{KILLED}")
+    assert workspace.written() == KILLED
+    assert workspace.rows() < whole
+    workspace.slackwater("undo", operation, "--yes")
+    assert workspace.rows() == whole
+    assert workspace.written() == last
+
+    _applied(workspace, "--at", f"batch:{KILLED}")
+    workspace.caught_up()
+    assert workspace.window_sums() == closed_sums()
+    assert workspace.written() == last
+
+
+@pytest.mark.parametrize("body", [UPDATE, COMPLETE], ids=["update", "complete"])
+def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
+    workspace = IcebergWorkspace(tmp_path / "w", body)
+    # Late enough that the watermark has passed the windows of the first batches.
+    _kill_after_publishing(workspace, BATCHES - 2)
+
+    plan = workspace.rebuild()
+    workspace.caught_up()
+    assert (plan["facts"]["contributing"] == 0) is (body == COMPLETE)
+    assert workspace.window_sums() == all_sums()
+
+    whole, last = workspace.rows(), workspace.written()
+    operation = _applied(workspace, "--at", "batch:1")
+    assert workspace.written() == 1
+    workspace.slackwater("undo", operation, "--yes")
+    assert workspace.rows() == whole
+    assert workspace.written() == last
+
+
+def test_a_second_stage_reads_the_table_of_the_first(tmp_path: Path) -> None:
+    workspace = IcebergWorkspace(tmp_path / "w", TWO_STAGES)
+    workspace.kill_once(lambda _: workspace.written() >= 0)
+
+    workspace.caught_up()
+
+    assert workspace.window_sums() == closed_sums()
+    assert len(workspace.values("first")) == sum(n for _, _, n in all_sums())
+    newest = f"page={page_of(BATCHES - 1)}"
+    assert newest in {name.split("/")[1] for name in iceberg_tables.live_files(workspace.folder / "first")}
+
+    refused = workspace.slackwater("plan", "rebuild", "first", "--at", "batch:1", "--out", "plan.json", code=5)
+    assert error_code(refused) == "cut-was-read"
