@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +12,14 @@ import pytest
 
 from slackwater.errors import PipelineError, StreamFailed
 from slackwater.model.sink import Owner, WriteContext
+from slackwater.runtime.failures import reason_of
 from slackwater.runtime.session import SessionOptions, end_session, start_session
 from slackwater.sinks import DeltaSink, delta
 from slackwater.sinks.delta.batches import BatchWriter
 from slackwater.sinks.delta.output import DeltaOutput
+from slackwater.sinks.delta.schema import table_in_sql
 from slackwater.storage.local import LocalStore
+from tests.support.small_disk import small_disk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,7 +118,7 @@ def test_spark_and_the_table_agree_after_more_versions_than_a_checkpoint_has(
     table = _table(spark, tmp_path, "append")
     for batch in range(12):
         table.write(batch, [(batch, "x")])
-    spark.sql(f"OPTIMIZE {'delta.`' + table.sink.location.replace('`', '``') + '`'}")
+    spark.sql(f"OPTIMIZE {table_in_sql(table.sink.location)}")
     assert table.output.last_written() == 11
     table.output.cut(table.output.cut_after(4, {}), {}, LocalStore(tmp_path / "backup"))
     assert table.rows() == [(batch, "x") for batch in range(5)]
@@ -155,6 +159,54 @@ def test_what_a_table_does_not_accept(spark: SparkSession, tmp_path: Path) -> No
         with pytest.raises(PipelineError) as rejected:
             delta(tmp_path / place).check(table.frame([]), context)
         assert rejected.value.code == "delta-place"
+
+
+def test_a_table_that_somebody_else_changed_takes_the_batch_once_it_is_put_back(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = _table(spark, tmp_path, "append")
+    table.write(0, [(1, "a")])
+    others = spark.createDataFrame([("x",)], "id string").write.format("delta").mode("overwrite")
+    others.option("overwriteSchema", "true").save(table.sink.location)
+    for keys in ((), ("id",)):
+        with pytest.raises(StreamFailed) as changed:
+            replace(table, sink=delta(table.sink.path, keys=keys)).write(1, [(2, "b")])
+        assert changed.value.code == "sink-table-changed"
+    with pytest.raises(PipelineError) as rejected:
+        table.sink.check(table.frame([]), table.context)
+    assert rejected.value.code == "delta-schema"
+    spark.sql(f"RESTORE TABLE {table_in_sql(table.sink.location)} TO VERSION AS OF 1")
+    table.sink.check(table.frame([]), table.context)
+    table.write(1, [(2, "b")])
+    assert table.rows() == [(1, "a"), (2, "b")]
+
+    # Delta would create a table with the rows of this batch only.
+    folder = Path(table.sink.location)
+    away = folder.rename(tmp_path / "away")
+    with pytest.raises(StreamFailed) as missing:
+        table.write(2, [(3, "c")])
+    assert missing.value.code == "sink-table-changed"
+    assert not folder.exists()
+    away.rename(folder)
+    table.write(2, [(3, "c")])
+    assert table.rows() == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_a_full_disk_leaves_nothing_of_the_batch(spark: SparkSession) -> None:
+    dice = random.Random(20240101)
+    large: Rows = [(number, dice.randbytes(200).hex()) for number in range(20_000)]
+    with small_disk(2) as disk:
+        table = _table(spark, disk.folder, "append")
+        table.write(0, [(1, "a")])
+        with pytest.raises(Exception, match="No space left on device") as full:
+            table.write(1, large)
+        assert "No space left on device" in reason_of(full.value)
+        assert table.rows() == [(1, "a")]
+        assert table.output.last_written() == 0
+        disk.grow(64)
+        table.write(1, large)
+        assert len(table.rows()) == 1 + len(large)
+        assert table.output.last_written() == 1
 
 
 def test_partitions_are_those_of_the_table(spark: SparkSession, tmp_path: Path) -> None:

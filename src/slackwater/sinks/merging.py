@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import StreamFailed
 from slackwater.sinks.batch_function import persisted
+from slackwater.sinks.spark_names import backquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,8 +38,8 @@ class Merge:
                 frame.sparkSession.catalog.dropTempView(view)
 
     def _statement(self, view: str, columns: list[str]) -> str:
-        names = [quoted(column) for column in columns]
-        matches = " AND ".join(f"t.{key} <=> s.{key}" for key in map(quoted, self.keys))
+        names = [backquoted(column) for column in columns]
+        matches = " AND ".join(f"t.{key} <=> s.{key}" for key in map(backquoted, self.keys))
         values = ", ".join(f"{name} = s.{name}" for name in names)
         inserted = ", ".join(f"s.{name}" for name in names)
         clauses = (
@@ -53,7 +54,7 @@ class Merge:
         """MERGE would insert several new rows with one key, and refuse them once the key is there."""
         from pyspark.sql import functions as F  # noqa: PLC0415 - heavy; only a run pays for it
 
-        counted = frame.groupBy(*map(quoted, self.keys)).agg(F.count(F.lit(1)).alias(_COUNT))
+        counted = frame.groupBy(*map(backquoted, self.keys)).agg(F.count(F.lit(1)).alias(_COUNT))
         twice = counted.where(f"{_COUNT} > 1").first()
         if twice is not None:
             raise StreamFailed(
@@ -64,8 +65,3 @@ class Merge:
                 found=f"{twice[_COUNT]} rows with {', '.join(f'{key}={twice[key]!r}' for key in self.keys)}",
                 hint="aggregate or deduplicate by the keys, or use all columns that make a row unique as keys",
             )
-
-
-def quoted(name: str) -> str:
-    """A column or table as SQL names it."""
-    return "`" + name.replace("`", "``") + "`"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slackwater.errors import StreamFailed
 from slackwater.model.sink import WriteContext
 from slackwater.sinks.batch_function import run_without_output
 from slackwater.sinks.delta.output import DeltaOutput, app_of
-from slackwater.sinks.delta.schema import quoted
+from slackwater.sinks.delta.schema import table_in_sql
 from slackwater.sinks.merging import Merge
 from slackwater.sinks.session_settings import session_settings
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = "spark.databricks.delta.write."
 """MERGE takes the transaction from the session, where a write takes it from its options."""
+_REFUSED = re.compile(r"AnalysisException: (?P<message>.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +33,32 @@ class BatchWriter:
     context: WriteContext
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write the batch, unless the table has it."""
-        if batch <= self.context.planned and DeltaOutput(self.location).last_written() >= batch:
+        """Write the batch, unless the table has it. Raises StreamFailed where the table was changed meanwhile."""
+        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy; only a run pays for it
+        from pyspark.errors import AnalysisException  # noqa: PLC0415
+
+        output = DeltaOutput(self.location)
+        if not output.exists:
+            # Delta would create another table with the rows of this batch only.
+            raise self._changed("no Delta table")
+        if batch <= self.context.planned and output.last_written() >= batch:
             # Delta would skip it without reading its rows, and Spark's watermark would miss those of this batch.
             run_without_output(frame)
-        elif self.keys:
-            self._merge(frame, batch)
-        else:
-            mode = "overwrite" if self.context.output_mode == "complete" else "append"
-            writer = frame.write.format("delta").mode(mode).options(**self.options, **self._transaction(batch))
-            if self.context.partition_by:
-                writer = writer.partitionBy(*self.context.partition_by)
-            writer.save(self.location)
+            return
+        try:
+            self._merge(frame, batch) if self.keys else self._save(frame, batch)
+        except (AnalysisException, Py4JJavaError) as error:
+            refusal = _refusal(error)
+            if refusal is None:
+                raise
+            raise self._changed(refusal) from error
+
+    def _save(self, frame: DataFrame, batch: int) -> None:
+        mode = "overwrite" if self.context.output_mode == "complete" else "append"
+        writer = frame.write.format("delta").mode(mode).options(**self.options, **self._transaction(batch))
+        if self.context.partition_by:
+            writer = writer.partitionBy(*self.context.partition_by)
+        writer.save(self.location)
 
     def _transaction(self, batch: int) -> dict[str, str]:
         return {"txnAppId": app_of(self.context.stream_id), "txnVersion": str(batch)}
@@ -54,4 +71,26 @@ class BatchWriter:
             with session_settings(session, transaction):
                 session.sql(statement)
 
-        Merge(quoted(self.location), self.keys, self.location).write(frame, batch, run)
+        Merge(table_in_sql(self.location), self.keys, self.location).write(frame, batch, run)
+
+    def _changed(self, found: str) -> StreamFailed:
+        return StreamFailed(
+            "sink-table-changed",
+            "The Delta table is not as it was when the query started",
+            where=self.location,
+            found=found,
+            hint="put the table or its columns back, or change the query, and run the stream again",
+        )
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """Why the table does not take the rows, ``None`` for an error of another kind.
+
+    PySpark fails to convert an error of Delta's, whose class Spark does not know: then it is in the context.
+    """
+    while error is not None:
+        found = _REFUSED.search(f"{type(error).__name__}: {error}")
+        if found is not None:
+            return found["message"]
+        error = error.__context__
+    return None

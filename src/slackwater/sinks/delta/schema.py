@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from slackwater.errors import PipelineError
 from slackwater.sinks.delta.log import FOLDER
 from slackwater.sinks.owner import MARK
+from slackwater.sinks.spark_names import backquoted
 from slackwater.sinks.table_schema import table_schema
 from slackwater.storage.open import open_read_store
 
@@ -53,7 +54,7 @@ def check_schema(
             where=location,
             expected="no value",
             found=str(retention),
-            hint=f"ALTER TABLE delta.`{location}` UNSET TBLPROPERTIES ('{TXN_RETENTION}')",
+            hint=f"ALTER TABLE {table_in_sql(location)} UNSET TBLPROPERTIES ('{TXN_RETENTION}')",
         )
     partitions = tuple(detail["partitionColumns"])
     if partition_by and partition_by != partitions:
@@ -65,9 +66,9 @@ def check_schema(
         _check_columns(frame.schema, session.read.format("delta").load(location).schema, location)
 
 
-def quoted(location: str) -> str:
-    """The table as SQL names it."""
-    return "delta.`" + location.replace("`", "``") + "`"
+def table_in_sql(location: str) -> str:
+    """The table as Spark's SQL names it."""
+    return f"delta.{backquoted(location)}"
 
 
 def _check_place(location: str) -> None:
@@ -93,7 +94,7 @@ def _foreign(location: str, found: str) -> PipelineError:
 
 
 def _detail(session: SparkSession, location: str) -> Row:
-    detail = session.sql(f"DESCRIBE DETAIL {quoted(location)}").first()
+    detail = session.sql(f"DESCRIBE DETAIL {table_in_sql(location)}").first()
     if detail is None:
         raise _foreign(location, "no description of a table")
     return detail

@@ -11,8 +11,8 @@ from slackwater.sinks.iceberg.metadata import Metadata
 from slackwater.sinks.iceberg.problems import creating
 from slackwater.sinks.iceberg.table_name import CATALOG_CLASS, TableName
 from slackwater.sinks.iceberg.versions import FOLDER
-from slackwater.sinks.merging import quoted
 from slackwater.sinks.owner import MARK
+from slackwater.sinks.spark_names import backquoted
 from slackwater.sinks.table_schema import table_schema
 from slackwater.storage.open import open_read_store
 
@@ -72,7 +72,7 @@ def create_table(frame: DataFrame, table: TableName, where: str, partition_by: t
 
     writer = frame.sparkSession.createDataFrame([], table_schema(frame.schema)).writeTo(table.sql).using("iceberg")
     if partition_by:
-        writer = writer.partitionedBy(*(F.col(quoted(column)) for column in partition_by))
+        writer = writer.partitionedBy(*(F.col(backquoted(column)) for column in partition_by))
     with creating(where):
         writer.create()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from slackwater.sinks.merging import quoted
+from slackwater.sinks.spark_names import backquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def in_directory(location: str) -> TableName:
     catalog = f"slackwater_{sha256(warehouse.encode()).hexdigest()[:12]}"
     key = f"spark.sql.catalog.{catalog}"
     return TableName(
-        f"{catalog}.{quoted(name)}",
+        f"{catalog}.{backquoted(name)}",
         {
             key: CATALOG_CLASS,
             f"{key}.type": "hadoop",

@@ -22,6 +22,7 @@ from slackwater.sinks.postgres import staging
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, quoted
 from slackwater.sinks.postgres.statements import run
 from slackwater.sinks.postgres.types import StagedColumn
+from slackwater.sinks.spark_names import backquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -92,7 +93,7 @@ class Writer:
 
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(staging)
-        chosen = [F.expr(c.kind.spark.format(_backquoted(c.name))).alias(c.staged_name) for c in self.columns]
+        chosen = [F.expr(c.kind.spark.format(backquoted(c.name))).alias(c.staged_name) for c in self.columns]
         try:
             rows = frame.select(*chosen).mapInArrow(staging.stager(self._staging), staging.RESULT).collect()
         except PySparkException as error:
@@ -163,7 +164,3 @@ def executors_conninfo(engine: Engine, where: str) -> str:
         info = driver.info
         given = dict(info.get_parameters()) | ({"password": info.password} if info.password else {})
         return make_conninfo("", **given)
-
-
-def _backquoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
