@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -45,9 +45,15 @@ def _id(sink: Sink) -> str:
     return "-".join(sink.identity().values())
 
 
-@pytest.mark.parametrize("sink", SINKS, ids=_id)
-def test_the_output_shows_nothing_and_cannot_be_changed(sink: Sink) -> None:
-    output, backup = open_output(sink.identity()), open_write_store("memory://silent")
+UNKNOWN: tuple[dict[str, str], ...] = ({}, {"kind": "nosuch", "topic": "clicks"}, {"kind": "", "path": "out"})
+"""Identities of kinds that are not registered."""
+
+
+@pytest.mark.parametrize(
+    "identity", [*(sink.identity() for sink in SINKS), *UNKNOWN], ids=lambda identity: str(dict(identity))
+)
+def test_the_output_shows_nothing_and_cannot_be_changed(identity: Mapping[str, str]) -> None:
+    output, backup = open_output(identity), open_write_store("memory://silent")
     cut = Cut(0, (1,), ("a",), 1)
     assert output.last_written() is None
     output.claim(Owner("a", "b", "c"))
@@ -55,8 +61,8 @@ def test_the_output_shows_nothing_and_cannot_be_changed(sink: Sink) -> None:
     assert output.damage(thorough=True) == ()
     assert output.log() is None
     assert output.name_of("file:///a") is None
-    assert output.traits == sink.traits
-    assert not any((sink.traits.tells_written, sink.traits.cuts, sink.traits.swaps))
+    assert not any((output.traits.tells_written, output.traits.cuts, output.traits.swaps))
+    assert output.location == open_output(dict(identity)).location
     for act in (
         lambda: output.cut_after(0, {}),
         lambda: output.cut(cut, {}, backup),
@@ -79,6 +85,7 @@ def test_the_catalogue_has_its_guarantee(sink: Sink) -> None:
         (entry.traits, entry.output_modes) for entry in CATALOGUE if entry.name == sink.kind
     ]
     assert sink.traits.delivery.reason
+    assert open_output(sink.identity()).traits == sink.traits
 
 
 KAFKA: Any = sw.sinks.kafka

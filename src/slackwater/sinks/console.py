@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from slackwater.model.sink import Delivery, WriteContext
 from slackwater.sinks.options import option_strings
-from slackwater.sinks.partitioning import refuse_partitions
-from slackwater.sinks.silent import SilentOutput, silent_traits
+from slackwater.sinks.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 CONSOLE_TRAITS = silent_traits(
@@ -21,23 +19,13 @@ CONSOLE_TRAITS = silent_traits(
 
 
 @dataclass(frozen=True, slots=True)
-class ConsoleSink:
+class ConsoleSink(PlacelessSink):
     """The rows of each batch as a table on the driver's stdout."""
 
     options: Mapping[str, str] = field(default_factory=dict)
 
     kind = "console"
     traits = CONSOLE_TRAITS
-    output_modes = ("append", "update", "complete")
-    connectors = ()
-
-    def identity(self) -> Mapping[str, str]:
-        """The kind alone."""
-        return {"kind": self.kind}
-
-    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that there is no ``partition_by``."""
-        refuse_partitions(self.kind, context)
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         """Set the format and its options on the writer."""

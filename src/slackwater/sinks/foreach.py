@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slackwater.errors import PipelineError
 from slackwater.model.sink import Delivery, WriteContext
-from slackwater.sinks.partitioning import refuse_partitions
-from slackwater.sinks.silent import SilentOutput, silent_traits
+from slackwater.sinks.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import Row
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 FOREACH_TRAITS = silent_traits(
@@ -32,23 +31,13 @@ class RowWriter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ForeachSink:
+class ForeachSink(PlacelessSink):
     """Rows go to a function of the user's; what it does with them is unknown."""
 
     function: Callable[[Row], Any] | RowWriter
 
     kind = "foreach"
     traits = FOREACH_TRAITS
-    output_modes = ("append", "update", "complete")
-    connectors = ()
-
-    def identity(self) -> Mapping[str, str]:
-        """The kind alone: the function may be renamed and changed between restarts."""
-        return {"kind": self.kind}
-
-    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that there is no ``partition_by``; PySpark checks the object's methods when the query starts."""
-        refuse_partitions(self.kind, context)
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         """Set the function on the writer. Functions of the pipeline file are pickled by value."""

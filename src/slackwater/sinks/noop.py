@@ -7,32 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.model.sink import Delivery, WriteContext
-from slackwater.sinks.partitioning import refuse_partitions
-from slackwater.sinks.silent import SilentOutput, silent_traits
+from slackwater.sinks.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 NOOP_TRAITS = silent_traits(Delivery("none", "every row is discarded"), one_writer=False)
 
 
 @dataclass(frozen=True, slots=True)
-class NoopSink:
+class NoopSink(PlacelessSink):
     """No output: for measurements."""
 
     kind = "noop"
     traits = NOOP_TRAITS
-    output_modes = ("append", "update", "complete")
-    connectors = ()
-
-    def identity(self) -> Mapping[str, str]:
-        """The kind alone."""
-        return {"kind": self.kind}
-
-    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that there is no ``partition_by``."""
-        refuse_partitions(self.kind, context)
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         """Set the format on the writer."""

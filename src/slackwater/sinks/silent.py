@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from slackwater.errors import PipelineError, Refused
 from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Delivery, Owner, Traits
+from slackwater.model.sink import Cut, Delivery, Owner, Traits, WriteContext
 from slackwater.sinks.contract import SinkLog
+from slackwater.sinks.partitioning import refuse_partitions
 from slackwater.storage.protocols import WriteStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def silent_traits(delivery: Delivery, *, one_writer: bool, skips: bool = False, continuous: bool = False) -> Traits:
@@ -23,6 +27,24 @@ def silent_traits(delivery: Delivery, *, one_writer: bool, skips: bool = False, 
         one_writer=one_writer,
         continuous=continuous,
     )
+
+
+class PlacelessSink:
+    """A sink without a place: two runs write to the same one whatever their options are."""
+
+    __slots__ = ()
+
+    kind: str
+    output_modes = ("append", "update", "complete")
+    connectors = ()
+
+    def identity(self) -> Mapping[str, str]:
+        """The kind alone: options and functions may change between restarts."""
+        return {"kind": self.kind}
+
+    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
+        """Check that there is no ``partition_by``; PySpark checks a function when the query starts."""
+        refuse_partitions(self.kind, context)
 
 
 class SilentOutput:

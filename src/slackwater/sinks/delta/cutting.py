@@ -16,6 +16,7 @@ from typing import Literal
 
 from slackwater.errors import Refused
 from slackwater.model.sink import Cut
+from slackwater.sinks.backup import damaged
 from slackwater.sinks.delta import table
 from slackwater.sinks.delta.log import NOTE, Commit, DeltaLog, entry_path
 from slackwater.sinks.delta.span import Span
@@ -195,14 +196,7 @@ def _removes(store: ReadStore, commit: Commit, now_ms: int) -> list[dict[str, ob
 
 
 def _damaged(backup: ReadStore, found: str) -> Refused:
-    return Refused(
-        "backup-damaged",
-        "A file of the operation's backup is missing or damaged; nothing was changed",
-        where=f"{backup.location}/{RECORD}",
-        expected=SCHEMA,
-        found=found,
-        hint="restore the file from a copy of the home and run the command again",
-    )
+    return damaged(f"{backup.location}/{RECORD}", SCHEMA, found)
 
 
 _EXAMPLE = ("", "", 0, 0, 0, 0)

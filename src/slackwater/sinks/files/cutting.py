@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from slackwater.errors import Refused
 from slackwater.formats.file_sink_log import FOLDER
 from slackwater.model.sink import Cut
+from slackwater.sinks.backup import damaged
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
@@ -91,7 +92,7 @@ def put_back(store: WriteStore, backup: ReadStore, record: Record, manifest: Man
     _check_output(store, record, manifest)
     for taken in missing:
         if _hash_of(backup, taken.path) != taken.sha256:
-            raise damaged(backup, taken.path, f"sha256 {taken.sha256}", "another or no file")
+            raise damaged(f"{backup.location}/{taken.path}", f"sha256 {taken.sha256}", "another or no file")
     # Side files first: Hadoop verifies a file only if its side file exists, and must not find a wrong one.
     for taken in (*reversed(record.files), *reversed(record.entries)):
         if taken in missing:
@@ -120,10 +121,10 @@ def read_record(backup: ReadStore) -> Record | None:
     try:
         fields = json.loads(data)
         if not isinstance(fields, dict) or fields.pop("schema", None) != SCHEMA:
-            raise damaged(backup, RECORD, SCHEMA, "another document")
+            raise damaged(f"{backup.location}/{RECORD}", SCHEMA, "another document")
         return TypeAdapter(Record).validate_json(json.dumps(fields), strict=True)
     except (ValueError, RecursionError, ValidationError) as error:
-        raise damaged(backup, RECORD, SCHEMA, repr(data[:60])) from error
+        raise damaged(f"{backup.location}/{RECORD}", SCHEMA, repr(data[:60])) from error
 
 
 def check_record(record: Record, cut: Cut, location: str) -> None:
@@ -139,18 +140,6 @@ def check_record(record: Record, cut: Cut, location: str) -> None:
         expected=f"a cut of {location} after batch {cut.after}",
         found=foreign[0] if foreign else f"a cut of {record.output} after batch {record.after}",
         hint="nothing was changed; restore the operation's own backup folder, then run the command again",
-    )
-
-
-def damaged(backup: ReadStore, path: str, expected: str, found: str) -> Refused:
-    """The refusal of a backup that cannot be restored."""
-    return Refused(
-        "backup-damaged",
-        "A file of the operation's backup is missing or damaged; nothing was changed",
-        where=f"{backup.location}/{path}",
-        expected=expected,
-        found=found,
-        hint="restore the file from a copy of the home and run the command again",
     )
 
 

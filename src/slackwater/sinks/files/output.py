@@ -16,6 +16,7 @@ from slackwater.model.checkpoint_logs import SinkFile
 from slackwater.model.damage import Damage
 from slackwater.model.sink import Cut, Delivery, Owner, Traits
 from slackwater.sinks import owner
+from slackwater.sinks.backup import damaged
 from slackwater.sinks.contract import SinkLog
 from slackwater.sinks.files import cutting
 from slackwater.sinks.files.manifest import Manifest, lines_of
@@ -129,7 +130,7 @@ class FilesOutput:
         record = cutting.read_record(backup)
         if record is None:
             if any(not entry.name.startswith(".") for entry in backup.list()):
-                raise cutting.damaged(backup, cutting.RECORD, "the record of the cut", "no file")
+                raise damaged(f"{backup.location}/{cutting.RECORD}", "the record of the cut", "no file")
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         cutting.check_record(record, cut, self.location)
         cutting.put_back(self._store, backup, record, self._manifest)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import Refused
 from slackwater.model.sink import Cut
+from slackwater.sinks.backup import damaged
 from slackwater.sinks.database.marker import Marker
 from slackwater.sinks.mark import NONE_YET
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, quoted
@@ -72,7 +73,7 @@ def put_back(connection: Connection, table: TableName, marker: Marker, record: R
     if not _exists(connection, backup):
         if written >= record.batches[-1]:
             return
-        raise _damaged(record.backup_table, f"{record.rows} rows", "no table")
+        raise damaged(record.backup_table, f"{record.rows} rows", "no table")
     if written > record.after:
         raise Refused(
             "restore-conflict",
@@ -83,7 +84,7 @@ def put_back(connection: Connection, table: TableName, marker: Marker, record: R
         )
     held = int(run(connection, f"SELECT count(*) FROM {backup.quoted}")[0][0])
     if held != record.rows:
-        raise _damaged(record.backup_table, f"{record.rows} rows", f"{held} rows")
+        raise damaged(record.backup_table, f"{record.rows} rows", f"{held} rows")
     columns = _columns(connection, table)
     run(
         connection,
@@ -109,10 +110,10 @@ def read_record(backup: ReadStore) -> Record | None:
     try:
         fields = json.loads(data)
         if not isinstance(fields, dict) or fields.pop("schema", None) != SCHEMA:
-            raise _damaged(RECORD, SCHEMA, "another document")
+            raise damaged(f"{backup.location}/{RECORD}", SCHEMA, "another document")
         return TypeAdapter(Record).validate_json(json.dumps(fields), strict=True)
     except (ValueError, RecursionError, ValidationError) as error:
-        raise _damaged(RECORD, SCHEMA, repr(data[:60])) from error
+        raise damaged(f"{backup.location}/{RECORD}", SCHEMA, repr(data[:60])) from error
 
 
 def check_record(record: Record, cut: Cut, location: str) -> None:
@@ -160,15 +161,4 @@ def _changed(record: Record, expected: str, found: str) -> Refused:
         expected=expected,
         found=found,
         hint="make a new plan: slackwater plan rebuild STREAM",
-    )
-
-
-def _damaged(where: str, expected: str, found: str) -> Refused:
-    return Refused(
-        "backup-damaged",
-        "The backup of the cut cannot be used",
-        where=where,
-        expected=expected,
-        found=found,
-        hint="restore it from a copy and run the command again",
     )
