@@ -70,7 +70,7 @@ WRAPPERS = (
     "Writing job aborted",
     "org.apache.spark.SparkException: Job aborted",
 )
-CAUSE = re.compile(r"^\s*(?:Caused by: )?(?P<error>[\w.$]+(?:Exception|Error)): (?P<message>.+)$", re.MULTILINE)
+CAUSE = re.compile(r"^\s*(?:Caused by: |: )?(?P<error>[\w.$]+(?:Exception|Error)): (?P<message>.+)$", re.MULTILINE)
 
 QUERY_DUMP = "=== Streaming Query ==="
 """Spark appends the query's plan to the message; a literal in it is not the cause of anything."""

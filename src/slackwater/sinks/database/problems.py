@@ -24,6 +24,19 @@ UNREACHABLE = re.compile(
     r"|terminating connection|Network is unreachable|No such file or directory|No route to host",
     re.IGNORECASE,
 )
+NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException")
+_NOT_NAMING = (
+    "LINE ",
+    "^",
+    "[SQL",
+    "(Background",
+    "File ",
+    "at ",
+    "... ",
+    "Suppressed:",
+    "An error occurred while calling",
+)
+"""How lines start that show a statement, or a stack of Python or Java."""
 SQLSTATE = re.compile(r"SQLSTATE: ?([0-9A-Z]{5})")
 
 _UNREACHABLE = Problem(
@@ -35,6 +48,11 @@ _LOGIN = Problem(
     "sink-login",
     "The database of the sink refuses the login",
     'give the password by PGPASSWORD, ~/.pgpass or password="env:NAME", and check the user and the database in the url',
+)
+_NO_DRIVER = Problem(
+    "sink-driver",
+    "Spark has no JDBC driver for the url of the sink",
+    'name its class, sinks.jdbc(..., driver="com.example.Driver"), and its jar: --conf spark.jars=FILE',
 )
 _BY_STATE: tuple[tuple[str, Problem], ...] = (
     ("08", _UNREACHABLE),
@@ -101,6 +119,8 @@ def problem_of(error: BaseException) -> Problem:
     state = getattr(original, "sqlstate", None) or next(iter(SQLSTATE.findall(text)), None)
     by_state = (each for start, each in _BY_STATE if state and state.startswith(start))
     known: Problem | None = next(by_state, None)
+    if known is None and NO_DRIVER.search(text):
+        known = _NO_DRIVER
     if known is None and LOGIN.search(text):
         known = _LOGIN
     if known is None and (UNREACHABLE.search(text) or getattr(error, "connection_invalidated", False)):
@@ -141,5 +161,5 @@ def _with_text(problem: Problem, text: str) -> Problem:
 def _line(text: str) -> str:
     """The lines of a driver's message that name the error, without the statement."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    kept = [line for line in lines if not line.startswith(("LINE ", "^", "[SQL", "(Background", "File "))]
+    kept = [line for line in lines if not line.startswith(_NOT_NAMING)]
     return " ".join(kept)[:500]

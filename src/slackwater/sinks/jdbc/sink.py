@@ -12,7 +12,7 @@ from slackwater.model.sink import WriteContext
 from slackwater.sinks.batch_function import batch_function
 from slackwater.sinks.database.address import Address, address_of
 from slackwater.sinks.jdbc.output import JDBC_TRAITS, JdbcOutput
-from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, column_names
+from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, column_names, drop_orphans, staged_prefix
 from slackwater.sinks.partitioning import refuse_partitions
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NAME_MAX = 200
 """Fits into the marker's key."""
+POSTGRESQL_DRIVER = "org.postgresql.Driver"
 RESERVED_OPTIONS = frozenset({"url", "dbtable", "query", "isolationlevel", "truncate"})
 """Without transactions (``isolationLevel=NONE``) half an attempt could be published."""
 
@@ -52,6 +53,7 @@ class JdbcSink:
         refuse_partitions(self.kind, context)
         target = JdbcOutput(self.address, self.table).target
         target.begin_epoch(context)
+        drop_orphans(target, staged_prefix(context.stream_id, self.table))
         found = column_names(target, self.table)
         if found is None:
             raise PipelineError(
@@ -81,7 +83,9 @@ class JdbcSink:
 
     def _spark_options(self) -> dict[str, str]:
         secret = self.address.secret()
-        return {**({"password": secret} if secret else {}), **self.options}
+        # Java finds a driver by its url only on the class path, where jars of spark.jars are not.
+        driver = {"driver": POSTGRESQL_DRIVER} if self.connectors else {}
+        return {**driver, **({"password": secret} if secret else {}), **self.options}
 
 
 def jdbc(url: str, table: str, *, jdbc_url: str | None = None, password: str | None = None, **options: str) -> JdbcSink:

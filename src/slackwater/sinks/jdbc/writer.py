@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from slackwater.errors import StreamFailed
 from slackwater.model.sink import WriteContext
 from slackwater.sinks.batch_function import run_without_output
 from slackwater.sinks.database.marked import MarkedTarget
@@ -54,14 +56,26 @@ class JdbcWriter:
         if self.staging is None:
             self._publish(batch, frame, None)
             return
-        staged = f"slackwater_stage_{uuid.uuid4().hex[:12]}"
+        staged = f"{staged_prefix(self.context.stream_id, self.table)}{uuid.uuid4().hex[:8]}"
         try:
-            stage(frame, self.staging, staged)
+            self._stage(frame, self.staging, staged)
             self._publish(batch, frame, staged)
         finally:
             # In a transaction of its own: some databases commit before they drop a table.
             with suppress(Exception), self.target.engine.begin() as connection:
                 reflected(connection, staged).drop(connection)
+
+    def _stage(self, frame: DataFrame, staging: JdbcStaging, staged: str) -> None:
+        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy; only a run pays for it
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        try:
+            stage(frame, staging, staged)
+        except (Py4JJavaError, PySparkException) as error:
+            problem = problem_of(error)
+            if problem.code == "sink-failed":
+                raise  # The user's query, not the sink.
+            raise problem.failed(self.target.location) from error
 
     def _publish(self, batch: int, frame: DataFrame, staged: str | None) -> None:
         from sqlalchemy import delete, insert  # noqa: PLC0415 - heavy; only what connects pays for it
@@ -72,7 +86,7 @@ class JdbcWriter:
             with self.target.engine.begin() as connection:
                 if not self.target.marker.advance(connection, self.context, batch):
                     return
-                table = reflected(connection, self.table)
+                table = self._table(connection, columns)
                 if self.replace:
                     connection.execute(delete(table))
                 if staged is not None:
@@ -84,6 +98,37 @@ class JdbcWriter:
             problem = problem_of(error)
             if problem.code != "sink-unreachable" or not self.target.is_written(self.context, batch):
                 raise problem.failed(self.target.location) from error
+
+    def _table(self, connection: Connection, columns: Sequence[str]) -> Table:
+        """The table, with at least these columns. Raises StreamFailed."""
+        table = reflected(connection, self.table)
+        missing = [name for name in columns if name not in table.c]
+        if missing:
+            raise StreamFailed(
+                "sink-table-changed",
+                "The table is not as it was when the query started",
+                where=self.target.location,
+                expected=f"columns {', '.join(missing)} of the query in the table",
+                found=", ".join(table.c.keys()),
+                hint="put the column back, or change the query, and run the stream again",
+            )
+        return table
+
+
+def staged_prefix(stream_id: str, table: str) -> str:
+    """How the names of all tables start that a stream stages for this table; eight characters follow."""
+    return f"slackwater_stage_{sha256(f'{stream_id}/{table}'.encode()).hexdigest()[:12]}"
+
+
+def drop_orphans(target: MarkedTarget, prefix: str) -> None:
+    """Drop what interrupted batches staged. Earlier runs, which might still stage, must be refused already."""
+    from sqlalchemy import inspect  # noqa: PLC0415 - heavy; only what connects pays for it
+
+    with writing(target.location):
+        for name in inspect(target.engine).get_table_names():
+            if name.startswith(prefix):
+                with target.engine.begin() as connection:
+                    reflected(connection, name).drop(connection)
 
 
 def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> None:
@@ -107,8 +152,6 @@ def reflected(connection: Connection, name: str) -> Table:
     """The table as it is in the database. Raises StreamFailed if there is none."""
     from sqlalchemy import MetaData, Table  # noqa: PLC0415 - heavy; only what connects pays for it
     from sqlalchemy.exc import NoSuchTableError  # noqa: PLC0415
-
-    from slackwater.errors import StreamFailed  # noqa: PLC0415
 
     schema, _, table = name.rpartition(".")
     try:
