@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -20,6 +21,7 @@ from slackwater.runtime.session import end_session
 from slackwater.sinks.batch_function import BatchFailed
 from slackwater.sinks.registry import open_output
 from tests.support.postgres_server import PostgresServer
+from tests.support.small_disk import small_disk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -251,6 +253,59 @@ def test_values_and_tables_that_do_not_fit(spark: SparkSession, database: Databa
             database.start(database.sink(), frame)
         assert refused.value.code == code
     assert database.tables() == {"out", "slackwater_marker"}
+
+
+def test_a_batch_that_failed_is_written_once_what_is_wrong_is_corrected(
+    spark: SparkSession, database: Database
+) -> None:
+    frame = spark.range(0, 100, 1, 4).selectExpr("id", "'row ' || id AS name")
+    database.execute("CREATE TABLE out (id bigint PRIMARY KEY, name text)")
+    write = database.start(database.sink(), frame)
+    for broken, code, corrected in (
+        # A row in the middle: those of other tasks, and those before it, are not visible either.
+        ("INSERT INTO out VALUES (57, 'taken')", "sink-constraint", "DELETE FROM out"),
+        ("ALTER TABLE out ALTER name TYPE varchar(5)", "sink-value", "ALTER TABLE out ALTER name TYPE text"),
+        ("ALTER TABLE out RENAME name TO title", "sink-table-changed", "ALTER TABLE out RENAME title TO name"),
+        ("ALTER TABLE out RENAME TO away", "sink-table-changed", "ALTER TABLE away RENAME TO out"),
+    ):
+        database.execute(broken)
+        _fails(code, lambda: write(frame, 0))
+        database.execute(corrected)
+        assert database.rows() == []
+        assert database.tables() == {"out", "slackwater_marker"}
+    database.start(database.sink(), frame)(frame, 0)
+    assert database.rows() == [(number, f"row {number}") for number in range(100)]
+
+
+@pytest.mark.parametrize("full", ["staging", "publishing"])
+def test_a_full_disk_leaves_nothing_of_the_batch(
+    full: str, spark: SparkSession, database: Database, postgres: PostgresServer
+) -> None:
+    frame = spark.range(0, 20_000, 1, 2).selectExpr("id", "repeat(sha2(id || '', 512), 8) AS name")
+    name = database.url.partition("/test_")[2].partition("?")[0]
+    with small_disk(4) as disk:
+        space = disk.folder / "space"
+        space.mkdir(mode=0o700)
+        data = postgres._data.stat()
+        os.chown(space, data.st_uid, data.st_gid)
+        postgres.execute(f"CREATE TABLESPACE small_{name} LOCATION '{space}'")
+        database.execute("CREATE TABLE out (id bigint, name text)")
+        if full == "staging":
+            postgres.execute(f"ALTER DATABASE test_{name} SET default_tablespace = small_{name}")
+        else:
+            database.execute(f"ALTER TABLE out SET TABLESPACE small_{name}")
+        write = database.start(database.sink(), frame)
+        text = _fails("sink-resources", lambda: write(frame, 0))
+        assert "free disk" in text
+        assert database.rows() == []
+        assert open_output(database.sink().identity()).last_written() == -1
+        assert database.tables() == {"out", "slackwater_marker"}
+        disk.grow(256)
+        database.start(database.sink(), frame)(frame, 0)
+        assert database.rows("SELECT count(*), count(DISTINCT id) FROM out") == [(20_000, 20_000)]
+        # Its files are on the disk that is unmounted.
+        postgres.execute(f"DROP DATABASE test_{name}")
+        postgres.execute(f"DROP TABLESPACE small_{name}")
 
 
 def test_a_zero_byte_in_json_and_what_only_looks_like_one(spark: SparkSession, database: Database) -> None:
