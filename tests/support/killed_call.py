@@ -1,0 +1,37 @@
+"""Runs a command of Slackwater and kills it when one of its functions is called, or when it returns.
+
+python tests/support/killed_call.py call|return FILE:FUNCTION ARGUMENT..., the file as the end of its path. The file is
+run by its path, so that nothing else of the tests is imported into the killed process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+
+def kill_at(event: str, file: str, function: str) -> None:
+    """Kill this process with SIGKILL at the first such event of its main thread."""
+
+    def look(frame: FrameType, seen: str, _: object) -> None:
+        code = frame.f_code
+        if seen == event and code.co_name == function and code.co_filename.endswith(file):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(look)
+
+
+def main() -> None:
+    """Kill at the event that the first two arguments name; the others are the command's."""
+    event, (file, function) = sys.argv[1], sys.argv[2].split(":")
+    from slackwater.cli.main import entry  # noqa: PLC0415 - imported before the hook, which slows down all calls
+
+    sys.argv[1:] = sys.argv[3:]
+    kill_at(event, file, function)
+    entry()
+
+
+if __name__ == "__main__":
+    main()
