@@ -32,10 +32,14 @@ def raw(spark: SparkSession) -> DataFrame:
     return lines.select(F.col("value").alias("line"), came_from.alias("came_from")).coalesce(1)
 
 
-def parsed(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
-    """Raw lines with their parsed readings, and the reason why a line is unusable (null: it is usable)."""
+def stored_lines(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
+    """What the first stage wrote, as a stream."""
     stored = spark.readStream.schema(RAW).option("maxFilesPerTrigger", 1)
-    lines = stored.parquet(context.output("sensor-raw-ingest"))
+    return stored.parquet(context.output("sensor-raw-ingest"))
+
+
+def parsed(lines: DataFrame) -> DataFrame:
+    """Raw lines with their parsed readings, and the reason why a line is unusable (null: it is usable)."""
     reading = F.from_json("line", f"{READING}, damaged STRING", {"columnNameOfCorruptRecord": "damaged"})
     reason = (
         F.when(F.get_json_object("line", "$").isNull(), "not JSON")
@@ -46,16 +50,26 @@ def parsed(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
     return lines.withColumn("reading", reading).withColumn("reason", reason)
 
 
+def usable(lines: DataFrame) -> DataFrame:
+    """The readings of the lines that have one."""
+    return lines.where("reason IS NULL").select("reading.*").drop("damaged")
+
+
+def unusable(lines: DataFrame) -> DataFrame:
+    """The other lines, each with its reason."""
+    return lines.where("reason IS NOT NULL").select("line", "came_from", "reason")
+
+
 @pipeline.stream(name="sensor-deserialize", sink=sw.sinks.files("parquet", "out/readings"))
 def readings(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
     """The usable readings."""
-    return parsed(spark, context).where("reason IS NULL").select("reading.*").drop("damaged")
+    return usable(parsed(stored_lines(spark, context)))
 
 
 @pipeline.stream(name="sensor-deserialize-rejects", sink=sw.sinks.files("parquet", "out/rejects"))
 def rejects(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
-    """The other lines, each with its reason: no line is dropped silently."""
-    return parsed(spark, context).where("reason IS NOT NULL").select("line", "came_from", "reason")
+    """The unusable lines: no line is dropped silently."""
+    return unusable(parsed(stored_lines(spark, context)))
 
 
 def stored_readings(spark: SparkSession, context: sw.StreamContext) -> DataFrame:

@@ -51,6 +51,9 @@ CASES = (
     Case("offsets per_page --format csv", 2, "usage"),
     Case("demo --source s3", 2, "usage"),
     Case("demo --source", 2, "usage"),
+    Case("demo --sink kafka", 2, "usage"),
+    Case("demo --postgres-url postgresql://me@host/db", 2, "demo-postgres-url", says="--sink postgres"),
+    Case("demo --sink postgres --postgres-url sqlite:///out.db", 2, "sink-url"),
     # Options without a value, and with an empty one
     Case("status --home", 2, "usage"),
     Case(("status", "--home", ""), 2, "usage"),

@@ -29,6 +29,13 @@ def test_a_changed_stream_keeps_its_decorator_and_gets_its_imports() -> None:
     assert '.format("kafka")' in text
 
 
+def test_the_pipeline_of_tables_reads_kafka_by_the_same_change() -> None:
+    tables = read_example("weather_tables.py")
+    before, after = functions(tables), functions(with_change(tables, read_example(RAW_FROM_KAFKA)))
+    assert {name for name in before if before[name] != after[name]} == {"raw"}
+    assert "sinks.delta('out/raw')" in after["raw"]
+
+
 def test_old_and_new_code_stand_side_by_side() -> None:
     before = functions(read_example("weather.py"))
     upgrade = read_example(UPGRADE)

@@ -4,14 +4,17 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from slackwater.demo import processes
 from slackwater.demo.commands import Commands
-from slackwater.demo.kill import KillPoint, batch_in_the_middle
+from slackwater.demo.delta_table import newest_batch
+from slackwater.demo.kill import KillPoint, batch_before_the_commit, batch_in_the_middle
 from slackwater.errors import StreamFailed
+from tests.sinks import delta_logs
 
 
 @pytest.fixture
@@ -54,6 +57,22 @@ def test_neither_is_one_without_data_nor_one_too_early(point: KillPoint) -> None
     (point.checkpoint / "offsets/2").unlink()
     (point.checkpoint / "offsets/3").unlink()
     assert batch_in_the_middle(point) is None
+
+
+def test_a_batch_that_the_table_has_and_spark_has_not_is_before_the_commit(point: KillPoint) -> None:
+    def reached(least: int) -> int | None:
+        return batch_before_the_commit(point.checkpoint, partial(newest_batch, point.output), least)
+
+    (point.checkpoint / "commits").mkdir()
+    assert reached(0) is None
+    for batch in range(4):
+        plan(point, batch, batch)
+        assert reached(0) is None, "planned, not written"
+        delta_logs.write_batch(point.output, "app", batch)
+        assert reached(0) == batch
+        assert reached(batch + 1) is None, "too early"
+        (point.checkpoint / "commits" / str(batch)).touch()
+        assert reached(0) is None, "committed"
 
 
 WITH_A_CHILD = """

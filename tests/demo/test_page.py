@@ -14,7 +14,7 @@ from slackwater.cli.demo import exit_code
 from slackwater.demo.compare import Comparison
 from slackwater.demo.data import Input
 from slackwater.demo.places import GOLD, STREAMS
-from slackwater.demo.result import DemoResult, ManualRestart, StreamMarks
+from slackwater.demo.result import DemoResult, ManualRestart, StageKill, StreamMarks, TablesResult
 from slackwater.model.marks import Marks
 from slackwater.model.plan import BuildGeneration, Cost, Facts, Plan, Request
 
@@ -75,7 +75,27 @@ def unequal(equal: DemoResult) -> DemoResult:
     return replace(equal, comparisons=(*equal.comparisons[:-1], Comparison(GOLD, 1083, 1082, 1, 0)))
 
 
-def page(result: DemoResult) -> str:
+@pytest.fixture
+def tables(equal: DemoResult) -> TablesResult:
+    def killed(stream: str, batch: int, following: str) -> StageKill:
+        return StageKill(stream, batch, Marks(batch, batch - 1, None, batch), f"batch {batch} is written", following)
+
+    run = "slackwater run weather_tables.py"
+    return TablesResult(
+        source="kafka",
+        input=replace(equal.input, files=0),
+        kills=(killed("sensor-raw-ingest", 3, run), killed(GOLD, 17, run)),
+        lost=killed(GOLD, 17, f"slackwater plan rebuild weather_tables/{GOLD}"),
+        plan=equal.plan,
+        plan_text=equal.plan_text,
+        rebuilt=Marks(17, 17, 17, 17),
+        comparisons=equal.comparisons,
+        seconds=80.2,
+        folder=None,
+    )
+
+
+def page(result: DemoResult | TablesResult) -> str:
     console = Console(file=io.StringIO(), width=100)
     demo_page.show(result, console)
     assert isinstance(console.file, io.StringIO)
@@ -115,6 +135,25 @@ def test_the_document_has_what_the_page_shows(equal: DemoResult, unequal: DemoRe
     assert document["manual_restart"]["lost"] == 591
     assert demo_document(unequal)["equal"] is False
     assert [line["equal"] for line in demo_document(unequal)["comparisons"]] == [True, True, True, False]
+
+
+def test_the_page_with_tables_has_each_kill_and_what_was_typed_next(tables: TablesResult) -> None:
+    text = page(tables)
+    assert text.lstrip().startswith("EQUAL ")
+    assert re.search(rf"{GOLD}, in batch 17: o 17  c 16  v -  w 17\n.*\n +typed next: slackwater run", text)
+    assert f"typed next: slackwater plan rebuild weather_tables/{GOLD}" in text
+    assert "from a Kafka topic" in text
+    document = json.loads(json.dumps(demo_document(tables)))
+    assert (document["schema"], document["equal"]) == ("slackwater.demo-tables/1", True)
+    assert [kill["batch"] for kill in document["killed"]] == [3, 17]
+    assert document["killed"][0]["marks"]["written"] == 3
+
+
+def test_with_tables_a_doubled_row_is_reported_first(tables: TablesResult) -> None:
+    doubled = replace(tables, comparisons=(*tables.comparisons[:-1], Comparison(GOLD, 1083, 1084, 0, 1)))
+    assert page(doubled).lstrip().startswith("NOT EQUAL ")
+    assert exit_code(doubled) == 8
+    assert demo_document(doubled)["equal"] is False
 
 
 def test_the_picture_asks_no_server_for_anything(equal: DemoResult) -> None:

@@ -76,6 +76,7 @@ NOT_TYPED = {
     "scripts/test": "runs this test",
     "slackwater connectors fetch kafka": "tests/connectors fetches jars; it needs a network",
     "slackwater demo --source kafka": "tests/demo runs it with a broker",
+    "slackwater demo --source kafka --sink postgres": "tests/demo runs it with a broker and a server",
     "scripts/kafka up": "tests/demo starts the broker",
 }
 """Commands of the README that the test below leaves out, and why."""

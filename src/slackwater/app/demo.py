@@ -1,4 +1,4 @@
-"""The use case of ``slackwater demo``: a folder, for Kafka a broker, and the demo's steps in it."""
+"""The use case of ``slackwater demo``: a folder, for Kafka a broker, for PostgreSQL a server, and the steps in it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,34 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from slackwater.demo.commands import Commands
-from slackwater.demo.result import DemoResult
-from slackwater.demo.story import FillTopic, Progress, Story
-from slackwater.errors import UsageError
+from slackwater.demo.result import DemoResult, Source, TablesResult
+from slackwater.demo.steps import FillTopic, Progress
+from slackwater.demo.story import Story
+from slackwater.errors import EnvironmentMissing, UsageError
+
+if TYPE_CHECKING:
+    from slackwater.demo.gold_table import GoldTable
 
 BROKERS_VARIABLE = "WEATHER_BROKERS"
+NEEDED = {"psycopg": "postgres", "adbc_driver_postgresql": "postgres", "deltalake": "delta"}
+"""Modules that the tables need, and the extra that installs each."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """``folder``: where to work, kept afterwards; without it a temporary one, which is removed unless ``keep``."""
+    """``folder``: where to work, kept afterwards; without it a temporary one, which is removed unless ``keep``.
 
-    source: Literal["files", "kafka"] = "files"
+    ``postgres_url``: a database for the last stage; without it a server is started for sink ``postgres``.
+    """
+
+    source: Source = "files"
+    sink: Literal["files", "postgres"] = "files"
+    postgres_url: str | None = None
     folder: Path | None = None
     keep: bool = False
 
@@ -34,31 +46,81 @@ class DemoProgress(Progress, Protocol):
         """The folder, as soon as there is one."""
 
 
-def demo(options: DemoOptions, progress: DemoProgress) -> DemoResult:
+def demo(options: DemoOptions, progress: DemoProgress) -> DemoResult | TablesResult:
     """Run the demo. Whatever happens, no process that it started keeps running.
 
     Where it fails or is interrupted the folder is kept for diagnosis. Raises UsageError for a folder
     that is not empty, EnvironmentMissing, and StreamFailed where a step does not do what it should.
     """
+    _check_sink(options)
     folder = _folder(options.folder)
     progress.works_in(folder)
-    result = _run(options.source, folder, progress)
+    result = _run(options, folder, progress)
     if options.folder or options.keep:
         return replace(result, folder=str(folder))
     shutil.rmtree(folder)
     return result
 
 
-def _run(source: str, folder: Path, progress: Progress) -> DemoResult:
+def _check_sink(options: DemoOptions) -> None:
+    if options.sink == "files":
+        if options.postgres_url is not None:
+            raise UsageError(
+                "demo-postgres-url",
+                "The address of a database is given, and the demo would not use it",
+                hint="slackwater demo --sink postgres --postgres-url URL",
+            )
+        return
+    for module, extra in NEEDED.items():
+        if find_spec(module) is None:
+            raise EnvironmentMissing(
+                "extra-missing",
+                f"The demo with tables needs the package {module}",
+                hint=f"pip install 'slackwater[{extra}]'",
+            )
+    if options.postgres_url is None:
+        from slackwater.demo.postgres_server import check_programs  # noqa: PLC0415 - only this form of the demo needs it
+
+        check_programs()
+    else:
+        from slackwater.demo.gold_table import address_of_database  # noqa: PLC0415
+
+        address_of_database(options.postgres_url)
+
+
+def _run(options: DemoOptions, folder: Path, progress: Progress) -> DemoResult | TablesResult:
     with ExitStack() as stack:
         environment: dict[str, str] = {}
         fill_topic: FillTopic | None = None
-        if source == "kafka":
+        table: GoldTable | None = None
+        if options.sink == "postgres":
+            table = _gold_table(stack, options, progress)
+            environment |= table.environment()
+        if options.source == "kafka":
             brokers = _start_broker(stack, folder / "broker", progress)
             environment[BROKERS_VARIABLE] = brokers
             fill_topic = _fill(brokers)
         commands = stack.enter_context(Commands(folder / "logs", environment))
-        return Story(folder, commands, progress, fill_topic).run()
+        if table is None:
+            return Story(folder, commands, progress, fill_topic).run()
+        from slackwater.demo.tables_story import TablesStory  # noqa: PLC0415 - only this form of the demo needs it
+
+        return TablesStory(folder, commands, progress, table, fill_topic).run()
+
+
+def _gold_table(stack: ExitStack, options: DemoOptions, progress: Progress) -> GoldTable:
+    from slackwater.demo.gold_table import new_gold_table  # noqa: PLC0415 - only this form of the demo needs it
+    from slackwater.demo.postgres_server import PostgresServer  # noqa: PLC0415
+
+    url, keep = options.postgres_url, bool(options.keep or options.folder)
+    if url is None:
+        progress.begin("Starting a PostgreSQL server")
+        url, keep = stack.enter_context(PostgresServer.running()).url("postgres"), False
+        progress.end("until the demo ends")
+    progress.begin("Creating a schema for the table of the last stage")
+    table = stack.enter_context(new_gold_table(url, keep=keep))
+    progress.end(f"{table.name}, kept at the end" if keep else f"{table.name}, dropped at the end")
+    return table
 
 
 def _start_broker(stack: ExitStack, folder: Path, progress: Progress) -> str:

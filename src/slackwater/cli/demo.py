@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.cli.arguments import Format, Parser, add_force, add_format, one_of, path
+from slackwater.cli.arguments import Format, Parser, add_force, add_format, one_of, path, string
 from slackwater.cli.console import err, out, prepare, print_json
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from slackwater.app.user_files import NewFile
-    from slackwater.demo.result import DemoResult
+    from slackwater.demo.result import DemoResult, TablesResult
 
 NOT_EQUAL = 8
 INTERRUPTED = 130
@@ -29,6 +29,13 @@ class Source(StrEnum):
     KAFKA = "kafka"
 
 
+class Sink(StrEnum):
+    """What the stages of the demo write."""
+
+    FILES = "files"
+    POSTGRES = "postgres"
+
+
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
     parser.add_argument(
@@ -38,16 +45,43 @@ def declare(parser: Parser) -> None:
         metavar="files|kafka",
         help="what the first stage reads (default: files); kafka starts a broker",
     )
+    parser.add_argument(
+        "--sink",
+        type=one_of(Sink),
+        default=Sink.FILES,
+        metavar="files|postgres",
+        help="what the last stage writes (default: files); postgres starts a server, and the stages before write Delta",
+    )
+    parser.add_argument(
+        "--postgres-url",
+        type=string,
+        metavar="URL",
+        help="a database to use for --sink postgres; a schema is created in it and dropped",
+    )
     parser.add_argument("--folder", type=path, help="work in this new or empty folder, and keep it")
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     parser.add_argument("--svg", type=path, metavar="FILE", help="also write the page to this file, as a picture")
     add_force(parser)
     add_format(parser)
-    parser.epilog = "Exit code 0: the output equals that of an uninterrupted run. 8: it does not."
+    parser.epilog = (
+        "With files as sinks a pipeline is killed, upgraded and rebuilt; with --sink postgres each of its stages is "
+        "killed after its write, and the last one loses its checkpoint. Exit code 0: the output equals that of an "
+        "uninterrupted run. 8: it does not."
+    )
     parser.set_defaults(verb=demo)
 
 
-def demo(*, source: Source, folder: Path | None, keep: bool, svg: Path | None, force: bool, shown_as: Format) -> int:
+def demo(
+    *,
+    source: Source,
+    sink: Sink,
+    postgres_url: str | None,
+    folder: Path | None,
+    keep: bool,
+    svg: Path | None,
+    force: bool,
+    shown_as: Format,
+) -> int:
     """Run the demo and show the page."""
     from slackwater.app import demo as use_case  # noqa: PLC0415 - light start
     from slackwater.app.user_files import NewFile  # noqa: PLC0415
@@ -59,7 +93,7 @@ def demo(*, source: Source, folder: Path | None, keep: bool, svg: Path | None, f
     steps = Steps(err())
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        result = use_case.demo(use_case.DemoOptions(source.value, folder, keep), steps)
+        result = use_case.demo(use_case.DemoOptions(source.value, sink.value, postgres_url, folder, keep), steps)
     except KeyboardInterrupt:
         steps.interrupted()
         return INTERRUPTED
@@ -69,7 +103,7 @@ def demo(*, source: Source, folder: Path | None, keep: bool, svg: Path | None, f
     return exit_code(result)
 
 
-def exit_code(result: DemoResult) -> int:
+def exit_code(result: DemoResult | TablesResult) -> int:
     """0 where the output equals that of an uninterrupted run, else 8."""
     return 0 if result.equal else NOT_EQUAL
 
@@ -115,7 +149,7 @@ class Steps:
             self._status = None
 
 
-def _show(result: DemoResult, shown_as: Format, picture: NewFile | None) -> None:
+def _show(result: DemoResult | TablesResult, shown_as: Format, picture: NewFile | None) -> None:
     from slackwater.app.documents.demo import demo_document  # noqa: PLC0415
     from slackwater.cli import demo_page  # noqa: PLC0415
 

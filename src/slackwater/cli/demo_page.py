@@ -6,12 +6,13 @@ import io
 import re
 
 from rich.console import Console
-from rich.table import Table
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
+from slackwater.cli.demo_parts import new_table, show_comparisons, show_end, show_plan, show_verdict
+from slackwater.cli.demo_tables_page import show_tables
 from slackwater.demo.places import GOLD
-from slackwater.demo.result import DemoResult
+from slackwater.demo.result import DemoResult, TablesResult
 from slackwater.model.marks import Marks
 
 SHOWN_BATCHES = 6
@@ -19,18 +20,27 @@ CELL = 6
 PICTURE_WIDTH = 100
 
 
-def show(result: DemoResult, console: Console) -> None:
+def show(result: DemoResult | TablesResult, console: Console) -> None:
     """Print the page."""
-    _verdict(result, console)
+    if isinstance(result, TablesResult):
+        show_tables(result, console)
+        return
+    show_verdict(
+        console,
+        equal=result.equal,
+        story="Killed, upgraded and restarted",
+        good="it wrote every row of an uninterrupted run, and each once.",
+        bad="its output is not that of an uninterrupted run.",
+    )
     _number_lines(result, console)
-    _plan(result, console)
+    show_plan(console, result.plan_text)
     _streams(result, console)
     _rows(result, console)
     _manual_restart(result, console)
-    _end(result, console)
+    show_end(console, result.input, result.seconds, result.folder)
 
 
-def as_svg(result: DemoResult) -> str:
+def as_svg(result: DemoResult | TablesResult) -> str:
     """The page as a picture without references to servers."""
     from rich._export_format import CONSOLE_SVG_FORMAT  # noqa: PLC0415 - rich has no public name for it
 
@@ -50,15 +60,6 @@ def number_line(marks: Marks, last: int) -> tuple[str, str]:
     return lead + batches, " " * len(lead) + "".join(text.rjust(CELL) for text in letters)
 
 
-def _verdict(result: DemoResult, console: Console) -> None:
-    console.print()
-    if result.equal:
-        word, meaning = ("EQUAL", "bold green"), "it wrote every row of an uninterrupted run, and each once."
-    else:
-        word, meaning = ("NOT EQUAL", "bold red"), "its output is not that of an uninterrupted run."
-    console.print(Text.assemble(word, f"  Killed, upgraded and restarted, {meaning}"))
-
-
 def _number_lines(result: DemoResult, console: Console) -> None:
     console.print()
     console.print(Text(f"The number line of {GOLD}", style="bold"))
@@ -76,16 +77,9 @@ def _number_lines(result: DemoResult, console: Console) -> None:
     console.print("  o planned   c committed   v state   w written by the sink", style="dim")
 
 
-def _plan(result: DemoResult, console: Console) -> None:
-    console.print()
-    console.print(Text("The plan", style="bold"))
-    for line in result.plan_text.splitlines():
-        console.print(Text(f"  {line}".rstrip()), soft_wrap=True)
-
-
 def _streams(result: DemoResult, console: Console) -> None:
     console.print()
-    table = _table("Marks of all streams", ["", "killed", "", "", "", "end", "", "", ""])
+    table = new_table("Marks of all streams", ["", "killed", "", "", "", "end", "", "", ""])
     table.add_row("", *"ocvw", *"ocvw", style="dim")
     for before, after in zip(result.before, result.after, strict=True):
         table.add_row(before.stream, *_cells(before.marks), *_cells(after.marks))
@@ -96,18 +90,7 @@ def _rows(result: DemoResult, console: Console) -> None:
     console.print()
     share = result.rows_read_again / result.rows_read if result.rows_read else 0
     console.print(f"Rows read again: {result.rows_read_again:,} of {result.rows_read:,} ({share:.0%})")
-    console.print()
-    table = _table("Rows against an uninterrupted run", ["", "expected", "written", "missing", "extra", ""])
-    for line in result.comparisons:
-        table.add_row(
-            line.stream,
-            f"{line.expected_rows:,}",
-            f"{line.rows:,}",
-            f"{line.missing:,}",
-            f"{line.extra:,}",
-            "equal" if line.equal else Text("NOT EQUAL", style="bold red"),
-        )
-    console.print(table)
+    show_comparisons(console, "Rows against an uninterrupted run", result.comparisons)
 
 
 def _manual_restart(result: DemoResult, console: Console) -> None:
@@ -122,25 +105,6 @@ def _manual_restart(result: DemoResult, console: Console) -> None:
         f"  Its batch ids started at 0 again. The sink already had {outcome.skipped} of these {outcome.batches} ids"
     )
     console.print("  and skipped those batches silently.")
-
-
-def _end(result: DemoResult, console: Console) -> None:
-    console.print()
-    counted = result.input
-    where = f"{counted.files} files" if counted.files else "a Kafka topic"
-    console.print(
-        f"{counted.rows:,} hourly readings of three weather stations from {where}; {counted.late} late, "
-        f"{counted.malformed} malformed. {result.seconds:.0f} s."
-    )
-    if result.folder:
-        console.print(f"All files are in {result.folder}", soft_wrap=True)
-
-
-def _table(title: str, headings: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2))
-    for index, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if index == 0 else "right", no_wrap=True)
-    return table
 
 
 def _cells(marks: Marks) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,10 +45,17 @@ def compare(stream: str, expected: Counter[Row], found: Counter[Row]) -> Compari
 
 def rows_of(output: Path) -> Counter[Row]:
     """All rows of a Parquet output of Spark's file sink: those in files that its manifest names, and no others."""
-    rows: Counter[Row] = Counter()
-    for file in committed_files(output):
-        rows.update(_rows(output / file))
-    return rows
+    return rows_in(output / file for file in committed_files(output))
+
+
+def rows_in(files: Iterable[Path]) -> Counter[Row]:
+    """All rows of Parquet files."""
+    return Counter(row for file in files for row in _rows(file))
+
+
+def row_of(values: Mapping[str, object]) -> Row:
+    """A row from its columns. Timestamps are in UTC and without a zone, as Spark's Parquet files are read."""
+    return tuple(sorted((name, _in_utc(value)) for name, value in values.items()))
 
 
 def committed_files(output: Path) -> tuple[str, ...]:
@@ -87,4 +94,10 @@ def _rows(file: Path) -> Iterator[Row]:
         # A file without rows has no row groups, and pyarrow cannot read all of none.
         for group in range(content.num_row_groups):
             for row in content.read_row_group(group).to_pylist():
-                yield tuple(sorted(row.items()))
+                yield row_of(row)
+
+
+def _in_utc(value: object) -> object:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value

@@ -95,10 +95,19 @@ def lay_down(lines: Sequence[Line], folder: Path, files: int = FILES) -> Input:
     """Write the lines as so many files of JSON lines, modified in the order they arrive."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(_parts(lines, files), start=1):
-        path = folder / f"readings-{number:04d}.json"
+        path = folder / _file_name(number)
         path.write_text("".join(f"{line.text}\n" for line in part), encoding="utf-8")
         os.utime(path, (_FIRST_MODIFIED_S + number, _FIRST_MODIFIED_S + number))
     return count(lines, files)
+
+
+def file_names(lines: Sequence[Line], files: int = FILES) -> list[str]:
+    """The file of each line that ``lay_down`` writes."""
+    return [_file_name(number) for number, part in enumerate(_parts(lines, files), start=1) for _ in part]
+
+
+def _file_name(number: int) -> str:
+    return f"readings-{number:04d}.json"
 
 
 def _parts(lines: Sequence[Line], files: int) -> Iterator[Sequence[Line]]:

@@ -12,7 +12,7 @@ STREAMS = {
     "sensor-deserialize-rejects": "out/rejects",
     GOLD: "out/gold",
 }
-"""The streams of examples/weather.py and their outputs."""
+"""The streams of examples/weather.py and their outputs; weather_tables.py writes the last one to a database."""
 
 SETTINGS = """home = ".slackwater"
 
@@ -23,22 +23,23 @@ SETTINGS = """home = ".slackwater"
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """A working directory as a user has it: ``weather.py``, ``slackwater.toml``, ``landing/`` and what a run makes."""
+    """A working directory as a user has it: a pipeline, ``slackwater.toml``, ``landing/`` and what a run makes."""
 
     folder: Path
+    pipeline: str = "weather"
 
     @property
     def pipeline_file(self) -> Path:
         """The pipeline that is run here."""
-        return self.folder / "weather.py"
+        return self.folder / f"{self.pipeline}.py"
 
     def output(self, stream: str) -> Path:
-        """The output of one of the streams of weather.py."""
+        """The output of one of the streams."""
         return self.folder / STREAMS[stream]
 
     def checkpoint(self, stream: str, generation: int) -> Path:
         """A stream's checkpoint."""
-        return self.folder / ".slackwater" / "streams" / "weather" / stream / "checkpoints" / f"{generation:04d}"
+        return self.folder / ".slackwater" / "streams" / self.pipeline / stream / "checkpoints" / f"{generation:04d}"
 
     def furnish(self, pipeline: str, landing: Path) -> None:
         """Write a pipeline file, its settings and a link to the input."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from slackwater.demo.compare import Comparison
 from slackwater.demo.data import Input
@@ -16,6 +17,9 @@ class StreamMarks:
 
     stream: str
     marks: Marks
+
+
+Source = Literal["files", "kafka"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,9 @@ class ManualRestart:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """The whole story. ``rows_read_again`` and ``rows_read`` are those of the gold stage's input."""
+    """The story with files as sinks. ``rows_read_again`` and ``rows_read`` are those of the gold stage's input."""
 
-    source: str
+    source: Source
     input: Input
     killed_batch: int
     before: tuple[StreamMarks, ...]
@@ -62,3 +66,38 @@ class DemoResult:
     def marks_of(self, stream: str, lines: tuple[StreamMarks, ...]) -> Marks:
         """The marks of one stream in a list of marks."""
         return next(line.marks for line in lines if line.stream == stream)
+
+
+@dataclass(frozen=True, slots=True)
+class StageKill:
+    """A stage that was killed after its sink had written ``batch`` and before Spark had committed it.
+
+    ``verdict`` and ``next`` are what ``slackwater status`` printed then; ``next`` is the command that was typed.
+    """
+
+    stream: str
+    batch: int
+    marks: Marks
+    verdict: str
+    next: str
+
+
+@dataclass(frozen=True, slots=True)
+class TablesResult:
+    """The whole story with tables as sinks. ``rebuilt`` are the marks of the last stage after its rebuild."""
+
+    source: Source
+    input: Input
+    kills: tuple[StageKill, ...]
+    lost: StageKill
+    plan: Plan
+    plan_text: str
+    rebuilt: Marks
+    comparisons: tuple[Comparison, ...]
+    seconds: float
+    folder: str | None
+
+    @property
+    def equal(self) -> bool:
+        """Whether every stream wrote the rows that plain Python computes from the same lines."""
+        return all(comparison.equal for comparison in self.comparisons)

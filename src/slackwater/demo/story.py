@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from slackwater.demo import data, manual_restart
 from slackwater.demo.commands import Commands
@@ -19,6 +17,7 @@ from slackwater.demo.kill import KillPoint, kill_in_the_middle
 from slackwater.demo.places import GOLD, STREAMS, Workplace
 from slackwater.demo.result import DemoResult, ManualRestart, StreamMarks
 from slackwater.demo.source_files import files_taken, planned, rows_in
+from slackwater.demo.steps import FillTopic, Progress, after_comparison, after_input, step
 from slackwater.model.marks import Marks
 from slackwater.model.plan import Plan
 from slackwater.plan import document
@@ -30,18 +29,6 @@ UPGRADED_STREAM = f'''@pipeline.stream(name="{GOLD}-upgraded", sink=sw.sinks.fil
 def upgraded_gold(spark: SparkSession, context: sw.StreamContext) -> DataFrame:
     return upgraded_daily(stored_readings(spark, context))
 '''
-
-T = TypeVar("T")
-
-
-class Progress(Protocol):
-    """Receives the progress of the demo."""
-
-    def begin(self, what: str) -> None:
-        """A step starts."""
-
-    def end(self, outcome: str) -> None:
-        """The step that started last has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +46,6 @@ class Restart:
 
     plan: Plan
     text: str
-
-
-FillTopic = Callable[[tuple[data.Line, ...]], data.Input]
 
 
 class Story:
@@ -82,19 +66,24 @@ class Story:
 
     def run(self) -> DemoResult:
         """Run all steps. Raises SlackwaterError if one fails."""
-        laid_down = self._step("Writing a year of weather", self._lay_down, _after_input)
-        killed = self._step("Running the pipeline, kill -9 in the middle of a batch", self._run_and_kill, _after_kill)
-        restart = self._step("Upgrading the gold stage, planning its restart", self._upgrade, _after_plan)
-        restarted = self._step("Recomputing its state from the contributing batches", self._apply, _after_marks)
-        after = self._step("Running the upgraded pipeline to the end", self._finish, lambda _: "caught up")
-        self._step("Running old and new code uninterrupted", self._run_uninterrupted, lambda _: "caught up")
+        laid_down = step(self._progress, "Writing a year of weather", self._lay_down, after_input)
+        killed = step(
+            self._progress, "Running the pipeline, kill -9 in the middle of a batch", self._run_and_kill, _after_kill
+        )
+        restart = step(self._progress, "Upgrading the gold stage, planning its restart", self._upgrade, _after_plan)
+        restarted = step(
+            self._progress, "Recomputing its state from the contributing batches", self._apply, _after_marks
+        )
+        after = step(self._progress, "Running the upgraded pipeline to the end", self._finish, lambda _: "caught up")
+        step(self._progress, "Running old and new code uninterrupted", self._run_uninterrupted, lambda _: "caught up")
         expected = self._expected_gold(killed.copy, restart.plan.facts.target)
-        usual = self._step(
+        usual = step(
+            self._progress,
             "Trying the popular manual restart on a copy",
             lambda: self._manual_restart(killed, expected),
             _after_manual_restart,
         )
-        comparisons = self._step("Comparing every row", lambda: self._compare(expected), _after_comparison)
+        comparisons = step(self._progress, "Comparing every row", lambda: self._compare(expected), after_comparison)
         return DemoResult(
             source="files" if self._fill_topic is None else "kafka",
             input=laid_down,
@@ -111,12 +100,6 @@ class Story:
             seconds=time.monotonic() - self._started,
             folder=None,
         )
-
-    def _step(self, what: str, action: Callable[[], T], summary: Callable[[T], str]) -> T:
-        self._progress.begin(what)
-        outcome = action()
-        self._progress.end(summary(outcome))
-        return outcome
 
     def _pipeline(self) -> str:
         text = read_example("weather.py")
@@ -196,10 +179,6 @@ def _rows_read_again(copy: manual_restart.GoldCopy, plan: Plan) -> int:
     return rows_in(files_taken(copy.old_checkpoint, plan.facts.contributing - 1, plan.facts.target))
 
 
-def _after_input(laid_down: data.Input) -> str:
-    return f"{laid_down.rows:,} readings, {laid_down.late} late, {laid_down.malformed} malformed"
-
-
 def _after_kill(killed: Killed) -> str:
     return f"killed in batch {killed.batch} of {GOLD}"
 
@@ -215,7 +194,3 @@ def _after_marks(line: StreamMarks) -> str:
 
 def _after_manual_restart(outcome: ManualRestart) -> str:
     return f"{outcome.lost} of {outcome.expected_rows} rows lost"
-
-
-def _after_comparison(comparisons: tuple[Comparison, ...]) -> str:
-    return "equal" if all(comparison.equal for comparison in comparisons) else "NOT equal"

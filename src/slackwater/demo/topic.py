@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def fill_topic(brokers: str, lines: Sequence[Line]) -> Input:
             TOPIC,
             line.text.encode(),
             key=line.station.encode(),
-            partition=STATIONS.index(line.station),
+            partition=_partition(line),
             on_delivery=delivered,
         )
     left = producer.flush(WAIT_S_MAX)
@@ -44,6 +45,21 @@ def fill_topic(brokers: str, lines: Sequence[Line]) -> Input:
             found=errors[0] if errors else None,
         )  # fmt: skip
     return count(lines, files=0)
+
+
+def positions(lines: Sequence[Line]) -> list[str]:
+    """Topic, partition and offset of each line that ``fill_topic`` sends, joined by ``-``."""
+    sent: Counter[int] = Counter()
+    found = []
+    for line in lines:
+        partition = _partition(line)
+        found.append(f"{TOPIC}-{partition}-{sent[partition]}")
+        sent[partition] += 1
+    return found
+
+
+def _partition(line: Line) -> int:
+    return STATIONS.index(line.station)
 
 
 def _create(kafka: Any, brokers: str) -> None:
