@@ -71,7 +71,7 @@ def test_the_output_shows_nothing_and_cannot_be_changed(identity: Mapping[str, s
         with pytest.raises(Refused) as refused:
             act()
         assert refused.value.code == "sink-uncuttable"
-    if sink.kind == "kafka":
+    if identity.get("kind") == "kafka":
         assert output.reader_path() == "clicks", "the topic, for subscribe"
         return
     with pytest.raises(PipelineError) as unreadable:
