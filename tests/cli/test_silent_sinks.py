@@ -81,7 +81,7 @@ def test_offsets_ledger_and_inspect(slackwater: Slackwater, tmp_path: Path, sink
 def test_the_list_of_sinks(slackwater: Slackwater) -> None:
     document = slackwater("sinks", "--format", "json").document
 
-    kafka = next(sink for sink in document["sinks"] if sink["name"] == "kafka")
+    kafka = next(sink for sink in document["sinks"] if sink["call"] == "kafka(topic, bootstrap_servers=...)")
     assert kafka["delivery"]["guarantee"] == "at-least-once"
     assert kafka["output_modes"] == ["append", "update", "complete"]
     page = slackwater("sinks").out

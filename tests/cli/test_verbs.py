@@ -26,7 +26,8 @@ def test_a_verb_is_given_what_its_parser_declares(verb: list[str]) -> None:
     parser = Parser("slackwater")
     import_module(f"slackwater.cli.{verb[0]}").declare(parser)
 
-    words = {"demo": [], "sinks": [], "connectors list": [], "completion": ["bash"]}.get(" ".join(verb), ["word"])
+    others = {"demo": [], "sinks": [], "connectors list": [], "completion": ["bash"], "prune": ["--keep", "1"]}
+    words = others.get(" ".join(verb), ["word"])
     options = vars(parser.parse_args([*verb[1:], *words]))
 
     function = options.pop("verb")

@@ -300,7 +300,7 @@ SITUATIONS = (
         "journal-version", journal_of_an_earlier_release, finished_by_that_release, "the release that started it"
     ),
     Situation("undo-unfinished", undone_halfway),
-    Situation("backup-damaged", backup_lost, backup_found, "restore the file"),
+    Situation("backup-damaged", backup_lost, backup_found, "restore it from a copy"),
     Situation("backup-foreign", backup_of_another_cut, its_own_backup, "restore the operation's own backup"),
     Situation("output-changed", output_edited, output_as_it_was, "which program writes"),
     Situation("restore-conflict", written_by_another_program, moved_out, "which program"),

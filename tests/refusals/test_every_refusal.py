@@ -29,7 +29,6 @@ ELSEWHERE = {
     "iceberg-ahead": "tests/sinks/test_iceberg_on_spark.py",
     "iceberg-expired": "tests/sinks/test_iceberg_output.py",
     "iceberg-restore": "tests/sinks/test_iceberg_output.py",
-    "iceberg-store": "tests/sinks/test_iceberg_output.py",
     "init-not-empty": "tests/bad_input/first_steps.py",
     "lease-lost": "tests/lease/test_lease.py",
     "memory-restart": "tests/restart/test_silent_sinks.py",

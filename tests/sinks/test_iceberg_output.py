@@ -298,7 +298,7 @@ def test_a_store_that_cannot_commit_a_version_alone(table: Path, monkeypatch: py
     output, before = _output(table), iceberg_tables.newest(table)
     cut = output.cut_after(2, {})
     monkeypatch.setattr(LocalStore, "traits", StoreTraits(remote=True, atomic_rename=False, atomic_replace=True))
-    _refused("iceberg-store", output.cut, cut, {}, _backup(table))
+    _refused("sink-uncuttable", output.cut, cut, {}, _backup(table))
     assert (iceberg_tables.newest(table), output.last_written()) == (before, 5)
 
 

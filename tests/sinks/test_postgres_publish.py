@@ -88,10 +88,10 @@ def test_a_user_that_may_not_write(granted: str, lacks: str, database: str, post
     with sink.address.engine().connect() as connection:
         for statement in (
             "REVOKE ALL ON SCHEMA public FROM PUBLIC",
-            "CREATE ROLE reader",
-            "GRANT USAGE ON SCHEMA public TO reader",
-            f"GRANT {granted} TO reader",
-            "SET ROLE reader",
+            "CREATE ROLE grantee",
+            "GRANT USAGE ON SCHEMA public TO grantee",
+            f"GRANT {granted} TO grantee",
+            "SET ROLE grantee",
         ):
             connection.execute(text(statement))
         with pytest.raises(Refused) as refused:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from slackwater.model.sink import Cut
 from slackwater.sinks.iceberg.output import IcebergOutput
@@ -13,8 +14,7 @@ from tests.support.kill_points import die_before
 
 action, number, table = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 output, backup = IcebergOutput(str(table)), LocalStore(table.parent / "backup")
-fields = json.loads((table.parent / "plan.json").read_text())
-planned = Cut(**{**fields, "batches": tuple(fields["batches"]), "files": tuple(fields["files"])})
+planned = TypeAdapter(Cut).validate_json((table.parent / "plan.json").read_bytes())
 die_before(number, str(table.parent.resolve()))
 if action == "cut":
     output.cut(planned, {}, backup)

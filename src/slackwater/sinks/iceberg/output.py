@@ -213,7 +213,7 @@ class IcebergOutput:
             raise cutting.changed(record, "output-changed")
         if not self._store.traits.atomic_rename:
             raise Refused(
-                "iceberg-store",
+                "sink-uncuttable",
                 "The batches cannot be cut out of the Iceberg table: its store has no rename in one step",
                 where=self.location,
                 hint="rebuild at the last written batch, which removes nothing",
