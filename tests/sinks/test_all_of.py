@@ -16,7 +16,7 @@ from slackwater.model.sink import Owner, WriteContext
 from slackwater.sinks.all_of.identity import identity_of, member_identities
 from slackwater.sinks.catalogue import CATALOGUE
 from slackwater.sinks.contract import Sink, WritesBatches
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.registry import is_same_sink, open_output
 from slackwater.storage.local import LocalStore
 from tests.sinks import test_silent
 from tests.sinks.databases import JDBC as JDBC_KIND
@@ -34,8 +34,11 @@ def save(_frame: object, _batch: object) -> None:
 
 
 FUNCTION = sinks.foreach_batch(save)
+ICEBERG = sinks.iceberg("gold/out")
+KAFKA_ONCE: Any = sinks.kafka("out", bootstrap_servers="a:1", exactly_once=True)
 SINGLE: tuple[Sink, ...] = (
-    *test_silent.SINKS, DELTA, JDBC, POSTGRES, FUNCTION, sinks.files("json", "x"), ALL_OF(DELTA, JDBC),
+    *test_silent.SINKS, DELTA, JDBC, POSTGRES, FUNCTION, ICEBERG, sinks.iceberg("lake.db.out"), KAFKA_ONCE,
+    sinks.files("json", "x"), ALL_OF(DELTA, JDBC),
 )  # fmt: skip
 
 
@@ -43,6 +46,15 @@ SINGLE: tuple[Sink, ...] = (
 def test_what_can_be_one_of_several_says_so(sink: Sink) -> None:
     assert isinstance(sink, WritesBatches) == sink.traits.combines
     assert any(entry.name == sink.kind and entry.traits.combines == sink.traits.combines for entry in CATALOGUE)
+
+
+def test_the_same_outputs_are_recognised_when_brokers_change() -> None:
+    known = ALL_OF(ICEBERG, KAFKA_ONCE).identity()
+    moved: Any = sinks.kafka("out", bootstrap_servers="b:2", exactly_once=True)
+    assert is_same_sink(known, ALL_OF(ICEBERG, moved).identity())
+    assert not is_same_sink(known, ALL_OF(moved, ICEBERG).identity())
+    assert not is_same_sink(known, ALL_OF(ICEBERG, moved, DELTA).identity())
+    assert not is_same_sink(known, KAFKA_ONCE.identity())
 
 
 def test_the_guarantee_is_that_of_the_weakest() -> None:

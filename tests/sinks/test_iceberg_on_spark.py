@@ -12,10 +12,11 @@ import pytest
 from slackwater.errors import PipelineError, Refused, SlackwaterError, StreamFailed
 from slackwater.model.sink import Owner, WriteContext
 from slackwater.runtime.session import SessionOptions, end_session, start_session
-from slackwater.sinks import IcebergSink, iceberg
+from slackwater.sinks import IcebergSink, all_of, iceberg
 from slackwater.sinks.iceberg.batches import BatchWriter
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.sinks.iceberg.publishing import Publisher
+from slackwater.sinks.registry import open_output
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
 
@@ -134,6 +135,17 @@ def test_batches_repeated_cut_and_undone(
     fields = iceberg_tables.metadata(Path(target.sink.location))
     shown = next(one for one in fields["snapshots"] if one["snapshot-id"] == fields["current-snapshot-id"])
     assert shown["summary"]["wap.id"].startswith(f"slackwater:{OWNER.stream_id}:5:2:")
+
+
+def test_as_one_of_several_outputs_it_skips_a_batch_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = (_target(spark, tmp_path / name) for name in ("first", "second"))
+    context = replace(first.context, planned=0)
+    first.write(0, FIRST)
+    both = all_of(first.sink, second.sink)
+    for member in both.members:
+        member.batch_writer(context)(first.frame(FIRST), 0)
+    assert (first.rows(), second.rows()) == (FIRST, FIRST)
+    assert open_output(both.identity()).last_written() == 0
 
 
 def test_an_older_run_that_is_woken_late_publishes_nothing(spark: SparkSession, tmp_path: Path) -> None:

@@ -72,10 +72,13 @@ register(SEVERAL, _open_all_of)
 
 
 def is_same_sink(known: Identity, now: Identity) -> bool:
-    """Whether two identities name one output. Brokers are added and renamed, and logins change."""
+    """Whether two identities name one output, or the same several. Brokers are added and renamed, and logins change."""
+    return _names(known) == _names(now)
 
-    def names(identity: Identity) -> dict[str, str]:
-        keys = _IDENTIFYING.get(identity.get("kind", ""), tuple(identity))
-        return {key: identity[key] for key in keys if key in identity}
 
-    return names(known) == names(now)
+def _names(identity: Identity) -> list[dict[str, str]]:
+    """What identifies each output of a sink."""
+    return [
+        {key: one[key] for key in _IDENTIFYING.get(one.get("kind", ""), tuple(one)) if key in one}
+        for one in member_identities(identity)
+    ]

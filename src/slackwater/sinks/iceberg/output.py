@@ -35,6 +35,7 @@ ICEBERG_TRAITS = Traits(
     cuts=True,
     swaps=False,
     reads_known_batches=True,
+    combines=True,
 )
 CATALOG_TRAITS = Traits(
     _DELIVERY,
@@ -43,6 +44,7 @@ CATALOG_TRAITS = Traits(
     cuts=False,
     swaps=False,
     reads_known_batches=True,
+    combines=True,
 )
 
 

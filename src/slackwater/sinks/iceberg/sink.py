@@ -8,7 +8,7 @@ a deleted checkpoint takes with it, so that the next query writes batch 0 again 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -100,8 +100,11 @@ class IcebergSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
-        write = BatchWriter(self.name, self.location, self.keys, self.options, context).write
-        return writer.foreachBatch(batch_function(write))
+        return writer.foreachBatch(batch_function(self.batch_writer(context)))
+
+    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+        """The function that publishes one batch."""
+        return BatchWriter(self.name, self.location, self.keys, self.options, context).write
 
 
 def iceberg(table: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> IcebergSink:

@@ -30,6 +30,7 @@ EXACTLY_ONCE = Traits(
     cuts=False,
     swaps=False,
     reads_known_batches=True,
+    combines=True,
 )
 MARKER = "marker_topic"
 """The key of an identity that only a sink with exactly_once=True has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -98,7 +98,11 @@ class ExactlyOnceKafkaSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
-        return writer.foreachBatch(batch_function(KafkaWriter(self.target, context).write))
+        return writer.foreachBatch(batch_function(self.batch_writer(context)))
+
+    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+        """The function that sends one batch in a transaction."""
+        return KafkaWriter(self.target, context).write
 
 
 def kafka(
