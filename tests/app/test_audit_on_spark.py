@@ -176,8 +176,8 @@ def test_a_transaction_with_the_marker_passes(scene: Scene) -> None:
 
 
 def test_rows_of_a_failed_task_are_given_to_a_function_of_rows_again(scene: Scene) -> None:
-    found = scene.drills("lines", "--drill", "task", "--drill", "after", code=8)
-    assert (found["task"]["doubled"], found["after"]["doubled"]) == (ROWS // 2, ROWS)
+    found = scene.drills("lines", "--drill", "task", code=8)
+    assert (found["task"]["doubled"], found["task"]["vanished"]) == (ROWS // 2, 0)
 
 
 def test_a_target_that_holds_rows_is_refused_and_left_alone(scene: Scene) -> None:

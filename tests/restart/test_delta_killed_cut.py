@@ -19,10 +19,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 TARGET = 2
 BEFORE = ("call", "delta/cutting.py:write_record")
 STEPS = {
-    "before-the-record": BEFORE,
     "before-the-commit": ("call", "delta/cutting.py:take_out"),
     "after-the-commit": ("return", "delta/cutting.py:take_out"),
-    "before-the-journal": ("return", "actions/cut_sink.py:do"),
 }
 
 
@@ -48,9 +46,8 @@ def cutting(tmp_path_factory: pytest.TempPathFactory) -> tuple[DeltaWorkspace, S
 def test_the_printed_command_finishes_the_cut(cutting: tuple[DeltaWorkspace, Saved, Rows], step: str) -> None:
     workspace, saved, whole = cutting
     saved.restore()
-    if STEPS[step] != BEFORE:
-        apply_killed(workspace, *STEPS[step])
-    was_cut = list(STEPS).index(step) >= list(STEPS).index("after-the-commit")
+    apply_killed(workspace, *STEPS[step])
+    was_cut = step == "after-the-commit"
     assert workspace.written() == (TARGET if was_cut else BATCHES)
     assert (workspace.rows() == whole) is not was_cut
     status = workspace.status(code=5)
@@ -61,7 +58,7 @@ def test_the_printed_command_finishes_the_cut(cutting: tuple[DeltaWorkspace, Sav
     assert workspace.written() == TARGET
     assert workspace.rows() < whole
     assert workspace.status()["generation"] == 2
-    if step == "before-the-journal":
+    if was_cut:
         workspace.caught_up()
         assert workspace.window_sums() == closed_sums()
         assert workspace.written() == BATCHES
