@@ -23,6 +23,7 @@ from slackwater.demo.processes import tree, wait_until_gone
 DEMO = [sys.executable, "-m", "slackwater", "demo"]
 
 
+pytestmark = pytest.mark.timeout(1500)
 ROWS = [26115, 26075, 40, 1083]
 
 
