@@ -78,6 +78,7 @@ NOT_TYPED = {
     "slackwater demo --source kafka": "tests/demo runs it with a broker",
     "slackwater demo --source kafka --sink postgres": "tests/demo runs it with a broker and a server",
     "scripts/kafka up": "tests/demo starts the broker",
+    "slackwater undo OPERATION": "the streams have run since, so it would be refused; tests/restart undoes",
 }
 """Commands of the README that the test below leaves out, and why."""
 

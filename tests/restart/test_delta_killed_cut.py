@@ -17,7 +17,7 @@ from tests.support.outputs import Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 TARGET = 2
-BEFORE = ("call", "delta/cutting.py:write_record")
+BEFORE = ("call", "sinks/backup.py:write")
 STEPS = {
     "before-the-commit": ("call", "delta/cutting.py:take_out"),
     "after-the-commit": ("return", "delta/cutting.py:take_out"),

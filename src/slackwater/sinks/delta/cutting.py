@@ -11,19 +11,18 @@ import json
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from slackwater.errors import Refused
 from slackwater.model.sink import Cut
-from slackwater.sinks.backup import damaged
+from slackwater.model.strict import STRICT
+from slackwater.sinks.backup import RecordFile, foreign
 from slackwater.sinks.delta import table
 from slackwater.sinks.delta.log import NOTE, Commit, DeltaLog, entry_path
 from slackwater.sinks.delta.span import Span
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
-RECORD = "delta.json"
-SCHEMA = "slackwater.delta-backup/1"
 PLAIN_WRITER = 6
 """Above it a table lists features, of which some put more into a commit than is written here."""
 
@@ -37,6 +36,8 @@ class Record:
     ``last`` is the newest batch before the cut.
     """
 
+    __pydantic_config__: ClassVar = STRICT
+
     output: str
     app: str
     after: int
@@ -45,34 +46,12 @@ class Record:
     target: int
 
 
+RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", Record, alone=True)
+
+
 def record_of(location: str, app: str, cut: Cut, span: Span) -> Record:
     """The record of a cut."""
     return Record(location, app, cut.after, cut.batches[-1], span.newest, span.target if span.by_restore else -1)
-
-
-def write_record(backup: WriteStore, record: Record) -> None:
-    """Make the record durable."""
-    backup.write(RECORD, json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1).encode())
-
-
-def read_record(backup: ReadStore) -> Record | None:
-    """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
-    try:
-        data = backup.read(RECORD)
-    except FileNotFoundError:
-        if any(not entry.name.startswith(".") for entry in backup.list()):
-            raise _damaged(backup, "no file") from None
-        return None
-    try:
-        fields = json.loads(data)
-        if fields.pop("schema") != SCHEMA:
-            raise _damaged(backup, "another document")
-        record = Record(**fields)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _damaged(backup, repr(data[:60])) from error
-    if not all(type(value) is type(example) for value, example in zip(fields.values(), _EXAMPLE, strict=True)):
-        raise _damaged(backup, repr(data[:60]))
-    return record
 
 
 def check_record(record: Record, cut: Cut, location: str) -> None:
@@ -80,14 +59,7 @@ def check_record(record: Record, cut: Cut, location: str) -> None:
     last = cut.batches[-1] if cut.batches else None
     if (record.output, record.after, record.last, str(record.version)) == (location, cut.after, last, cut.version):
         return
-    raise Refused(
-        "backup-foreign",
-        "The backup was made by another cut or from another output",
-        where=location,
-        expected=f"a cut of {location} after batch {cut.after}",
-        found=f"a cut of {record.output} after batch {record.after}",
-        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
-    )
+    raise foreign(location, cut.after, f"a cut of {record.output} after batch {record.after}")
 
 
 def take_out(store: WriteStore, record: Record, span: Span) -> None:
@@ -193,10 +165,3 @@ def _removes(store: ReadStore, commit: Commit, now_ms: int) -> list[dict[str, ob
         for line in lines
         if "add" in line
     ]
-
-
-def _damaged(backup: ReadStore, found: str) -> Refused:
-    return damaged(f"{backup.location}/{RECORD}", SCHEMA, found)
-
-
-_EXAMPLE = ("", "", 0, 0, 0, 0)

@@ -118,13 +118,13 @@ class DeltaOutput:
 
     def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
         del recorded  # As above.
-        record = cutting.read_record(backup)
+        record = cutting.RECORD.read(backup)
         if record is None:
             span = self._checked(cut)
             if span is None:
                 return
             record = cutting.record_of(self.location, self._app() or "", cut, span)
-            cutting.write_record(backup, record)
+            cutting.RECORD.write(backup, record)
         cutting.check_record(record, cut, self.location)
         seen = cutting.seen_by(self._log, record)
         if seen == "other":
@@ -133,7 +133,7 @@ class DeltaOutput:
             cutting.take_out(self._store, record, span_after(self._log, record.app, record.after))
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = cutting.read_record(backup)
+        record = cutting.RECORD.read(backup)
         if record is None:
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         cutting.check_record(record, cut, self.location)

@@ -8,19 +8,15 @@ manifest see a complete log, and no entry whose file is missing, after each step
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from slackwater.errors import Refused
 from slackwater.formats.file_sink_log import FOLDER
 from slackwater.model.sink import Cut
-from slackwater.sinks.backup import damaged
+from slackwater.sinks.backup import RecordFile, damaged, foreign
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
-
-RECORD = "manifest.json"
-SCHEMA = "slackwater.sink-backup/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +48,9 @@ class Record:
     def taken(self) -> tuple[Taken, ...]:
         """All files that are removed, in this order."""
         return self.stale + self.entries + self.files
+
+
+RECORD = RecordFile("manifest.json", "slackwater.sink-backup/1", Record)
 
 
 def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, lines: Lines) -> Record:
@@ -105,42 +104,13 @@ def put_back(store: WriteStore, backup: ReadStore, record: Record, manifest: Man
     _remove_leftovers(store, record)
 
 
-def write_record(backup: WriteStore, record: Record) -> None:
-    """Make the record durable."""
-    backup.write(RECORD, json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1, ensure_ascii=False).encode())
-
-
-def read_record(backup: ReadStore) -> Record | None:
-    """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
-    try:
-        data = backup.read(RECORD)
-    except FileNotFoundError:
-        return None
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy; only apply and undo pay for it
-
-    try:
-        fields = json.loads(data)
-        if not isinstance(fields, dict) or fields.pop("schema", None) != SCHEMA:
-            raise damaged(f"{backup.location}/{RECORD}", SCHEMA, "another document")
-        return TypeAdapter(Record).validate_json(json.dumps(fields), strict=True)
-    except (ValueError, RecursionError, ValidationError) as error:
-        raise damaged(f"{backup.location}/{RECORD}", SCHEMA, repr(data[:60])) from error
-
-
 def check_record(record: Record, cut: Cut, location: str) -> None:
     """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
     names = {taken.path for taken in record.files}
-    foreign = sorted(names - set(cut.files) - {_side_file(path) for path in cut.files})
-    if record.output == location and record.after == cut.after and record.batches == cut.batches and not foreign:
+    others = sorted(names - set(cut.files) - {_side_file(path) for path in cut.files})
+    if record.output == location and record.after == cut.after and record.batches == cut.batches and not others:
         return
-    raise Refused(
-        "backup-foreign",
-        "The backup was made by another cut or from another output",
-        where=location,
-        expected=f"a cut of {location} after batch {cut.after}",
-        found=foreign[0] if foreign else f"a cut of {record.output} after batch {record.after}",
-        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
-    )
+    raise foreign(location, cut.after, others[0] if others else f"a cut of {record.output} after batch {record.after}")
 
 
 def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:

@@ -34,7 +34,7 @@ FILES_TRAITS = Traits(
 GLOB_CHARACTERS = "{}[]*?\\"
 """With one of these in its path a file source lists files itself and ignores the manifest (``isGlobPath``)."""
 _CHECKED_OF_COMPACTED = 100
-_NOT_DATA = frozenset({FOLDER, owner.MARK, cutting.RECORD})
+_NOT_DATA = frozenset({FOLDER, owner.MARK, cutting.RECORD.name})
 """Names that no data file of Spark has; a manifest that lists one was edited."""
 
 
@@ -118,19 +118,19 @@ class FilesOutput:
         return Cut(batch, tuple(range(batch + 1, last + 1)), names, sum(file.size for file in files))
 
     def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
-        record = cutting.read_record(backup)
+        record = cutting.RECORD.read(backup)
         if record is None:
             self._check_cut(cut, recorded)
             record = cutting.make_record(self._store, self.location, cut, self._manifest, lines_of(recorded))
-            cutting.write_record(backup, record)
+            cutting.RECORD.write(backup, record)
         cutting.check_record(record, cut, self.location)
         cutting.take_out(self._store, backup, record)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = cutting.read_record(backup)
+        record = cutting.RECORD.read(backup)
         if record is None:
             if any(not entry.name.startswith(".") for entry in backup.list()):
-                raise damaged(f"{backup.location}/{cutting.RECORD}", "the record of the cut", "no file")
+                raise damaged(f"{backup.location}/{cutting.RECORD.name}", "the record of the cut", "no file")
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         cutting.check_record(record, cut, self.location)
         cutting.put_back(self._store, backup, record, self._manifest)

@@ -8,21 +8,19 @@ snapshot from before the cut can be made the current one again.
 from __future__ import annotations
 
 import copy
-import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from slackwater.errors import Refused
 from slackwater.model.sink import Cut
+from slackwater.model.strict import STRICT
+from slackwater.sinks.backup import RecordFile, foreign
 from slackwater.sinks.iceberg.metadata import PROPERTY, Mark, Metadata, written
 from slackwater.sinks.iceberg.span import Span
 from slackwater.sinks.iceberg.versions import Version, Versions
-from slackwater.storage.protocols import ReadStore, WriteStore
 
-RECORD = "iceberg.json"
-SCHEMA = "slackwater.iceberg-backup/1"
 KEPT_VERSIONS = "write.metadata.previous-versions-max"
 KEPT_VERSIONS_DEFAULT = 100
 NULL_FOR_NONE = 3
@@ -35,6 +33,8 @@ Seen = Literal["whole", "cut", "other"]
 class Record:
     """A cut that is about to start: from snapshot ``head`` with batch ``last`` to ``target`` with batch ``after``."""
 
+    __pydantic_config__: ClassVar = STRICT
+
     output: str
     stream: str
     after: int
@@ -43,40 +43,12 @@ class Record:
     target: int | None
 
 
+RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", Record, alone=True)
+
+
 def record_of(location: str, stream: str, cut: Cut, span: Span) -> Record:
     """The record of a cut."""
     return Record(location, stream, cut.after, cut.batches[-1], span.head, span.target)
-
-
-def write_record(backup: WriteStore, record: Record) -> None:
-    """Make the record durable."""
-    backup.write(RECORD, json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1).encode())
-
-
-def read_record(backup: ReadStore) -> Record | None:
-    """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
-    try:
-        data = backup.read(RECORD)
-    except FileNotFoundError:
-        if any(not entry.name.startswith(".") for entry in backup.list()):
-            raise _damaged(backup, "no file") from None
-        return None
-    try:
-        fields = json.loads(data)
-        if fields.pop("schema") != SCHEMA:
-            raise _damaged(backup, "another document")
-        record = Record(**fields)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _damaged(backup, repr(data[:60])) from error
-    texts, numbers = (record.output, record.stream), (record.after, record.last)
-    optional = (record.head, record.target)
-    if not (
-        all(isinstance(one, str) for one in texts)
-        and all(type(one) is int for one in numbers)
-        and all(one is None or type(one) is int for one in optional)
-    ):
-        raise _damaged(backup, repr(data[:60]))
-    return record
 
 
 def check_record(record: Record, cut: Cut, location: str) -> None:
@@ -84,14 +56,7 @@ def check_record(record: Record, cut: Cut, location: str) -> None:
     last = cut.batches[-1] if cut.batches else None
     if (record.output, record.after, record.last, str(record.head)) == (location, cut.after, last, cut.version):
         return
-    raise Refused(
-        "backup-foreign",
-        "The backup was made by another cut or from another output",
-        where=location,
-        expected=f"a cut of {location} after batch {cut.after}",
-        found=f"a cut of {record.output} after batch {record.after}",
-        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
-    )
+    raise foreign(location, cut.after, f"a cut of {record.output} after batch {record.after}")
 
 
 def take_out(versions: Versions, base: Version, metadata: Metadata, record: Record) -> None:
@@ -166,14 +131,3 @@ def _moved(metadata: Metadata, base: Version, mark: Mark) -> dict[str, Any]:
         history = fields.get("snapshot-log") or ()
         fields["snapshot-log"] = [*history, {"timestamp-ms": now_ms, "snapshot-id": current}]
     return fields
-
-
-def _damaged(backup: ReadStore, found: str) -> Refused:
-    return Refused(
-        "backup-damaged",
-        "A file of the operation's backup is missing or damaged; nothing was changed",
-        where=f"{backup.location}/{RECORD}",
-        expected=SCHEMA,
-        found=found,
-        hint="restore the file from a copy of the home and run the command again",
-    )

@@ -128,13 +128,13 @@ class IcebergOutput:
 
     def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
         del recorded  # As above.
-        record = cutting.read_record(backup)
+        record = cutting.RECORD.read(backup)
         if record is None:
             span, stream = self._checked(cut)
             if span is None:
                 return
             record = cutting.record_of(self.location, stream, cut, span)
-            cutting.write_record(backup, record)
+            cutting.RECORD.write(backup, record)
         base, metadata = self._state_for(record, cut)
         seen = self._seen(metadata, record)
         if seen == "other":
@@ -143,7 +143,7 @@ class IcebergOutput:
             cutting.take_out(self._versions, base, metadata, record)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = cutting.read_record(backup)
+        record = cutting.RECORD.read(backup)
         if record is None:
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         base, metadata = self._state_for(record, cut)

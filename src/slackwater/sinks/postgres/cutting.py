@@ -6,26 +6,21 @@ so that an interrupted cut or restore finds what it did: the backup table exists
 
 from __future__ import annotations
 
-import json
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.errors import Refused
 from slackwater.model.sink import Cut
-from slackwater.sinks.backup import damaged
+from slackwater.sinks.backup import RecordFile, damaged, foreign
 from slackwater.sinks.database.marker import Marker
 from slackwater.sinks.mark import NONE_YET
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, quoted
 from slackwater.sinks.postgres.statements import count, run
 from slackwater.sinks.postgres.table import read_columns
-from slackwater.storage.protocols import ReadStore, WriteStore
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-RECORD = "manifest.json"
-SCHEMA = "slackwater.table-backup/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +32,9 @@ class Record:
     after: int
     batches: tuple[int, ...]
     rows: int
+
+
+RECORD = RecordFile("manifest.json", "slackwater.table-backup/1", Record)
 
 
 def rows_after(connection: Connection, table: TableName, batch: int) -> int:
@@ -94,38 +92,10 @@ def put_back(connection: Connection, table: TableName, marker: Marker, record: R
     marker.move(connection, record.batches[-1])
 
 
-def write_record(backup: WriteStore, record: Record) -> None:
-    """Make the record durable."""
-    backup.write(RECORD, json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1, ensure_ascii=False).encode())
-
-
-def read_record(backup: ReadStore) -> Record | None:
-    """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
-    try:
-        data = backup.read(RECORD)
-    except FileNotFoundError:
-        return None
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy; only apply and undo pay for it
-
-    try:
-        fields = json.loads(data)
-        if not isinstance(fields, dict) or fields.pop("schema", None) != SCHEMA:
-            raise damaged(f"{backup.location}/{RECORD}", SCHEMA, "another document")
-        return TypeAdapter(Record).validate_json(json.dumps(fields), strict=True)
-    except (ValueError, RecursionError, ValidationError) as error:
-        raise damaged(f"{backup.location}/{RECORD}", SCHEMA, repr(data[:60])) from error
-
-
 def check_record(record: Record, cut: Cut, location: str) -> None:
     """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
     if (record.output, record.after, record.batches) != (location, cut.after, cut.batches):
-        raise Refused(
-            "backup-foreign",
-            "The backup is that of another cut",
-            where=location,
-            expected=f"a cut back to batch {cut.after}",
-            found=f"a cut of {record.output} back to batch {record.after}",
-        )
+        raise foreign(location, cut.after, f"a cut of {record.output} after batch {record.after}")
 
 
 def mismatch(cut: Cut, location: str) -> Refused:

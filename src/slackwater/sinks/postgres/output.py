@@ -102,18 +102,18 @@ class PostgresOutput:
         if not cut.batches:
             return
         self._check_cuttable()
-        record = cutting.read_record(backup)
+        record = cutting.RECORD.read(backup)
         if record is None:
             if cut != self.cut_after(cut.after, {}):
                 raise cutting.mismatch(cut, self.location)
             record = cutting.make_record(self.location, cut)
-            cutting.write_record(backup, record)
+            cutting.RECORD.write(backup, record)
         cutting.check_record(record, cut, self.location)
         with writing(self.location), self.target.engine.begin() as connection:
             cutting.take_out(connection, self._table, self.target.marker, record)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = cutting.read_record(backup)
+        record = cutting.RECORD.read(backup)
         if record is None or not cut.batches:
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         cutting.check_record(record, cut, self.location)
