@@ -75,6 +75,7 @@ EDITS: dict[str, Callable[[Document], object]] = {
     "a request that is none": lambda d: d["request"].update(target="batch:x"),
     "another pipeline": lambda d: d.update(pipeline_file="/etc/passwd"),
     "another goal": lambda d: d.update(goal="reset"),
+    "another goal for the same batch": lambda d: d.update(goal="replay"),
     "an unknown action": lambda d: d["actions"].append({"kind": "remove-all", "location": "/"}),
 }
 

@@ -19,11 +19,17 @@ from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
 from slackwater.errors import Refused
+from slackwater.model.finding import Goal
 from slackwater.model.plan import Plan
 from tests.support.kill_points import kill_points
 from tests.support.rebuilds import Project, make_project
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
+
+
+REBUILD: tuple[Goal, str] = ("rebuild", "batch:3")
+REPLAY: tuple[Goal, str] = ("replay", "batch:4")
+"""Its actions include all of a resume."""
 
 
 @event.listens_for(Engine, "commit")
@@ -36,11 +42,11 @@ def _mark(connection: Connection) -> None:
 class Scene:
     """A project that can be put back to one of several saved states."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, goal: Goal, target: str) -> None:
         self.project: Project = make_project(folder / "project")
         self._folder = folder
         self.original = self.project.in_use()
-        self.plan: Plan = self.project.plan("batch:3")
+        self.plan: Plan = self.project.plan(target, goal=goal)
         self.save("planned")
 
     def save(self, name: str) -> None:
@@ -52,11 +58,11 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
+def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
     """In memory where that is possible: a killed process loses nothing that it has written to a file."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder gets a unique name
     with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
-        yield Scene(Path(folder))
+        yield Scene(Path(folder), *getattr(request, "param", REBUILD))
 
 
 @pytest.fixture
@@ -71,6 +77,7 @@ def applied(scene: Scene) -> dict[str, str]:
     return found
 
 
+@pytest.mark.parametrize("scene", [REBUILD, REPLAY], ids=" ".join, indirect=True)
 def test_a_killed_apply_is_continued_or_undone(scene: Scene, applied: dict[str, str]) -> None:
     choose = random.Random(SEED)
     project, plan = scene.project, scene.plan

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import string
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.errors import UsageError
+from slackwater.model.finding import Goal
 from slackwater.model.plan import (
     Action,
     BuildGeneration,
+    CopyGeneration,
     Cost,
     CutSink,
     Facts,
@@ -50,7 +52,8 @@ def action_lists(draw: st.DrawFn) -> tuple[Action, ...]:
         st.builds(BuildGeneration, numbers, texts, numbers, numbers, optional),
         st.builds(ReplayBatches, numbers, numbers, numbers, st.lists(groups, max_size=2).map(tuple)),
         st.builds(PlanBatch, numbers, numbers),
-        st.builds(VerifyGeneration, numbers, numbers, numbers, optional),
+        st.builds(CopyGeneration, numbers, numbers, texts, numbers, optional, optional),
+        st.builds(VerifyGeneration, numbers, numbers, numbers, optional, optional),
         st.builds(CutSink, cuts),
         st.builds(SwitchGeneration, numbers, numbers),
     )
@@ -62,11 +65,11 @@ def plans(draw: st.DrawFn) -> Plan:
     actions = draw(action_lists())
     return Plan(
         id=draw(identifiers),
-        goal="rebuild",
+        goal=draw(st.sampled_from(get_args(Goal))),
         stream=draw(names),
         pipeline_file=draw(texts),
         made_at=draw(texts),
-        request=Request(draw(texts), draw(optional), query_read=draw(st.booleans())),
+        request=draw(st.builds(Request, texts, optional, query_read=st.booleans())),
         target=draw(texts),
         facts=draw(
             st.builds(
@@ -179,9 +182,9 @@ def test_what_is_no_plan(text: str) -> None:
 @given(plans())
 def test_a_plan_of_another_version_says_what_to_do(plan: Plan) -> None:
     with pytest.raises(UsageError) as caught:
-        parse(render(plan).replace("slackwater.plan/2", "slackwater.plan/1"), "plan.json")
+        parse(render(plan).replace("slackwater.plan/3", "slackwater.plan/2"), "plan.json")
 
-    assert (caught.value.code, caught.value.found) == ("plan-schema", "slackwater.plan/1")
+    assert (caught.value.code, caught.value.found) == ("plan-schema", "slackwater.plan/2")
     assert "slackwater plan rebuild" in str(caught.value.hint)
 
 

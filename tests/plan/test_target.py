@@ -15,10 +15,12 @@ from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, RunRecord
 from slackwater.model.sink import Delivery
 from slackwater.model.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
+from slackwater.plan.basis import BEFORE_ALL, Basis, is_cut, written_text
 from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.bounds import state_bounds
 from slackwater.plan.contributing import Code
-from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, is_cut, scope_of, state_bounds, target_batch, written_text
-from slackwater.plan.rebuild_notes import risks_of
+from slackwater.plan.notes import risks_of
+from slackwater.plan.rebuild import scope_of_rebuild, target_batch
 from tests.support.homes import START_MS, STEP_MS, STREAM, HomeSpec, checkpoint_logs, stream_record
 
 FOLDER = Path("/project")
@@ -37,18 +39,18 @@ def _history(spec: HomeSpec) -> History:
     )
 
 
-def _rebuild(spec: HomeSpec, target: int | None = None) -> Rebuild:
+def _rebuild(spec: HomeSpec, target: int | None = None) -> Basis:
     snapshot = Snapshot(
         stream=stream_record(FOLDER),
         generation=GenerationRecord(STREAM, 1, "/checkpoint"),
         marks=Marks(spec.planned, spec.committed, spec.state, spec.written),
         recorded=Recorded(spec.planned, spec.committed, spec.written),
     )
-    request = Request("last-written" if target is None else f"batch:{target}", None, query_read=True)
-    return Rebuild(snapshot, _history(spec), request, target, Code(""), number=2)
+    request = Request("last-written" if target is None else f"batch:{target}", None, query_read=True, output="cut")
+    return Basis("rebuild", snapshot, _history(spec), request, target, Code(""), number=2)
 
 
-def _without(rebuild: Rebuild, *batches: int) -> Rebuild:
+def _without(rebuild: Basis, *batches: int) -> Basis:
     kept = {batch: text for batch, text in rebuild.history.offsets.items() if batch not in batches}
     return replace(rebuild, history=replace(rebuild.history, offsets=kept))
 
@@ -85,7 +87,7 @@ def test_a_range_without_its_source_files_is_not_known() -> None:
     ],
     ids=["unwritten", "unknown", "no history", "no output"],
 )
-def test_what_is_refused(rebuild: Rebuild, code: str) -> None:
+def test_what_is_refused(rebuild: Basis, code: str) -> None:
     with pytest.raises(Refused) as caught:
         target_batch(rebuild)
 
@@ -130,7 +132,7 @@ SILENT = OutputSeen(delivery=Delivery("at-least-once", "it keeps both copies"))
 WINDOWED = QueryProfile(("Aggregate",), (600_000,), (60_000,), 60_000, ("files",))
 
 
-def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", lost: bool = False) -> Rebuild:
+def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", lost: bool = False) -> Basis:
     """Of a sink that does not show what it holds; ``lost``: the checkpoint was deleted."""
     rebuild = _rebuild(spec, target)
     snapshot = rebuild.snapshot
@@ -145,7 +147,7 @@ def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", 
 def test_of_a_silent_sink_it_is_the_newest_committed_one(*, lost: bool) -> None:
     rebuild = _silent(HomeSpec(planned=6, committed=5), lost=lost)
 
-    scope = scope_of(rebuild)
+    scope = scope_of_rebuild(rebuild)
 
     assert (scope.target, scope.pending) == (5, 6)
     risks = risks_of(rebuild.snapshot, None, (), following=6, pending=6)
@@ -155,14 +157,14 @@ def test_of_a_silent_sink_it_is_the_newest_committed_one(*, lost: bool) -> None:
 def test_no_row_can_be_double_where_nothing_more_was_planned() -> None:
     rebuild = _silent(HomeSpec(planned=5, committed=5))
 
-    assert scope_of(rebuild).target == 5
+    assert scope_of_rebuild(rebuild).target == 5
     assert risks_of(rebuild.snapshot, None, (), following=6, pending=None) == ()
 
 
 def test_batches_whose_range_is_not_recorded_are_written_twice_and_named() -> None:
     rebuild = _without(_silent(HomeSpec(planned=5, committed=5)), 4, 5)
 
-    assert scope_of(rebuild).target == 3
+    assert scope_of_rebuild(rebuild).target == 3
     assert "batches 4..5" in risks_of(rebuild.snapshot, None, (), following=4, pending=None)[0]
 
 
@@ -170,7 +172,7 @@ def test_batches_whose_range_is_not_recorded_are_written_twice_and_named() -> No
 @pytest.mark.parametrize("target", [BEFORE_ALL, 2])
 def test_a_silent_sink_is_not_rebuilt_at_an_older_batch(mode: str, target: int) -> None:
     with pytest.raises(Refused) as caught:
-        scope_of(_silent(HomeSpec(), target, mode=mode))
+        scope_of_rebuild(_silent(HomeSpec(), target, mode=mode))
 
     assert caught.value.code == "sink-uncuttable"
     assert (f"in {mode} mode" in caught.value.message) == (mode != "append")
@@ -184,13 +186,13 @@ def test_in_complete_mode_every_batch_contributes(mode: str, first: int) -> None
     history = replace(rebuild.history, event_time_max_ms=known, runs=dict.fromkeys(range(6), run))
 
     assert state_bounds(rebuild).retention_ms == (None if mode == "complete" else 60_000)
-    assert scope_of(replace(rebuild, history=history)).first == first
+    assert scope_of_rebuild(replace(rebuild, history=history)).first == first
 
 
 EXACT = Delivery("exactly-once", "it has marks")
 
 
-def _several(spec: HomeSpec, *written: int | None, target: int | None = None, cuts: bool = True) -> Rebuild:
+def _several(spec: HomeSpec, *written: int | None, target: int | None = None, cuts: bool = True) -> Basis:
     """Of outputs with these marks; only those that show one skip batches and, with ``cuts``, can be cut."""
     rebuild = _rebuild(spec, target)
     members = tuple(
@@ -220,21 +222,21 @@ def test_of_several_outputs_it_is_the_newest_that_all_have(
 ) -> None:
     rebuild = _several(HomeSpec(planned=6, committed=5), *written)
 
-    scope = scope_of(rebuild)
+    scope = scope_of_rebuild(rebuild)
 
-    assert (scope.target, is_cut(rebuild, scope.target, scope.pending)) == (target, cut)
+    assert (scope.target, is_cut(rebuild, scope)) == (target, cut)
     assert written_text(rebuild.snapshot) == ", ".join(map(str, written))
 
 
 def test_an_output_keeps_the_next_batch_only_where_its_range_is_planned_again() -> None:
     rebuild = _without(_several(HomeSpec(planned=6, committed=5), 6, 5), 6)
 
-    scope = scope_of(rebuild)
+    scope = scope_of_rebuild(rebuild)
 
     assert (scope.target, scope.pending) == (5, None)
-    assert is_cut(rebuild, scope.target, scope.pending)
+    assert is_cut(rebuild, scope)
     with pytest.raises(Refused) as caught:
-        scope_of(_without(_several(HomeSpec(planned=6, committed=5), 6, 5, cuts=False), 6))
+        scope_of_rebuild(_without(_several(HomeSpec(planned=6, committed=5), 6, 5, cuts=False), 6))
     assert "its output kind /out/1 cannot remove what batch 6 wrote" in caught.value.message
 
 
@@ -243,7 +245,7 @@ def test_an_output_that_cannot_be_cut_is_named(written: tuple[int | None, ...]) 
     rebuild = _several(HomeSpec(), *written, target=2, cuts=None in written)
 
     with pytest.raises(Refused) as caught:
-        scope_of(rebuild)
+        scope_of_rebuild(rebuild)
 
     assert caught.value.code == "sink-uncuttable"
     assert f"its output kind /out/{2 if None in written else 1} cannot remove" in caught.value.message

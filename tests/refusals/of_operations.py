@@ -292,6 +292,10 @@ SITUATIONS = (
     Situation("rows-differ", rows_missing, rows_are_back, "restore the source's data"),
     Situation("replay-strayed", strayed_once),
     Situation("verify-marks", spoilt_before("verify-generation", lambda folder: (folder / "commits" / "3").unlink())),
+    Situation(
+        "verify-damage",
+        spoilt_before("verify-generation", lambda folder: (folder / "state" / "0" / "0" / "4.delta").write_bytes(b"x")),
+    ),
     Situation("verify-range", spoilt_before("verify-generation", _another_watermark)),
     # Operations left halfway
     Situation("pipeline-edited", edited_halfway),

@@ -271,6 +271,7 @@ SITUATIONS = (
     Situation("checkpoint-behind", older_checkpoint),
     Situation("output-damaged", damaged_output),
     Situation("state-lost", as_it_is, spec=HomeSpec(state=3)),
+    Situation("state-not-kept", lambda _: "plan resume per_page", spec=HomeSpec(state=3)),
     Situation("source-files-missing", lost_input, brought_back("clicks/006.json"), "restore the files"),
     Situation("sink-unreadable", torn_manifest, brought_back("out/_spark_metadata/5"), "restore the file"),
     Situation("operation-unfinished", left_halfway),
@@ -284,6 +285,8 @@ SITUATIONS = (
     Situation("sink-changed", output_of_another_place, brought_back("clicks.py"), "start from the directory"),
     # Plans
     Situation("target-unwritten", lambda _: f"{PLAN} --at batch:9"),
+    Situation("target-unwritten", lambda _: "plan replay per_page --from batch:9"),
+    Situation("output-skips", lambda _: "plan replay per_page --from batch:4 --output keep"),
     Situation("target-unknown", one_range_lost),
     Situation("history-empty", nothing_recorded, brought_back(CHECKPOINT), "restore the ledger or the checkpoint"),
     Situation("history-short", old_ranges_lost, ledger_restored, "restore the ledger or the checkpoint"),

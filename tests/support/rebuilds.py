@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slackwater.app.apply_plan import Applied, apply_with
-from slackwater.app.plan_rebuild import PlanOptions, plan_rebuild
-from slackwater.app.rebuilding import Asked
+from slackwater.app.deriving import Asked
+from slackwater.app.plan_goal import PlanOptions, plan_goal
 from slackwater.app.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
 from slackwater.app.workspace import Workspace, open_workspace
 from slackwater.apply.replayer import Replayed, Replayer
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
-from slackwater.model.plan import Action, Inverse, Plan, Request
+from slackwater.model.finding import Goal
+from slackwater.model.plan import Action, Inverse, OutputTreatment, Plan, Request
 from slackwater.model.profile import QueryProfile
 from slackwater.plan.contributing import Code
 from slackwater.recording.stream_files import write_stream_file_of
@@ -117,10 +118,16 @@ class Project:
         with open_workspace(Settings(home=self.home), restore=True) as workspace:
             yield workspace
 
-    def plan(self, target: str = "last-written", retention_ms: int | None = None) -> Plan:
+    def plan(
+        self,
+        target: str = "last-written",
+        retention_ms: int | None = None,
+        goal: Goal = "rebuild",
+        output: OutputTreatment = "cut",
+    ) -> Plan:
         with self.open() as workspace:
-            asked = Asked(Request(target, retention_ms, query_read=True))
-            return plan_rebuild(workspace, STREAM, asked, PlanOptions(), lambda _: None)
+            asked = Asked(goal, Request(target, retention_ms, query_read=True, output=output))
+            return plan_goal(workspace, STREAM, asked, PlanOptions(), lambda _: None)
 
     def apply(self, plan: Plan, replayer: Replayer | None = None) -> Applied:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from slackwater.app.acting import Consent, acting
-from slackwater.app.rebuilding import Asked, derive, reconcile
+from slackwater.app.deriving import Asked, derive, reconcile
 from slackwater.app.run_pipeline import session_options
 from slackwater.app.workspace import Workspace
 from slackwater.apply.executor import execute, summary_of
@@ -23,9 +23,9 @@ from slackwater.model.history import History
 from slackwater.model.plan import Action, CutSink, Inverse, Plan, PreconditionName
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import OperationRecord, StreamRecord
+from slackwater.plan.basis import batches_used, written_text
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.document import render
-from slackwater.plan.rebuild import batches_used, written_text
 from slackwater.plan.words import plan_again
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.reach import StoreReach
@@ -95,6 +95,10 @@ def apply_with(
         replaying(leases.add_jvm) as open_replayer,
     ):
         operation = _operation(workspace, plan, stream, display, open_replayer)
+        if not plan.actions:
+            # Not recorded as an operation: there is nothing that could be continued or undone.
+            _check_derived(workspace, operation, lambda: open_replayer().profile())
+            return Applied(plan)
         if operation.journal.end in {"applied", PRUNED}:
             # Killed between the journal's last line and the ledger's.
             ledger.end_operation(plan.id, operation.journal.end, summary_of(plan))
@@ -151,7 +155,7 @@ def _operation(
 def _check_derived(workspace: Workspace, operation: Operation, read_query: Callable[[], QueryProfile]) -> None:
     """Raises Moved where facts changed since the plan was made, UsageError where the plan itself was edited."""
     plan = operation.plan
-    asked = Asked(plan.request, plan.pipeline_file)
+    asked = Asked(plan.goal, plan.request, plan.pipeline_file)
     # A plan that was made without Spark is derived without it, too.
     reader = read_query if plan.request.query_read else lambda: None
     derived = derive(workspace, operation.stream, asked, reader, identity=(plan.id, plan.made_at), own_lease=True).plan

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.app.rebuilding import reconcile, refuse_unreadable
+from slackwater.app.deriving import reconcile, refuse_unreadable
 from slackwater.app.watermark import next_watermark_ms
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused
@@ -16,10 +16,12 @@ from slackwater.model.history import History
 from slackwater.model.plan import Request
 from slackwater.model.profile import QueryProfile
 from slackwater.model.snapshot import Snapshot
+from slackwater.plan.basis import Basis
 from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.bounds import NOT_REPRODUCIBLE
 from slackwater.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.plan.manual_restart import Effect, RestartFacts, effects_of
-from slackwater.plan.rebuild import NOT_REPRODUCIBLE, Rebuild, target_batch
+from slackwater.plan.rebuild import target_batch
 from slackwater.plan.start_position import SourcePosition, position_after
 from slackwater.recording.history import history_of
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
@@ -117,10 +119,10 @@ def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None])
     refuse_unreadable(snapshot)
     history = history_of(ledger, stream)
     known = _Known(BatchHistory(history), snapshot)
-    request = Request(str(at), None, query_read=True)
+    request = Request(str(at), None, query_read=True, output="cut")
     # The code that ran: what it read is what a restart would have to read again.
     code = Code(_code_of(history))
-    target = target_batch(Rebuild(snapshot, history, request, at.batch, code, number=0))
+    target = target_batch(Basis("rebuild", snapshot, history, request, at.batch, code, number=0))
     contributing = _contributing(known, at, code)
     after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
     sources = position_after(known.batches, after)

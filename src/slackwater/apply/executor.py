@@ -11,7 +11,9 @@ from typing import assert_never
 
 from slackwater.apply import preconditions
 from slackwater.apply.actions import (
+    base,
     build_generation,
+    copy_generation,
     cut_sink,
     plan_batch,
     replay_batches,
@@ -24,7 +26,9 @@ from slackwater.apply.operation import PLAN_FILE, Operation
 from slackwater.errors import OutcomeUnknown, SlackwaterError
 from slackwater.model.plan import (
     Action,
+    Base,
     BuildGeneration,
+    CopyGeneration,
     CutSink,
     Inverse,
     Plan,
@@ -87,8 +91,8 @@ def _apply_one(operation: Operation, index: int, action: Action) -> None:
     operation.progress.action(action)
     if journal.state(index) is None:
         preconditions.check(operation.plan, index, operation.facts)
-        if isinstance(action, BuildGeneration):
-            build_generation.check_absent(operation, action)
+        if isinstance(action, Base):
+            base.check_absent(operation, action)
         journal.write(index, action.kind, "started", now_ms())
     facts = _do(operation, action)
     journal.write(index, action.kind, "done", now_ms(), facts)
@@ -98,6 +102,8 @@ def _do(operation: Operation, action: Action) -> ActionFacts:
     match action:
         case BuildGeneration():
             return build_generation.do(operation, action)
+        case CopyGeneration():
+            return copy_generation.do(operation, action)
         case ReplayBatches():
             return replay_batches.do(operation, action)
         case PlanBatch():
@@ -139,7 +145,7 @@ def _forget_work_on_it(operation: Operation) -> None:
 def _take_back(operation: Operation, inverse: Inverse) -> None:
     match inverse:
         case RemoveGeneration():
-            build_generation.remove(operation, inverse)
+            base.remove(operation, inverse)
         case RestoreSink():
             cut_sink.restore(operation, inverse)
         case SwitchGeneration():

@@ -120,11 +120,25 @@ def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
     return max(_mark_by_versions(inventory, count) for count in counts)
 
 
+def loadable_batches(logs: CheckpointLogs, inventory: StateInventory) -> frozenset[int]:
+    """All batches whose state every operator, partition and store can load, by file names."""
+    if not inventory.stores:
+        return frozenset()
+    if any(versions.ids for _, _, _, versions in inventory.each()):
+        return frozenset(batch for batch in logs.commit_ids if _named_by_commit(logs, batch, inventory))
+    counts = _partition_counts(logs) or {None}
+    return frozenset(version - 1 for count in counts for version in _common_versions(inventory, count))
+
+
 def _mark_by_versions(inventory: StateInventory, partition_count: int | None) -> int:
+    return max(_common_versions(inventory, partition_count), default=0) - 1
+
+
+def _common_versions(inventory: StateInventory, partition_count: int | None) -> frozenset[int]:
     common: frozenset[int] | None = None
     for loadable in _distinct_loadable(inventory, partition_count):
         common = loadable if common is None else common & loadable
-    return max(common or (), default=0) - 1
+    return common or frozenset()
 
 
 def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -> set[frozenset[int]]:
@@ -171,14 +185,15 @@ def _offset_or_none(logs: CheckpointLogs, batch: int) -> OffsetEntry | None:
 
 def _mark_by_ids(logs: CheckpointLogs, inventory: StateInventory) -> int:
     """With format 2 the commit names the files of the batch; those of the same version with other ids do not count."""
-    for batch in reversed(logs.commit_ids):
-        try:
-            commit = logs.commit(batch)
-        except (FormatError, OSError):
-            continue
-        if commit.state_unique_ids and _has_all(commit, batch + 1, inventory):
-            return batch
-    return NONE_YET
+    return next((batch for batch in reversed(logs.commit_ids) if _named_by_commit(logs, batch, inventory)), NONE_YET)
+
+
+def _named_by_commit(logs: CheckpointLogs, batch: int, inventory: StateInventory) -> bool:
+    try:
+        commit = logs.commit(batch)
+    except (FormatError, OSError):
+        return False
+    return bool(commit.state_unique_ids) and _has_all(commit, batch + 1, inventory)
 
 
 def _has_all(commit: CommitEntry, version: int, inventory: StateInventory) -> bool:

@@ -64,6 +64,9 @@ def apply(
         applied = apply_plan(workspace, plan, display, options)
     if shown_as is Format.JSON:
         print_json(apply_document(applied))
+    elif not plan.actions:
+        out().print(f"nothing was to be done: {plan.stream} can be started as it is", markup=False)
+        err().print(f"next: slackwater run {shlex.quote(plan.pipeline_file)}", markup=False)
     elif applied.repeated:
         out().print(f"applied before: plan {plan.id} changed nothing now", markup=False)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slackwater.cli.arguments import (
     Format,
@@ -26,14 +27,26 @@ from slackwater.cli.arguments import (
 from slackwater.cli.console import err, out, parse_conf, parse_seconds, prepare
 from slackwater.errors import UsageError
 
+if TYPE_CHECKING:
+    from slackwater.model.finding import Goal
+    from slackwater.model.plan import OutputTreatment, Plan
+
 LAST_WRITTEN = "last-written"
 EARLIEST = "earliest"
 
 
 def declare(parser: Parser) -> None:
-    """Declare the verbs: one for each remedy."""
+    """Declare the verbs: one for each goal."""
     add_verb = add_verbs(parser)
+    _declare_resume(add_verb("resume", "Make the stream startable from the state it has; the least change that does."))
     _declare_rebuild(add_verb("rebuild", "Continue after the last written batch, with state recomputed."))
+    _declare_replay(add_verb("replay", "Process the batches from a given one on again."))
+
+
+def _declare_resume(parser: Parser) -> None:
+    add_stream(parser)
+    _declare_common(parser)
+    parser.set_defaults(goal="resume", at=LAST_WRITTEN, retention=None, output="cut", conf=None, master=None)
 
 
 def _declare_rebuild(parser: Parser) -> None:
@@ -44,23 +57,55 @@ def _declare_rebuild(parser: Parser) -> None:
         default=LAST_WRITTEN,
         help=f"{LAST_WRITTEN} (default), batch:N for an older written batch, or {EARLIEST} to process everything again",
     )
+    _declare_retention(parser)
+    _declare_common(parser)
+    parser.set_defaults(goal="rebuild", output="cut")
+
+
+def _declare_replay(parser: Parser) -> None:
+    add_stream(parser)
+    parser.add_argument(
+        "--from",
+        dest="at",
+        metavar="POSITION",
+        default=LAST_WRITTEN,
+        help=f"the first batch to process again: batch:N, {EARLIEST}, or {LAST_WRITTEN} (default) for that one alone",
+    )
+    parser.add_argument(
+        "--output",
+        choices=("cut", "keep"),
+        default="cut",
+        help="what the sink holds of these batches: cut (default) moves it to a backup; keep leaves it, so that a sink "
+        "that does not skip batches gets their rows a second time",
+    )
+    _declare_retention(parser)
+    _declare_common(parser)
+    parser.set_defaults(goal="replay")
+
+
+def _declare_retention(parser: Parser) -> None:
+    parser.add_argument("--retention", metavar="2d", help="how far behind the watermark rows count, or 'all'")
+    add_spark(parser)
+
+
+def _declare_common(parser: Parser) -> None:
     parser.add_argument("--out", dest="file", metavar="PLAN", type=path, help="write the plan to this new file")
     add_force(parser)
     parser.add_argument("--pipeline", metavar="FILE|MODULE", type=string, help="the upgraded pipeline, if it moved")
-    parser.add_argument("--retention", metavar="2d", help="how far behind the watermark rows count, or 'all'")
-    add_spark(parser)
     add_home(parser)
     add_consent(parser)
     add_debug(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. The plan is for slackwater apply."
-    parser.set_defaults(verb=rebuild)
+    parser.set_defaults(verb=plan)
 
 
-def rebuild(
+def plan(
     *,
+    goal: Goal,
     stream: str,
     at: str,
+    output: OutputTreatment,
     file: Path | None,
     force: bool,
     pipeline: str | None,
@@ -74,48 +119,58 @@ def rebuild(
     shown_as: Format,
 ) -> int:
     """Make the plan, show it, and write it to a file if asked."""
-    from slackwater.app.plan_rebuild import PlanOptions, plan_rebuild  # noqa: PLC0415 - light start
-    from slackwater.app.rebuilding import Asked  # noqa: PLC0415
+    from slackwater.app.deriving import Asked  # noqa: PLC0415 - light start
+    from slackwater.app.plan_goal import PlanOptions, plan_goal  # noqa: PLC0415
     from slackwater.app.user_files import PRIVATE, NewFile  # noqa: PLC0415
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
-    from slackwater.cli.render_plan import plan_page  # noqa: PLC0415
     from slackwater.model.plan import Request  # noqa: PLC0415
     from slackwater.plan.document import render  # noqa: PLC0415
 
     settings = prepare(home, shown_as, debug=debug)
-    check_target(at)
-    asked = Asked(Request(at, _retention_ms(retention), query_read=True), _absolute(pipeline))
+    check_target(goal, at)
+    asked = Asked(goal, Request(at, _retention_ms(retention), query_read=True, output=output), _absolute(pipeline))
     options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
     if new is not None:
         new.check()
     with open_workspace(settings, restore=True) as workspace:
-        plan = plan_rebuild(workspace, stream, asked, options, lambda text: err().print(text, markup=False))
+        made = plan_goal(workspace, stream, asked, options, lambda text: err().print(text, markup=False))
     if new is not None:
         with new.open() as written:
-            written.write(render(plan).encode())
+            written.write(render(made).encode())
     if shown_as is Format.JSON:
-        sys.stdout.write(render(plan))
-        return 0
-    out().print(plan_page(plan))
-    options_given = {"--at": at, "--retention": retention, "--pipeline": pipeline, "--out": f"{plan.id}.json"}
-    again = " ".join(f"{name} {shlex.quote(value)}" for name, value in options_given.items() if value is not None)
-    hint = f"apply {shlex.quote(str(file))}" if file is not None else f"plan rebuild {plan.stream} {again}"
-    err().print(f"next: slackwater {hint}", markup=False)
+        sys.stdout.write(render(made))
+    else:
+        _show(made, file, pipeline)
     return 0
 
 
-def check_target(target: str) -> None:
-    """Raises UsageError for what is no target of a rebuild."""
+def _show(made: Plan, file: Path | None, pipeline: str | None) -> None:
+    from slackwater.cli.render_plan import plan_page  # noqa: PLC0415 - light start
+    from slackwater.plan.words import plan_again  # noqa: PLC0415
+
+    out().print(plan_page(made))
+    if not made.actions:
+        hint = f"run {shlex.quote(made.pipeline_file)}"
+    elif file is not None:
+        hint = f"apply {shlex.quote(str(file))}"
+    else:
+        more = f" --pipeline {shlex.quote(pipeline)}" if pipeline is not None else ""
+        hint = f"{plan_again(made).removeprefix('slackwater ')}{more} --out {made.id}.json"
+    err().print(f"next: slackwater {hint}", markup=False)
+
+
+def check_target(goal: Goal, target: str) -> None:
+    """Raises UsageError for what is no target of the goal."""
     is_batch = target.startswith("batch:") and natural_or_none(target.removeprefix("batch:")) is not None
     if target not in {LAST_WRITTEN, EARLIEST} and not is_batch:
         raise UsageError(
             "target",
-            "A rebuild cannot be planned for this target",
+            "The goal has no such target",
             expected=f"{LAST_WRITTEN}, {EARLIEST} or batch:N",
             found=shortened(target),
-            hint="slackwater plan rebuild --help",
+            hint=f"slackwater plan {goal} --help",
         )
 
 

@@ -12,6 +12,7 @@ from slackwater.diagnose.words import batch_range
 from slackwater.model.plan import (
     Action,
     BuildGeneration,
+    CopyGeneration,
     CutSink,
     Facts,
     Inverse,
@@ -64,23 +65,36 @@ def step_text(action: Action | Inverse) -> str:
     """One action, or the inverse of one, in a sentence."""
     match action:
         case BuildGeneration():
-            return f"build generation {action.number} aside, with the query's id {action.query_id}"
+            text = f"build generation {action.number} aside, with the query's id {action.query_id}"
+        case CopyGeneration():
+            text = _copy_text(action)
         case ReplayBatches():
-            return f"replay {batch_range(action.first, action.last)} under their own ids, without output"
+            text = f"replay {batch_range(action.first, action.last)} under their own ids, without output"
         case PlanBatch():
-            return f"plan batch {action.batch} with its recorded range"
+            text = f"plan batch {action.batch} with its recorded range"
         case VerifyGeneration():
-            return f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
+            text = f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
         case CutSink():
-            return f"cut the sink back to batch {action.cut.after}: {taken_out(action.cut)}, moved to the backup"
+            text = f"cut the sink back to batch {action.cut.after}: {taken_out(action.cut)}, moved to the backup"
         case SwitchGeneration():
-            return _switch_text(action)
+            text = _switch_text(action)
         case RemoveGeneration():
-            return f"remove generation {action.number}, which the operation has built"
+            text = f"remove generation {action.number}, which the operation has built"
         case RestoreSink():
-            return f"restore {batch_range(action.cut.batches[0], action.cut.batches[-1])} in the sink"
+            text = f"restore {batch_range(action.cut.batches[0], action.cut.batches[-1])} in the sink"
         case _:
             assert_never(action)
+    return text
+
+
+def _copy_text(action: CopyGeneration) -> str:
+    if action.last < 0:
+        what = "without any batch"
+    elif action.state is None:
+        what = f"with the ranges up to batch {action.last}"
+    else:
+        what = f"with the state up to batch {action.state}"
+    return f"copy generation {action.source} to generation {action.number} aside, {what}"
 
 
 def taken_out(cut: Cut) -> str:

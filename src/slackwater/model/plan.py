@@ -17,7 +17,7 @@ from slackwater.model.finding import Goal
 from slackwater.model.sink import Cut
 from slackwater.model.strict import STRICT
 
-PLAN_SCHEMA: Literal["slackwater.plan/2"] = "slackwater.plan/2"
+PLAN_SCHEMA: Literal["slackwater.plan/3"] = "slackwater.plan/3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,24 @@ class BuildGeneration:
     last: int
     pending: int | None
     kind: Literal["build-generation"] = "build-generation"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyGeneration:
+    """Build the next checkpoint aside from that of generation ``source``, up to batch ``last``.
+
+    ``pending`` is as in ``BuildGeneration``. ``state`` is the newest batch whose state is copied, ``None`` for none.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    source: int
+    query_id: str
+    last: int
+    pending: int | None
+    state: int | None
+    kind: Literal["copy-generation"] = "copy-generation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +95,10 @@ class PlanBatch:
 
 @dataclass(frozen=True, slots=True)
 class VerifyGeneration:
-    """Read the new checkpoint back: marks, ranges and watermarks must be the recorded ones."""
+    """Read the new checkpoint back: marks, ranges and watermarks must be the recorded ones.
+
+    ``state`` is the newest batch whose state must be there, unless the query turns out to keep none.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -85,6 +106,7 @@ class VerifyGeneration:
     first: int
     last: int
     pending: int | None
+    state: int | None
     kind: Literal["verify-generation"] = "verify-generation"
 
 
@@ -129,7 +151,10 @@ class RestoreSink:
     kind: Literal["restore-sink"] = "restore-sink"
 
 
-Action = BuildGeneration | ReplayBatches | PlanBatch | VerifyGeneration | CutSink | SwitchGeneration
+Base = BuildGeneration | CopyGeneration
+"""The action that starts the next checkpoint: each plan that switches to one has exactly one."""
+
+Action = Base | ReplayBatches | PlanBatch | VerifyGeneration | CutSink | SwitchGeneration
 Inverse = RemoveGeneration | RestoreSink | SwitchGeneration
 
 
@@ -142,6 +167,9 @@ class Undo:
     action: int
     inverse: Inverse
 
+
+OutputTreatment = Literal["cut", "keep"]
+"""What becomes of batches that the sink holds and that will be processed again: removed, or left where they are."""
 
 PreconditionName = Literal[
     "generation", "planned", "committed", "written", "history", "pipeline", "source-files", "readers"
@@ -209,6 +237,7 @@ class Facts:
 class Request:
     """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
 
+    ``target`` is a batch to continue after, of a replay the first one to be processed again.
     ``query_read`` is false where the changed query should have been read and Spark was not available.
     """
 
@@ -217,6 +246,7 @@ class Request:
     target: str
     retention_ms: int | None
     query_read: bool
+    output: OutputTreatment
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,4 +268,4 @@ class Plan:
     cost: Cost
     risks: tuple[str, ...]
     undo: tuple[Undo, ...]
-    schema: Literal["slackwater.plan/2"] = PLAN_SCHEMA
+    schema: Literal["slackwater.plan/3"] = PLAN_SCHEMA

@@ -8,6 +8,7 @@ from typing import assert_never
 from slackwater.model.plan import (
     Action,
     BuildGeneration,
+    CopyGeneration,
     CutSink,
     Inverse,
     PlanBatch,
@@ -29,7 +30,7 @@ def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
 def inverse_of(action: Action) -> Inverse | None:
     """What takes an action back; ``None`` where removing the generation it works on does."""
     match action:
-        case BuildGeneration():
+        case BuildGeneration() | CopyGeneration():
             return RemoveGeneration(action.number)
         case ReplayBatches() | PlanBatch() | VerifyGeneration():
             return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slackwater.model.checkpoint_logs import SourceFile
+from slackwater.plan.basis import BEFORE_ALL
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source
-from slackwater.plan.rebuild import BEFORE_ALL
 from slackwater.sources.contract import SourceRange
 
 

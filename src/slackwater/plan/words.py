@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
+from slackwater.model.finding import Goal
 from slackwater.model.plan import Plan, Request
 
+LAST_WRITTEN = "last-written"
+EARLIEST = "earliest"
+BATCH = "batch:"
 MS_IN_S = 1000
 ALL = "all"
 ALL_MS = 1000 * 366 * 86_400_000
 """A thousand years: further back than any event time, so that all batches contribute."""
 
 
-def plan_command(stream: str, request: Request, *, at: str | None = None, retention: str | None = None) -> str:
+AT: Mapping[Goal, str] = {"rebuild": "--at", "replay": "--from"}
+"""The option that takes the target of a goal; the others have none."""
+
+
+def plan_command(
+    goal: Goal, stream: str, request: Request, *, at: str | None = None, retention: str | None = None
+) -> str:
     """The command that plans what was requested; ``at`` and ``retention`` replace what the request has."""
-    command = f"slackwater plan rebuild {stream}"
+    command = f"slackwater plan {goal} {stream}"
     target = at or request.target
-    if target != "last-written":
-        command += f" --at {shlex.quote(target)}"
+    if goal in AT and target != LAST_WRITTEN:
+        command += f" {AT[goal]} {shlex.quote(target)}"
+    if request.output != "cut":
+        command += f" --output {request.output}"
     kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
     return command if kept is None else f"{command} --retention {kept}"
 
 
 def plan_again(plan: Plan, *, retention: str | None = None) -> str:
     """The command that plans what a plan was made for, as the stream is now."""
-    return plan_command(plan.stream, plan.request, retention=retention)
+    return plan_command(plan.goal, plan.stream, plan.request, retention=retention)
 
 
 def duration(retention_ms: int | None) -> str:

@@ -142,6 +142,17 @@ class LocalStore:
             raise
         _sync_directory(target.parent)
 
+    def link_from(self, source: LocalStore, folder: str, names: Iterable[str]) -> None:
+        """Give this store the files of one folder of another, as hard links, or as copies where these cannot be.
+
+        For files that nobody changes in place. Names that are there already are left as they are.
+        """
+        target = Path(self._full(folder))
+        self._make_directories(target)
+        for name in names:
+            _link_or_copy(Path(source._full(f"{folder}/{name}")), target / name)
+        _sync_directory(target)
+
     def rename(self, source: str, target: str) -> None:
         old, new = Path(self._full(source)), Path(self._full(target))
         self._make_directories(new.parent)
@@ -236,6 +247,18 @@ def _move_without_replacing(source: Path, target: Path) -> None:
         source.rename(target)
         return
     source.unlink()
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileExistsError:
+        return
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        with source.open("rb") as file:
+            _write_through(target, iter(lambda: file.read(_LARGE_PIECE), b""), like=None)
 
 
 def _sync_directory(path: Path) -> None:

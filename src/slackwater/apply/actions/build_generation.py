@@ -9,38 +9,25 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+from slackwater.apply.actions.base import write_entries, write_sources
 from slackwater.apply.actions.facts import CODE, LAYOUT, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.apply.replayer import Replayer
-from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
+from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file
 from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
 from slackwater.errors import Refused
 from slackwater.formats.offset_log import render_offset_entry
-from slackwater.model.plan import BuildGeneration, RemoveGeneration
+from slackwater.model.plan import BuildGeneration
 from slackwater.model.profile import QueryProfile
-from slackwater.plan.batch_history import BatchHistory, offsets_by_source
+from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.bounds import check_reproducible
 from slackwater.plan.contributing import Code, StateBounds, first_contributing
-from slackwater.plan.rebuild import check_reproducible
 from slackwater.plan.words import ALL, duration, plan_again
 from slackwater.recording.reach import StoreReach
-from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import WriteStore
 
 SHOWN = 3
-
-
-def check_absent(operation: Operation, action: BuildGeneration) -> None:
-    """Raises Refused where the generation's folder exists: an operation writes only into what it has made itself."""
-    folder = operation.checkpoint(action.number)
-    if folder.exists():
-        raise Refused(
-            "generation-exists",
-            f"The checkpoint of generation {action.number} exists already, and this operation did not make it",
-            where=str(folder),
-            expected="no such folder",
-            hint=f"plan again: {plan_again(operation.plan)}",
-        )
 
 
 def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
@@ -54,24 +41,15 @@ def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
     _check_query(operation, batches, profile, replayer.code())
     _check_served(operation, action, replayer)
     write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
-    _write_sources(store, action, batches, replayer.compact_interval())
+    write_sources(store, action, batches, replayer.compact_interval())
     if action.first > action.last:
-        _copy_without_state(store, action, batches)
+        write_entries(store, batches, max(action.last - 1, 0), action.last)
     elif action.first > 0:
         _run_empty_base(operation, store, action, replayer)
         _rename_base(store, action.first)
         entry = batches.history.offsets[action.first - 1]
         write_log(store, offset_path(action.first - 1), entry.encode("utf-8", "surrogateescape"))
     return {LAYOUT: profile.as_json(), CODE: replayer.code().digest}
-
-
-def remove(operation: Operation, inverse: RemoveGeneration) -> None:
-    """Remove what the operation has built; the journal has the record."""
-    folder = operation.checkpoint(inverse.number)
-    if folder.exists():
-        shutil.rmtree(folder)
-    operation.ledger.remove_generation(operation.plan.stream, inverse.number)
-    write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)
 
 
 def _check_query(operation: Operation, batches: BatchHistory, profile: QueryProfile, code: Code) -> None:
@@ -108,33 +86,6 @@ def _check_served(operation: Operation, action: BuildGeneration, replayer: Repla
             found=", ".join(missing[:SHOWN]) + more,
             hint="restore the source's data; nothing was changed",
         )
-
-
-def _write_sources(store: WriteStore, action: BuildGeneration, batches: BatchHistory, interval: int) -> None:
-    """The own log of each source up to where the new checkpoint will be, with the initial offsets of an empty base."""
-    newest = action.last if action.pending is None else action.pending
-    ends = offsets_by_source(batches.offset(newest)) if newest >= 0 else {}
-    starts = offsets_by_source(batches.offset(action.first - 1)) if 0 < action.first <= action.last else {}
-    for source, log in batches.history.sources.items():
-        end = ends.get(source)
-        kind = batches.kind(source, end)
-        files = dict(kind.log_until(end, log, interval))
-        base = kind.empty_base(starts.get(source)) if source in starts else None
-        if base is not None:
-            files.update(base.log)
-        for name, content in files.items():
-            write_log(store, source_path(source, name), content)
-
-
-def _copy_without_state(store: WriteStore, action: BuildGeneration, batches: BatchHistory) -> None:
-    """A query without state needs its position alone: the entries of the last two batches."""
-    history = batches.history
-    for batch in range(max(action.last - 1, 0), action.last + 1):
-        if batch not in history.offsets:
-            continue
-        write_log(store, offset_path(batch), history.offsets[batch].encode("utf-8", "surrogateescape"))
-        commit = history.commits.get(batch, f'v1\n{{"nextBatchWatermarkMs":{batches.offset(batch).watermark_ms}}}')
-        write_log(store, commit_path(batch), commit.encode("utf-8", "surrogateescape"))
 
 
 def _run_empty_base(operation: Operation, store: WriteStore, action: BuildGeneration, replayer: Replayer) -> None:

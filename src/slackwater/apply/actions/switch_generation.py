@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from slackwater.apply.actions.base import base_of
 from slackwater.apply.actions.facts import LAYOUT, NOTHING, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.stores import state_stores
 from slackwater.errors import Refused
-from slackwater.model.plan import BuildGeneration, SwitchGeneration
+from slackwater.model.plan import SwitchGeneration
 from slackwater.model.records import GenerationRecord
-from slackwater.plan.rebuild import ends_after
+from slackwater.plan.basis import ends_after
 from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.storage.local import LocalStore
 
@@ -17,7 +18,7 @@ from slackwater.storage.local import LocalStore
 def do(operation: Operation, action: SwitchGeneration) -> ActionFacts:
     """Record the new generation with what it inherits, then make it the one in use."""
     plan, ledger = operation.plan, operation.ledger
-    index, built = next((i, one) for i, one in enumerate(plan.actions) if isinstance(one, BuildGeneration))
+    index, built = base_of(plan)
     folder = operation.checkpoint(action.new)
     layout = {**operation.journal.facts(index).get(LAYOUT, {}), "state_stores": state_stores(LocalStore(folder))}
     ledger.add_generation(
@@ -57,7 +58,7 @@ def check_unused(operation: Operation) -> None:
             found=f"generation {current} in use",
             hint=f"undo the newer operation first: slackwater undo {_newest_applied(operation)} --yes",
         )
-    built = next(one for one in plan.actions if isinstance(one, BuildGeneration))
+    _, built = base_of(plan)
     found = read_logs(LocalStore(operation.checkpoint(switch.new)))
     planned = built.last if built.pending is None else built.pending
     if found.committed > built.last or found.planned > planned:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from slackwater.apply.actions.facts import NOTHING, ActionFacts
 from slackwater.apply.operation import Operation
+from slackwater.checkpoint.damage import cheap_damage
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.errors import Refused
 from slackwater.model.checkpoint_logs import OffsetEntry
 from slackwater.model.plan import VerifyGeneration
-from slackwater.plan.rebuild import batches_used
+from slackwater.plan.basis import batches_used
 from slackwater.plan.words import plan_again
 from slackwater.storage.local import LocalStore
 
@@ -18,21 +19,35 @@ def do(operation: Operation, action: VerifyGeneration) -> ActionFacts:
     store = LocalStore(operation.checkpoint(action.number))
     logs, found = read_logs(store), marks(store)
     planned = action.last if action.pending is None else action.pending
-    replayed = action.first <= action.last
-    state = action.last if replayed and found.state is not None else None
+    state = action.state if found.state is not None else None
     if (found.planned, found.committed) != (planned, action.last) or (state is not None and found.state != state):
         raise Refused(
             "verify-marks",
             "The new checkpoint does not have the marks that it should have",
             where=store.location,
-            expected=f"planned {planned}, committed and state {action.last}",
+            expected=f"planned {planned}, committed {action.last}, state {action.state}",
             found=f"planned {found.planned}, committed {found.committed}, state {found.state}",
             hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )
+    _check_files(operation, store)
     for batch in batches_used(action.first, action.last, action.pending):
         if batch in operation.history.offsets:
             _check_entry(logs.offset(batch), operation.batches.offset(batch), batch, operation)
     return NOTHING
+
+
+def _check_files(operation: Operation, store: LocalStore) -> None:
+    """What the next start reads must be whole: a copy of a damaged file is damaged."""
+    damage = cheap_damage(store)
+    if damage:
+        raise Refused(
+            "verify-damage",
+            f"The new checkpoint is damaged: {damage[0].path} is {damage[0].kind}",
+            where=store.location,
+            expected=damage[0].expected or None,
+            found=damage[0].found or None,
+            hint=f"nothing in use was changed; recompute the state: slackwater plan rebuild {operation.plan.stream}",
+        )
 
 
 def _check_entry(found: OffsetEntry, recorded: OffsetEntry, batch: int, operation: Operation) -> None:

@@ -1,4 +1,4 @@
-"""Use case: plan a rebuild. Reads, compares, and changes nothing but the ledger's copy of what it read."""
+"""Use case: plan for a goal. Reads, compares, and changes nothing but the ledger's copy of what it read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from slackwater.app.acting import Consent, acting
-from slackwater.app.rebuilding import Asked, derive
+from slackwater.app.deriving import Asked, derive
 from slackwater.app.run_pipeline import session_options
 from slackwater.app.workspace import Workspace
 from slackwater.errors import EnvironmentMissing
@@ -30,9 +30,7 @@ class PlanOptions:
     consent: Consent = None
 
 
-def plan_rebuild(
-    workspace: Workspace, name: str, asked: Asked, options: PlanOptions, say: Callable[[str], None]
-) -> Plan:
+def plan_goal(workspace: Workspace, name: str, asked: Asked, options: PlanOptions, say: Callable[[str], None]) -> Plan:
     """The plan for one stream. Raises Refused where no exact and safe way exists, NotFound for an unknown stream."""
     acting(workspace, options.consent, say)
     stream = workspace.ledger.find_stream(name)

@@ -1,4 +1,4 @@
-"""What to check in a rebuild before it is approved."""
+"""What to check in a plan before it is approved."""
 
 from __future__ import annotations
 
@@ -26,13 +26,18 @@ def notes_of(
     first: int,
     pending: int | None,
     state: StateBounds,
+    copied_from: int | None,
     code_differs: bool,
     settings: Sequence[ReplaySettings],
 ) -> tuple[str, ...]:
     """Sentences, the most important first."""
     return (
         *_about_the_line(snapshot, target, asked, pending),
-        *_about_the_state(snapshot, target, first, state, code_differs=code_differs),
+        *(
+            _about_the_state(snapshot, target, first, state, code_differs=code_differs)
+            if copied_from is None
+            else _about_the_copy(target, state, copied_from)
+        ),
         *_about_settings(settings),
     )
 
@@ -122,6 +127,12 @@ def _about_the_state(
     if first > target:
         notes.append("the query keeps no state: nothing is read again")
     return notes
+
+
+def _about_the_copy(target: int, state: StateBounds, copied_from: int) -> list[str]:
+    if state.stateful and target >= 0:
+        return [f"the state after batch {target} is that of generation {copied_from}: nothing is read again for it"]
+    return [] if state.stateful else ["the query keeps no state: nothing is read again"]
 
 
 def _about_settings(settings: Sequence[ReplaySettings]) -> list[str]:

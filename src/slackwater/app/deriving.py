@@ -1,24 +1,35 @@
-"""Derives the plan of a rebuild: once to show it, and again before it is applied, to see that it is still the same."""
+"""Derives a plan: once to show it, and again before it is applied, to see that it is still the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from slackwater.app.workspace import Workspace
+from slackwater.checkpoint.layout import STATE, parse_state_file
+from slackwater.checkpoint.listing import read_listing
+from slackwater.checkpoint.logs import loadable_batches, logs_of_listing
+from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.diagnose.identity import identity_findings
 from slackwater.diagnose.number_line import operation_findings
 from slackwater.diagnose.refusal import refusal
 from slackwater.errors import DataError, Refused, UsageError
+from slackwater.model.finding import Goal
 from slackwater.model.history import History
 from slackwater.model.plan import Plan, Request
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import StreamRecord
 from slackwater.model.sink import Cut
 from slackwater.model.snapshot import Snapshot
+from slackwater.plan.assembly import plan_of, plan_of_nothing
+from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, is_cut
 from slackwater.plan.contributing import Code
-from slackwater.plan.rebuild import BEFORE_ALL, Rebuild, Scope, is_cut, plan_of, scope_of
-from slackwater.plan.words import plan_command
+from slackwater.plan.document import HOW_TO_PLAN
+from slackwater.plan.rebuild import scope_of_rebuild
+from slackwater.plan.replay import kept_scope_of_replay, recomputed_scope_of_replay
+from slackwater.plan.resume import scope_of_resume
+from slackwater.plan.words import BATCH, EARLIEST, LAST_WRITTEN, plan_command
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.log_copier import copy_new
 from slackwater.recording.reach import StoreReach
@@ -28,9 +39,6 @@ from slackwater.sinks.registry import open_output
 from slackwater.storage.open import open_read_store
 
 SHOWN = 3
-LAST_WRITTEN = "last-written"
-EARLIEST = "earliest"
-BATCH = "batch:"
 LARGEST_BATCH = 2**63 - 1
 DIGITS_MAX = 19
 """Batch ids are 64 bits wide."""
@@ -43,6 +51,7 @@ QueryReader = Callable[[], QueryProfile | None]
 class Asked:
     """What the user asked for. ``pipeline_file``: the upgraded file, ``None`` for the one of the last run."""
 
+    goal: Goal
     request: Request
     pipeline_file: str | None = None
 
@@ -56,10 +65,10 @@ class Derived:
     history: History
 
 
-def target_of(request: Request) -> int | None:
-    """The batch that a request's target names, -1 for ``earliest``, ``None`` for ``last-written``.
+def target_of(goal: Goal, request: Request) -> int | None:
+    """The batch to continue after, -1 for none, ``None`` for what the goal continues after by itself.
 
-    Raises UsageError (``target``) for anything else.
+    A replay names the first batch that is processed again. Raises UsageError (``target``) for anything else.
     """
     if request.target == LAST_WRITTEN:
         return None
@@ -69,12 +78,12 @@ def target_of(request: Request) -> int | None:
     if number == request.target or not _is_batch(number):
         raise UsageError(
             "target",
-            "A rebuild cannot be planned for this target",
+            "The goal has no such target",
             expected=f"{LAST_WRITTEN}, {EARLIEST} or {BATCH}N",
             found=request.target[:60],
-            hint="slackwater plan rebuild --help",
+            hint=f"slackwater plan {goal} --help",
         )
-    return int(number)
+    return int(number) - 1 if goal == "replay" else int(number)
 
 
 def _is_batch(number: str) -> bool:
@@ -102,11 +111,39 @@ def derive(
     _refuse(snapshot, operation=identity[0])
     reconcile(workspace, stream)
     history = history_of(workspace.ledger, stream)
-    rebuild = _rebuild(workspace, snapshot, history, asked, read_query)
-    scope = scope_of(rebuild)
-    cut = _cut(workspace, rebuild, scope)
-    _refuse_missing(rebuild, scope)
-    return Derived(plan_of(rebuild, scope, cut, *identity), snapshot, history)
+    basis, scope = _scoped(_basis(workspace, snapshot, history, asked), read_query)
+    if scope is None:
+        return Derived(plan_of_nothing(basis, *identity), snapshot, history)
+    cut = _cut(workspace, basis, scope)
+    _refuse_missing(basis, scope)
+    return Derived(plan_of(basis, scope, cut, *identity), snapshot, history)
+
+
+def _scoped(basis: Basis, read_query: QueryReader) -> tuple[Basis, Scope | None]:
+    """What the goal is about, with the present query where it had to be read; ``None`` where nothing has to be done."""
+    match basis.goal:
+        case "resume":
+            return basis, scope_of_resume(basis)
+        case "rebuild":
+            basis = _with_query(basis, read_query)
+            return basis, scope_of_rebuild(basis)
+        case "replay":
+            kept = kept_scope_of_replay(basis)
+            if kept is not None:
+                return basis, kept
+            basis = _with_query(basis, read_query)
+            return basis, recomputed_scope_of_replay(basis)
+        case "backfill" | "reset":
+            raise UsageError(
+                "plan-damaged",
+                "The plan was changed or damaged: its goal is not one that plan makes",
+                where=f"stream {basis.snapshot.stream.full_name}",
+                expected="resume, rebuild or replay",
+                found=basis.goal,
+                hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+            )
+        case _:
+            assert_never(basis.goal)
 
 
 def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
@@ -119,7 +156,7 @@ def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
 
 
 def _refuse(snapshot: Snapshot, operation: str) -> None:
-    """Stops that no rebuild removes: a foreign home or output, an unreadable sink, an unfinished operation."""
+    """Stops that no plan removes: a foreign home or output, an unreadable sink, an unfinished operation."""
     for finding in identity_findings(snapshot):
         raise refusal(finding, snapshot.stream.name)
     if snapshot.operation is not None and snapshot.operation.id != operation:
@@ -142,36 +179,50 @@ def refuse_unreadable(snapshot: Snapshot) -> None:
         )
 
 
-def _rebuild(
-    workspace: Workspace, snapshot: Snapshot, history: History, asked: Asked, read_query: QueryReader
-) -> Rebuild:
+def _basis(workspace: Workspace, snapshot: Snapshot, history: History, asked: Asked) -> Basis:
     stream = snapshot.stream
     reference = asked.pipeline_file or stream.pipeline_file
-    code = Code(digest(reference))
     generations = [generation.number for generation in workspace.ledger.generations(stream.full_name)]
     folders = workspace.home.generation_numbers(stream.pipeline, stream.name)
-    rebuild = Rebuild(
+    return Basis(
+        goal=asked.goal,
         snapshot=snapshot,
         history=history,
         request=asked.request,
-        target=target_of(asked.request),
-        code=code,
+        target=target_of(asked.goal, asked.request),
+        code=Code(digest(reference)),
         number=max([*generations, *folders]) + 1,
         environment=environment_read(reference),
+        states=_states(snapshot),
     )
-    if not snapshot.stateful or all(code.reads_as(history.runs.get(batch)) for batch in history.offsets):
-        return rebuild
+
+
+def _states(snapshot: Snapshot) -> frozenset[int]:
+    """The batches whose state the checkpoint in use can load, without those that need a damaged file."""
+    store = open_read_store(snapshot.generation.location)
+    listing = read_listing(store)
+    found = loadable_batches(logs_of_listing(store, listing), read_inventory(listing))
+    paths = (damage.path for damage in snapshot.damage if damage.path.startswith(f"{STATE}/"))
+    versions = [file.version for path in paths if (file := parse_state_file(path.rpartition("/")[2])) is not None]
+    return frozenset(batch for batch in found if batch + 1 < min(versions, default=batch + 2))
+
+
+def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
+    """With the present query where batches ran with other code, which may have read other rows."""
+    runs = basis.history.runs
+    if not basis.snapshot.stateful or all(basis.code.reads_as(runs.get(batch)) for batch in basis.history.offsets):
+        return basis
     query = read_query()
     if query is None:
-        return replace(rebuild, request=replace(asked.request, query_read=False))
-    return replace(rebuild, query=query, code=Code(code.digest, query.rows_digest))
+        return replace(basis, request=replace(basis.request, query_read=False))
+    return replace(basis, query=query, code=Code(basis.code.digest, query.rows_digest))
 
 
-def _cut(workspace: Workspace, rebuild: Rebuild, scope: Scope) -> Cut:
+def _cut(workspace: Workspace, basis: Basis, scope: Scope) -> Cut:
     """What is in the sink after the target. Raises Refused where another stream has read it already."""
-    stream, history = rebuild.snapshot.stream, rebuild.history
+    stream, history = basis.snapshot.stream, basis.history
     output = open_output(stream.sink)
-    if not is_cut(rebuild, scope.target, scope.pending):
+    if basis.request.output == "keep" or not is_cut(basis, scope):
         return Cut(scope.target, ())
     cut = output.cut_after(scope.target, history.written)
     for other in workspace.ledger.streams():
@@ -184,33 +235,34 @@ def _cut(workspace: Workspace, rebuild: Rebuild, scope: Scope) -> Cut:
             f"The sink would have to be cut back to batch {cut.after}, but other streams have read what would be cut",
             where=output.location,
             found=", ".join(readers),
-            hint=_hint_for_read(workspace, rebuild, cut, readers),
+            hint=_hint_for_read(workspace, basis, cut, readers),
         )
     return cut
 
 
-def _hint_for_read(workspace: Workspace, rebuild: Rebuild, cut: Cut, readers: list[str]) -> str:
+def _hint_for_read(workspace: Workspace, basis: Basis, cut: Cut, readers: list[str]) -> str:
     """The oldest batch after which nothing was read yet; if the sink's last batch was read, only readers can change."""
-    stream, history = rebuild.snapshot.stream, rebuild.history
+    stream, history = basis.snapshot.stream, basis.history
     output = open_output(stream.sink)
-    for batch in (one for one in cut.batches if rebuild.batches.is_whole(one)):
+    for batch in (one for one in cut.batches if basis.batches.is_whole(one)):
         if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written)):
-            at = plan_command(stream.full_name, rebuild.request, at=f"{BATCH}{batch}")
-            return f"rebuild at a batch that the readers have not passed: {at}"
+            named = batch + 1 if basis.goal == "replay" else batch
+            at = plan_command(basis.goal, stream.full_name, basis.request, at=f"{BATCH}{named}")
+            return f"choose a batch that the readers have not passed: {at}"
     return (
         "nothing can be cut that was not read: give this stream a new name and a new output, and have "
         f"{', '.join(readers)} read that one, each under a new name, too"
     )
 
 
-def _refuse_missing(rebuild: Rebuild, scope: Scope) -> None:
-    missing = rebuild.batches.missing_for(scope.first, scope.target, StoreReach())
+def _refuse_missing(basis: Basis, scope: Scope) -> None:
+    missing = basis.batches.missing_for(scope.first, scope.target, StoreReach())
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(
             "source-files-lost",
             f"The source no longer has {len(missing)} files that have to be read again",
-            where=f"stream {rebuild.snapshot.stream.full_name}",
+            where=f"stream {basis.snapshot.stream.full_name}",
             found=", ".join(missing[:SHOWN]) + more,
             hint="restore the files; nothing was changed",
         )

@@ -1,0 +1,196 @@
+"""Assembles a plan: the actions for a scope, their preconditions, their cost and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+from slackwater.diagnose.number_line import findings
+from slackwater.model.history import History
+from slackwater.model.plan import (
+    Action,
+    Base,
+    BuildGeneration,
+    CopyGeneration,
+    Cost,
+    CutSink,
+    Facts,
+    Plan,
+    PlanBatch,
+    Precondition,
+    PreconditionName,
+    ReplayBatches,
+    ReplaySettings,
+    SwitchGeneration,
+    VerifyGeneration,
+)
+from slackwater.model.sink import Cut
+from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, batches_used, query_id, written_text
+from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.contributing import StateBounds
+from slackwater.plan.inverse import undo_of
+from slackwater.plan.notes import notes_of, risks_of
+
+
+def plan_of(basis: Basis, scope: Scope, cut: Cut, identifier: str, made_at: str) -> Plan:
+    """The plan. ``cut`` is what the sink loses after the target batch."""
+    return _plan(basis, scope, _actions(basis, scope, cut), cut, (identifier, made_at))
+
+
+def plan_of_nothing(basis: Basis, identifier: str, made_at: str) -> Plan:
+    """The plan for a stream that can be started as it is: it has no actions."""
+    marks = basis.snapshot.marks
+    following = marks.next_batch
+    pending = following if marks.next_is_planned else None
+    scope = Scope(following - 1, following, pending, StateBounds(basis.snapshot.stateful, None, None), copied=True)
+    plan = _plan(basis, scope, (), Cut(following - 1, ()), (identifier, made_at))
+    return replace(plan, facts=replace(plan.facts, notes=(f"nothing to do: {findings(basis.snapshot)[0].text}",)))
+
+
+def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, identity: tuple[str, str]) -> Plan:
+    snapshot, target = basis.snapshot, scope.target
+    risks = risks_of(
+        snapshot,
+        basis.query,
+        () if scope.copied else basis.environment,
+        following=target + 1,
+        pending=scope.pending,
+    )
+    return Plan(
+        id=identity[0],
+        goal=basis.goal,
+        stream=snapshot.stream.full_name,
+        pipeline_file=snapshot.stream.pipeline_file,
+        made_at=identity[1],
+        request=basis.request,
+        target="earliest" if target == BEFORE_ALL else f"batch:{target}",
+        facts=_facts(basis, scope),
+        preconditions=_preconditions(basis, scope, actions),
+        actions=actions,
+        cost=_cost(basis.history, scope, cut),
+        risks=risks if actions else (),
+        undo=undo_of(actions),
+    )
+
+
+def _actions(basis: Basis, scope: Scope, cut: Cut) -> tuple[Action, ...]:
+    first, target, number = scope.first, scope.target, basis.number
+    actions: list[Action] = [_base(basis, scope)]
+    if first <= target:
+        actions.append(ReplayBatches(number, first, target, _settings(basis.batches, first, target)))
+    if scope.pending is not None:
+        actions.append(PlanBatch(number, scope.pending))
+    actions.append(VerifyGeneration(number, first, target, scope.pending, scope.state_until))
+    if cut.batches:
+        actions.append(CutSink(cut))
+    actions.append(SwitchGeneration(basis.snapshot.generation.number, number))
+    return tuple(actions)
+
+
+def _base(basis: Basis, scope: Scope) -> Base:
+    target, number, identifier = scope.target, basis.number, query_id(basis, scope.target)
+    if not scope.copied:
+        return BuildGeneration(number, identifier, scope.first, target, scope.pending)
+    source = basis.snapshot.generation.number
+    return CopyGeneration(number, source, identifier, target, scope.pending, scope.state_until)
+
+
+def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySettings, ...]:
+    """The batches in groups that ran under the same settings."""
+    groups = groupby(range(first, target + 1), batches.settings)
+    spans = [(settings, list(group)) for settings, group in groups]
+    return tuple(
+        ReplaySettings(group[0], group[-1], None if settings is None else dict(settings)) for settings, group in spans
+    )
+
+
+def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettings, ...]:
+    """The same without what Spark applies by itself, as the batches pin it."""
+    return tuple(
+        ReplaySettings(
+            group.first,
+            group.last,
+            {key: value for key, value in (group.settings or {}).items() if key not in batches.pinned(group.first)},
+        )
+        for group in _settings(batches, scope.first, scope.target)
+    )
+
+
+def _facts(basis: Basis, scope: Scope) -> Facts:
+    snapshot, target = basis.snapshot, scope.target
+    marks = snapshot.marks
+    return Facts(
+        planned=marks.planned,
+        committed=marks.committed,
+        state=marks.state,
+        written=marks.written,
+        target=target,
+        contributing=scope.first,
+        pending=scope.pending,
+        watermark_ms=basis.batches.offset(target).watermark_ms if target in basis.history.offsets else 0,
+        retention_ms=scope.state.retention_ms,
+        delay_ms=scope.state.delay_ms,
+        checkpoint_present=snapshot.checkpoint_present,
+        ranges_from="checkpoint" if snapshot.checkpoint_present else "ledger",
+        notes=notes_of(
+            snapshot,
+            target=target,
+            asked=basis.target,
+            first=scope.first,
+            pending=scope.pending,
+            state=scope.state,
+            copied_from=snapshot.generation.number if scope.copied else None,
+            code_differs=_code_differs(basis, scope),
+            settings=_settings_of_note(basis.batches, scope),
+        ),
+    )
+
+
+def _code_differs(basis: Basis, scope: Scope) -> bool:
+    """Whether some batch that might contribute ran with code that, as far as is known, reads other rows."""
+    runs = basis.history.runs
+    return scope.state.stateful and not all(basis.code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
+
+
+def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> tuple[Precondition, ...]:
+    marks = basis.snapshot.marks
+    expected: dict[PreconditionName, str] = {
+        "generation": str(basis.snapshot.generation.number),
+        "planned": str(marks.planned),
+        "committed": str(marks.committed),
+        "written": written_text(basis.snapshot),
+        "history": basis.batches.digest(batches_used(scope.first, scope.target, scope.pending)),
+        "pipeline": basis.code.digest,
+        "source-files": "none",
+        "readers": "none",
+    }
+    needed: dict[str, tuple[PreconditionName, ...]] = {
+        "build-generation": (
+            "generation", "planned", "committed", "written", "history", "pipeline", "source-files",
+        ),
+        "copy-generation": ("generation", "planned", "committed", "written", "history", "source-files"),
+        "cut-sink": ("written", "readers"),
+        "switch-generation": ("generation",),
+    }  # fmt: skip
+    return tuple(
+        Precondition(index, name, expected[name])
+        for index, action in enumerate(actions)
+        for name in needed.get(action.kind, ())
+    )
+
+
+def _cost(history: History, scope: Scope, cut: Cut) -> Cost:
+    replayed, recorded = range(scope.first, scope.target + 1), range(scope.target + 1)
+    return Cost(
+        batches_replayed=len(replayed),
+        rows_read_again=_rows(history, replayed),
+        batches_uncounted=sum(batch not in history.input_rows for batch in replayed),
+        rows_recorded=_rows(history, recorded),
+        batches_cut=len(cut.batches),
+        files_cut=sum(len(one.files) for one in (cut, *cut.members)),
+        bytes_cut=sum(one.bytes for one in (cut, *cut.members)),
+    )
+
+
+def _rows(history: History, batches: range) -> int:
+    return sum(history.input_rows.get(batch, 0) for batch in batches)

@@ -1,0 +1,90 @@
+"""The scope of a resume: the least change after which Spark continues exactly-once from the state that is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slackwater.diagnose.number_line import stops
+from slackwater.diagnose.refusal import refusal
+from slackwater.errors import Refused
+from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, check_cut
+from slackwater.plan.contributing import StateBounds
+from slackwater.plan.rebuild import check_shown
+
+_OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
+_NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "sink-foreign"})
+"""Stops that no other checkpoint removes."""
+
+
+def scope_of_resume(basis: Basis) -> Scope | None:
+    """What has to be changed before the stream can be started, ``None`` where it can be started as it is.
+
+    Raises Refused or DataError where the state is not kept from which the next batch can run.
+    """
+    snapshot = basis.snapshot
+    urgent = [finding for finding in stops(snapshot) if finding.code not in _OF_OPERATIONS]
+    for finding in urgent:
+        if finding.code in _NOT_OF_THE_CHECKPOINT:
+            raise refusal(finding, snapshot.stream.name)
+    if not urgent:
+        return None
+    check_shown(basis, basis.written)
+    scope = kept_scope(basis, basis.written) or _before_what_is_skipped(basis)
+    if scope is None:
+        raise _not_kept(basis)
+    check_cut(basis, scope)
+    return scope
+
+
+def kept_scope(basis: Basis, target: int) -> Scope | None:
+    """The scope of continuing after a batch from what the checkpoint keeps, ``None`` where it does not keep that.
+
+    Of a query without state only the ranges are needed, wherever they are recorded.
+    """
+    snapshot, batches = basis.snapshot, basis.batches
+    known = snapshot.stateful or snapshot.profile is not None
+    if target < BEFORE_ALL or not known:
+        return None
+    if target >= 0 and not batches.is_whole(target):
+        return None
+    with_state = snapshot.stateful and target >= 0
+    if with_state and (target not in basis.states or target not in basis.history.commits):
+        return None
+    return Scope(
+        target,
+        target + 1,
+        target + 1 if batches.is_whole(target + 1) else None,
+        StateBounds(snapshot.stateful, None, None),
+        copied=True,
+        state_until=target if with_state else None,
+    )
+
+
+def _before_what_is_skipped(basis: Basis) -> Scope | None:
+    """The scope of running the newest written batch again, which the sink then skips.
+
+    Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so the state
+    after the batch must be there; other sinks have it run without output.
+    """
+    written, snapshot = basis.written, basis.snapshot
+    if snapshot.marks.written is None or not basis.batches.is_whole(written):
+        return None
+    scope = kept_scope(basis, written - 1)
+    if scope is None or not snapshot.stateful:
+        return scope
+    if written in basis.states:
+        return replace(scope, state_until=written)
+    return scope if snapshot.output.skipped_are_read else None
+
+
+def _not_kept(basis: Basis) -> Refused:
+    stream, written = basis.snapshot.stream, basis.written
+    kept = max(basis.states, default=None)
+    return Refused(
+        "state-not-kept",
+        f"Stream {stream.name} cannot continue after batch {written}: the checkpoint does not keep what that needs",
+        where=basis.snapshot.generation.location,
+        expected=f"state and commit of batch {written}",
+        found="no state that can be loaded" if kept is None else f"state of batch {kept} as the newest",
+        hint=f"recompute it: slackwater plan rebuild {stream.full_name}",
+    )
