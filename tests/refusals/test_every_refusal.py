@@ -36,6 +36,8 @@ ELSEWHERE = {
     "sink-fenced": "tests/sinks/test_postgres_spark.py",
     "sink-grant": "tests/sinks/test_postgres_publish.py",
     "source-rows-lost": "tests/restart/test_kafka.py",
+    "target-out-of-range": "tests/runtime/test_positions.py",
+    "target-unsupported": "tests/runtime/test_positions.py",
 }
 """Refusals that are not of a stream's state, or that need a server or a table, and the file of their tests."""
 

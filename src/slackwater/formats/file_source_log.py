@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.formats.text_log import integer_field, parse_object, split_log, text_field
+from slackwater.formats.text_log import integer_field, parse_object, render_json, split_log, text_field
 from slackwater.model.checkpoint_logs import SourceFile
 
 NEWEST_VERSION = 1
@@ -23,3 +23,8 @@ def parse_source_file(line: str) -> SourceFile:
         integer_field(record, "timestamp", _WHAT),
         integer_field(record, "batchId", _WHAT),
     )
+
+
+def render_source_file(file: SourceFile) -> str:
+    """The line of the log that lists a file, as Spark writes it."""
+    return render_json({"path": file.path, "timestamp": file.timestamp_ms, "batchId": file.log_offset})

@@ -60,5 +60,6 @@ class FromFile:
 
 
 BatchTarget = LastWritten | AtBatch
-PositionTarget = Earliest | Latest | AtTime | ByDuration | Shift | FromFile
+SourceTarget = Earliest | Latest | AtTime | Shift | FromFile
+PositionTarget = SourceTarget | ByDuration
 Target = BatchTarget | PositionTarget

@@ -43,24 +43,42 @@ def offsets_at(frame: DataFrame, relation: Any, time_ms: int) -> Mapping[tuple[s
     jvm: Any = frame.sparkSession.sparkContext._jvm
     specs = jvm.org.apache.kafka.clients.admin.OffsetSpec
     options = source_options(relation)
-    since = _listed(jvm, options, specs.forTimestamp(time_ms))
-    if min(since.values(), default=0) >= 0:
-        return since
+    since, latest = _listed(jvm, options, specs.forTimestamp(time_ms), specs.latest())
     # -1: the partition has no record of that time or later.
-    latest = _listed(jvm, options, specs.latest())
-    return {partition: offset if offset >= 0 else latest.get(partition, 0) for partition, offset in since.items()}
+    return {partition: offset if offset >= 0 else latest[partition] for partition, offset in since.items()}
+
+
+def bounds(frame: DataFrame, relation: Any) -> tuple[Mapping[tuple[str, int], int], Mapping[tuple[str, int], int]]:
+    """Of each partition of a Kafka source, the oldest offset that the broker still has, and the end.
+
+    Raises EnvironmentMissing (``kafka-unreachable``) where a broker does not answer.
+    """
+    jvm: Any = frame.sparkSession.sparkContext._jvm
+    specs = jvm.org.apache.kafka.clients.admin.OffsetSpec
+    earliest, latest = _listed(jvm, source_options(relation), specs.earliest(), specs.latest())
+    return earliest, latest
+
+
+def as_json(offsets: Mapping[tuple[str, int], int]) -> str:
+    """The offsets as Spark writes them."""
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, number), offset in sorted(offsets.items()):
+        topics.setdefault(topic, {})[str(number)] = offset
+    return json.dumps(topics, separators=(",", ":"))
 
 
 def _earliest(jvm: Any, options: Mapping[str, str]) -> str:
-    return _as_json(_listed(jvm, options, jvm.org.apache.kafka.clients.admin.OffsetSpec.earliest()))
+    return as_json(_listed(jvm, options, jvm.org.apache.kafka.clients.admin.OffsetSpec.earliest())[0])
 
 
-def _listed(jvm: Any, options: Mapping[str, str], spec: Any) -> dict[tuple[str, int], int]:
+def _listed(jvm: Any, options: Mapping[str, str], *specs: Any) -> list[dict[tuple[str, int], int]]:
     lower = {name.lower(): value for name, value in options.items()}
     servers = lower.get("kafka.bootstrap.servers", "")
     try:
         with _admin_client(jvm, options) as admin:
-            return _offsets(jvm, admin, _partitions(jvm, admin, lower), spec)
+            partitions = list(_partitions(jvm, admin, lower))
+            level = _isolation(jvm, lower)
+            return [_offsets(jvm, admin, partitions, spec, level) for spec in specs]
     except spark_errors() as error:
         raise EnvironmentMissing(
             "kafka-unreachable",
@@ -103,20 +121,24 @@ def _partitions(jvm: Any, admin: Any, options: Mapping[str, str]) -> Iterator[tu
         yield from ((topic, int(partition.partition())) for partition in described[topic].partitions())
 
 
-def _offsets(jvm: Any, admin: Any, partitions: Iterable[tuple[str, int]], spec: Any) -> dict[tuple[str, int], int]:
+def _isolation(jvm: Any, options: Mapping[str, str]) -> Any:
+    """The source's own: with ``read_committed`` the end is before the first open transaction, as it is for Spark."""
+    level = jvm.org.apache.kafka.common.IsolationLevel
+    committed = options.get("kafka.isolation.level", "").lower() == "read_committed"
+    return jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(
+        level.READ_COMMITTED if committed else level.READ_UNCOMMITTED
+    )
+
+
+def _offsets(
+    jvm: Any, admin: Any, partitions: Iterable[tuple[str, int]], spec: Any, level: Any
+) -> dict[tuple[str, int], int]:
     clients, wanted = jvm.org.apache.kafka, jvm.java.util.HashMap()
     keys = {partition: clients.common.TopicPartition(*partition) for partition in partitions}
     for key in keys.values():
         wanted.put(key, spec)
-    found = admin.listOffsets(wanted)
+    found = admin.listOffsets(wanted, level)
     return {partition: int(found.partitionResult(key).get().offset()) for partition, key in keys.items()}
-
-
-def _as_json(offsets: Mapping[tuple[str, int], int]) -> str:
-    topics: dict[str, dict[str, int]] = {}
-    for (topic, number), offset in sorted(offsets.items()):
-        topics.setdefault(topic, {})[str(number)] = offset
-    return json.dumps(topics, separators=(",", ":"))
 
 
 def _java_list(jvm: Any, values: Iterable[str]) -> Any:

@@ -15,7 +15,8 @@ from slackwater.sources.shapes import decoded, is_index, is_long, log_shape
 
 _INITIAL = 0
 
-_Partition: TypeAlias = tuple[str, int]
+Partition: TypeAlias = tuple[str, int]
+"""A topic and the number of one of its partitions."""
 
 
 class Kafka(OpaqueSource):
@@ -29,7 +30,7 @@ class Kafka(OpaqueSource):
         return bool(_positions(offset))
 
     def empty_base(self, start: str | None) -> EmptyBase | None:
-        if start is None or not _positions(decoded(start)):
+        if start is None or not positions_of(start):
             return None
         # Without the initial offsets Spark would ask the broker where to start, and the base would not be empty.
         return EmptyBase(start, {str(_INITIAL): render_initial_offsets(start)})
@@ -40,7 +41,7 @@ class Kafka(OpaqueSource):
         return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
 
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
-        ranges, earliest = self._ranges(span), _positions(decoded(reach.earliest(span.source)))
+        ranges, earliest = self._ranges(span), positions_of(reach.earliest(span.source))
         if ranges is None or not earliest:
             return ()
         return tuple(
@@ -53,31 +54,36 @@ class Kafka(OpaqueSource):
         return parse_initial_offsets(encoded(log[_INITIAL])) if _INITIAL in log else None
 
     def describe(self, offset: str | None) -> str:
-        positions = _positions(decoded(offset))
+        positions = positions_of(offset)
         listed = ", ".join(f"{topic}-{partition}: {position}" for (topic, partition), position in positions.items())
         return listed or offset or NO_OFFSET
 
-    def _ranges(self, span: SourceRange) -> dict[_Partition, tuple[int, int]] | None:
+    def _ranges(self, span: SourceRange) -> dict[Partition, tuple[int, int]] | None:
         """Start and end by partition; ``None`` where either is unknown."""
-        starts = _positions(decoded(self.initial(span.log) if span.start is None else span.start))
-        ends = _positions(decoded(span.end))
+        starts = positions_of(self.initial(span.log) if span.start is None else span.start)
+        ends = positions_of(span.end)
         if not starts or not ends:
             return None
         return {partition: (starts.get(partition, 0), end) for partition, end in ends.items()}
 
 
-def _loss(partition: _Partition, start: int, end: int, earliest: int | None) -> str:
+def positions_of(offset: str | None) -> dict[Partition, int]:
+    """The next offset by topic and partition; empty where the string is not one of Kafka's offsets."""
+    return _positions(decoded(offset))
+
+
+def _loss(partition: Partition, start: int, end: int, earliest: int | None) -> str:
     name = f"{partition[0]}-{partition[1]}"
     if earliest is None:
         return f"{name}: offsets {start} to {end - 1}; the partition no longer exists"
     return f"{name}: offsets {start} to {min(earliest, end) - 1}; the oldest that is left is {earliest}"
 
 
-def _positions(offset: object) -> dict[_Partition, int]:
+def _positions(offset: object) -> dict[Partition, int]:
     """The next offset by topic and partition; empty where the value is not one of Kafka's offsets."""
     if not isinstance(offset, dict):
         return {}
-    found: dict[_Partition, int] = {}
+    found: dict[Partition, int] = {}
     for topic, partitions in offset.items():
         if not isinstance(partitions, dict) or not partitions:
             return {}

@@ -1,0 +1,55 @@
+"""One source of a query with its recorded position, and its position at a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from slackwater.errors import Refused
+from slackwater.sources.contract import EmptyBase, SourceEntries
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BY_BATCH = "last-written and batch:N are recorded positions of all sources"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a source is at a target. ``before``: its current offset, ``None`` for none yet.
+
+    ``base`` is an empty batch at the position. ``summary`` is for people: before -> after, and what is in between.
+    """
+
+    before: str | None
+    base: EmptyBase
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSeen:
+    """A source of a query. ``current`` and ``log`` are recorded; ``interval`` is that of compactions of file logs."""
+
+    name: str
+    description: str
+    frame: DataFrame
+    relation: Any
+    current: str | None
+    log: SourceEntries
+    interval: int
+
+    @property
+    def where(self) -> str:
+        """The source for people."""
+        return f"source {self.name} ({self.description})"
+
+    def unrecorded(self, entries: Sequence[str]) -> Refused:
+        """The error for a position that only entries of the source's own log define, which are not recorded."""
+        return Refused(
+            "target-unsupported",
+            "The files that the source has read are not all recorded",
+            where=self.where,
+            found=f"entries {', '.join(entries)} of its log are missing",
+            hint="earliest, latest, time:... and by:... need no record of them",
+        )

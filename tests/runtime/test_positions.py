@@ -1,0 +1,285 @@
+"""The positions of real sources at each target: a query that continues there reads exactly the rows after it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater import connectors
+from slackwater.demo.broker import Broker
+from slackwater.errors import Refused, UsageError
+from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
+from slackwater.model.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
+from slackwater.model.targets import (
+    AtTime,
+    ByDuration,
+    Earliest,
+    FromFile,
+    Latest,
+    PositionTarget,
+    Shift,
+)
+from slackwater.plan.batch_history import offsets_by_source
+from slackwater.runtime.positions import resolve
+from slackwater.runtime.replay import COMPACT_INTERVAL
+from slackwater.runtime.source_seen import Position
+from slackwater.sources.contract import SourceEntries
+from tests.support.kafka_topics import create_topic
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+NAMES = ("a b.json", "c%20d.json", "e#f.json", "été.json", "plain.json", "new one.json", "ü+new.json")
+"""Without the wildcards ?, [ and {: Spark 4.1 reads other files of the batch twice beside such a name."""
+READ = 5
+BASE = 7
+START_MS = 1_769_817_600_000
+STEP_MS = 60_000
+NOW_MS = START_MS + 100 * STEP_MS
+TOPIC = "clicks"
+RECORDS = ((0, 0, 0, 0, 1, 1, 2), (0, 0, 1, 3))
+"""The partition of each record: those of the first run, and those that came later."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query with its recorded position."""
+
+    frame: DataFrame
+    current: Mapping[str, str | None]
+    logs: Mapping[str, SourceEntries]
+    folder: Path
+    """Of checkpoints."""
+
+    def resolve(self, target: PositionTarget, **options: Any) -> Mapping[str, Position]:
+        return resolve(self.frame, target, self.current, logs=self.logs, now_ms=NOW_MS, **options)
+
+    def read_from(self, target: PositionTarget, **options: Any) -> list[int]:
+        """What a query reads whose new checkpoint continues from the target."""
+        checkpoint = self.folder / str(time.monotonic_ns())
+        positions = self.resolve(target, **options)
+        offsets = tuple(SourceOffset(source, position.base.end) for source, position in positions.items())
+        # Spark reads the entry before the newest one, too.
+        for batch in (BASE - 1, BASE):
+            entry = OffsetEntry(1, OffsetMetadata(0, START_MS, {}), offsets)
+            _write(checkpoint / "offsets" / str(batch), render_offset_entry(entry))
+            _write(checkpoint / "commits" / str(batch), b'v1\n{"nextBatchWatermarkMs":0}')
+        for source, position in positions.items():
+            for name, content in position.base.log.items():
+                _write(checkpoint / "sources" / source / name, content)
+        return _run(self.frame, checkpoint)
+
+    def refused(self, target: PositionTarget, **options: Any) -> tuple[str, str]:
+        """The code, and all that the error names."""
+        with pytest.raises((Refused, UsageError)) as caught:
+            self.resolve(target, **options)
+        return caught.value.code, str(caught.value)
+
+
+@dataclass
+class Files:
+    """A folder of files with a row each, whose number is the file's."""
+
+    folder: Path
+    written: list[Path] = field(default_factory=list)
+
+    def add(self, count: int) -> None:
+        for number in range(len(self.written), len(self.written) + count):
+            path = self.folder / NAMES[number]
+            _write(path, f'{{"id":{number}}}\n'.encode())
+            at_s = (START_MS + number * STEP_MS) / 1000
+            os.utime(path, (at_s, at_s))
+            self.written.append(path)
+
+    def frame(self, spark: SparkSession, **options: str) -> DataFrame:
+        return spark.readStream.schema("id INT").options(**options).json(str(self.folder))
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _run(frame: DataFrame, checkpoint: Path) -> list[int]:
+    """The sorted rows that an available-now run reads."""
+    rows: list[int] = []
+    writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(row.id for row in batch.collect()))
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return sorted(rows)
+
+
+def _recorded(frame: DataFrame, checkpoint: Path) -> Query:
+    """The query as its checkpoint has it."""
+    newest = max(checkpoint.glob("offsets/[0-9]*"), key=lambda path: int(path.name))
+    logs: dict[str, dict[int, str]] = {}
+    for entry in checkpoint.glob("sources/*/[0-9]*"):
+        logs.setdefault(entry.parent.name, {})[int(entry.name)] = entry.read_text()
+    current = offsets_by_source(parse_offset_entry(newest.read_bytes()))
+    return Query(frame, current, logs, checkpoint.parent / "continued")
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    jars = connectors.resolve(["kafka"], metadata.version("pyspark"))
+    builder = SparkSession.builder.master("local[1]").config("spark.jars", ",".join(map(str, jars)))
+    builder = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+    builder = builder.config("spark.sql.streaming.fileSource.cleaner.numThreads", "0")
+    session = builder.config("spark.ui.enabled", "false").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with Broker.start(tmp_path_factory.mktemp("broker") / "kafka") as running:
+        yield running.bootstrap_servers
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path / "in put")
+
+
+@pytest.fixture
+def of_files(spark: SparkSession, files: Files, tmp_path: Path) -> Query:
+    """A query that has read five files, two a batch; two more came since."""
+    files.add(READ)
+    checkpoint = tmp_path / "first"
+    assert _run(files.frame(spark, maxFilesPerTrigger="2"), checkpoint) == [0, 1, 2, 3, 4]
+    files.add(len(NAMES) - READ)
+    return _recorded(files.frame(spark), checkpoint)
+
+
+def test_of_files_it_is_which_count_as_read(of_files: Query, files: Files, spark: SparkSession) -> None:
+    query = of_files
+    third_ms = START_MS + 3 * STEP_MS
+    assert query.read_from(Earliest()) == [0, 1, 2, 3, 4, 5, 6]
+    assert query.read_from(Latest()) == []
+    assert query.read_from(AtTime(third_ms)) == [3, 4, 5, 6]
+    assert query.read_from(ByDuration(NOW_MS - third_ms - 1)) == [4, 5, 6]
+    assert query.read_from(Shift(-2)) == [3, 4, 5, 6]
+    assert query.read_from(Shift(1)) == [6]
+    assert query.read_from(Shift(0)) == [5, 6]
+    assert query.read_from(FromFile("f"), offsets={"0": '{"logOffset":0}'}) == [2, 3, 4, 5, 6]
+    assert query.resolve(AtTime(third_ms))["0"].summary == (
+        "5 files read -> 3; 2 are to be read again; 2 are to be read for the first time"
+    )
+    assert query.resolve(Earliest())["0"].base.end == '{"logOffset":-1}'
+
+    assert query.refused(AtTime(NOW_MS + 1))[0] == "target-out-of-range"
+    assert "expected shift:-5 to shift:+2" in query.refused(Shift(-6))[1]
+    assert "expected shift:-5 to shift:+2" in query.refused(Shift(3))[1]
+    assert "expected -1 to 2" in query.refused(FromFile("f"), offsets={"0": '{"logOffset":3}'})[1]
+    assert query.refused(FromFile("f"), offsets={"0": '{"clicks":{"0":3}}'})[0] == "target"
+    assert query.refused(FromFile("f"), offsets={"clicks": '{"logOffset":0}'})[0] == "target"
+    files.written[4].unlink()
+    assert "plain.json" in query.refused(Shift(-2))[1]
+    unrecorded = Query(query.frame, query.current, {"0": {2: query.logs["0"][2]}}, query.folder)
+    assert unrecorded.refused(Shift(-1))[0] == "target-unsupported"
+    assert unrecorded.resolve(Latest())["0"].summary == "an unknown number of files read -> 6; 0 are to be read"
+    twice = Query(query.frame.union(query.frame), {}, {}, query.folder)
+    assert "source 1 is source 0 again" in twice.refused(Earliest())[1]
+    rate = spark.readStream.format("rate").load().selectExpr("CAST(value AS INT) AS id")
+    assert "a source of an unknown kind" in Query(rate, {}, {}, query.folder).refused(Earliest())[1]
+
+
+def test_files_that_only_count_as_read_are_not_cleaned(spark: SparkSession, files: Files, tmp_path: Path) -> None:
+    files.add(2)
+    query = Query(files.frame(spark, cleanSource="delete"), {}, {}, tmp_path / "continued")
+    before = spark.conf.get(COMPACT_INTERVAL)
+    spark.conf.set(COMPACT_INTERVAL, "2")
+    try:
+        assert sorted(query.resolve(Latest())["0"].base.log) == ["1.compact"]
+        assert query.read_from(Shift(1)) == [1]
+    finally:
+        spark.conf.set(COMPACT_INTERVAL, before or "10")
+
+    assert files.written[0].exists()
+
+
+def _send(servers: str, first: int, partitions: tuple[int, ...]) -> None:
+    producer = Producer({"bootstrap.servers": servers})
+    for number, partition in enumerate(partitions, first):
+        at_ms = START_MS + number * STEP_MS
+        producer.produce(TOPIC, str(number).encode(), partition=partition, timestamp=at_ms)
+    assert producer.flush(30) == 0
+
+
+@pytest.fixture(scope="module")
+def of_kafka(spark: SparkSession, servers: str, tmp_path_factory: pytest.TempPathFactory) -> Query:
+    """A query that has read three partitions; since then a fourth and more records came, and the oldest was removed."""
+    create_topic(servers, TOPIC, 3, retention_ms="-1")
+    _send(servers, 0, RECORDS[0])
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", TOPIC)
+    options = {"startingOffsets": "earliest", "kafka.metadata.max.age.ms": "100"}
+    frame = reader.options(**options).load().selectExpr("CAST(CAST(value AS STRING) AS INT) AS id")
+    checkpoint = tmp_path_factory.mktemp("kafka") / "first"
+    assert _run(frame, checkpoint) == [0, 1, 2, 3, 4, 5, 6]
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_partitions([NewPartitions(TOPIC, 4)])[TOPIC].result(30)
+    _send(servers, len(RECORDS[0]), RECORDS[1])
+    for removed in admin.delete_records([TopicPartition(TOPIC, 0, 1)]).values():
+        removed.result(30)
+    return _recorded(frame, checkpoint)
+
+
+def test_of_kafka_it_is_an_offset_for_each_partition(of_kafka: Query) -> None:
+    query = of_kafka
+    assert query.read_from(Earliest()) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert query.resolve(Latest())["0"].base.end == '{"clicks":{"0":6,"1":3,"2":1,"3":1}}'
+    since = AtTime(START_MS + 5 * STEP_MS)
+    assert query.read_from(since) == [5, 6, 7, 8, 9, 10]
+    assert query.resolve(ByDuration(NOW_MS - since.time_ms)) == query.resolve(since)
+    assert query.read_from(Shift(-1)) == [3, 5, 6, 7, 8, 9, 10]
+    assert query.read_from(FromFile("f"), offsets={"0": json.dumps({TOPIC: {"1": 1, "0": 5}})}) == [5, 8, 9, 10]
+    assert query.resolve(Shift(-1))["0"].summary == (
+        "clicks-0: 4 -> 3, clicks-1: 2 -> 1, clicks-2: 1 -> 0, clicks-3: new -> 0; 3 offsets are to be read again"
+    )
+    late = query.resolve(AtTime(START_MS + 9 * STEP_MS))["0"]
+    assert late.base.end == '{"clicks":{"0":6,"1":2,"2":1,"3":0}}'
+    assert late.summary.endswith("; 2 offsets are skipped; no record of that time or later: clicks-0, clicks-2")
+
+    assert "expected clicks-2: 0 to 1; found clicks-2: -1" in query.refused(Shift(-2))[1]
+    assert query.refused(Shift(2**63 - 1))[0] == "target-out-of-range"
+    for offsets, named in (
+        ({TOPIC: {"0": 0}}, "expected clicks-0: 1 to 6; found clicks-0: 0"),
+        ({TOPIC: {"1": 4}}, "expected clicks-1: 0 to 3; found clicks-1: 4"),
+        ({TOPIC: {"4": 0}}, "found clicks-4"),
+        ({"other": {"0": 0}}, "found other-0"),
+    ):
+        code, text = query.refused(FromFile("f"), offsets={"0": json.dumps(offsets)})
+        assert (code, named in text) == ("target-out-of-range", True)
+    assert query.refused(FromFile("f"), offsets={"0": '{"logOffset":0}'})[0] == "target"
+    never_run = Query(query.frame, {}, {}, query.folder)
+    assert never_run.refused(Shift(0))[0] == "target-unsupported"
+    assert never_run.refused(FromFile("f"), offsets={"0": '{"clicks":{"0":1}}'})[0] == "target-unsupported"
+    replaced = Query(query.frame, {"0": '{"logOffset":0}'}, {}, query.folder)
+    assert "expected kafka; found files" in replaced.refused(Earliest())[1]
+
+
+def test_one_source_of_several_moves_alone(of_kafka: Query, of_files: Query) -> None:
+    query = Query(
+        of_files.frame.union(of_kafka.frame),
+        {"0": of_files.current["0"], "1": of_kafka.current["0"]},
+        {"0": of_files.logs["0"], "1": of_kafka.logs["0"]},
+        of_files.folder,
+    )
+    assert query.read_from(Latest(), only_source="1") == [5, 6]
+    assert query.read_from(Latest(), only_source="0") == [7, 8, 9, 10]
+    assert query.read_from(FromFile("f"), offsets={"0": '{"logOffset":1}'}) == [4, 5, 6, 7, 8, 9, 10]
+    assert query.resolve(Latest(), only_source="1")["0"].summary == "does not move"
+
+    assert query.refused(Latest(), only_source="2")[0] == "target"
+    assert query.refused(FromFile("f"), offsets={"0": '{"logOffset":1}'}, only_source="1")[0] == "target"
+    fewer = Query(of_files.frame, query.current, {}, query.folder)
+    assert fewer.refused(Latest())[0] == "target-unsupported"
