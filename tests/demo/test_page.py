@@ -42,7 +42,7 @@ def equal() -> DemoResult:
         stream=f"weather/{GOLD}",
         pipeline_file="weather.py",
         made_at="2026-01-31T00:00:00Z",
-        request=Request("last-written", None, query_read=True, output="cut"),
+        request=Request("last-written", None, query_read=True, output="cut", only_source=None, starts=()),
         target="last-written",
         facts=facts,
         preconditions=(),

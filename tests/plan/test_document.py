@@ -25,6 +25,8 @@ from slackwater.model.plan import (
     ReplayBatches,
     ReplaySettings,
     Request,
+    SourceStart,
+    StartGeneration,
     SwitchGeneration,
     VerifyGeneration,
 )
@@ -40,6 +42,8 @@ optional = st.none() | numbers
 groups = st.builds(
     ReplaySettings, numbers, numbers, st.none() | st.dictionaries(st.text(string.ascii_letters, max_size=4), texts)
 )
+logs = st.dictionaries(texts, texts, max_size=2)
+starts = st.builds(SourceStart, texts, texts, logs, st.none() | logs, texts)
 cuts = st.builds(
     Cut, numbers, st.lists(numbers).map(tuple), st.lists(texts).map(tuple), numbers, optional, st.none() | texts
 )
@@ -52,6 +56,7 @@ def action_lists(draw: st.DrawFn) -> tuple[Action, ...]:
         st.builds(BuildGeneration, numbers, texts, numbers, numbers, optional),
         st.builds(ReplayBatches, numbers, numbers, numbers, st.lists(groups, max_size=2).map(tuple)),
         st.builds(PlanBatch, numbers, numbers),
+        st.builds(StartGeneration, numbers, texts, numbers, st.lists(starts, max_size=2).map(tuple)),
         st.builds(CopyGeneration, numbers, numbers, texts, numbers, optional, optional),
         st.builds(VerifyGeneration, numbers, numbers, numbers, optional, optional),
         st.builds(CutSink, cuts),
@@ -69,7 +74,11 @@ def plans(draw: st.DrawFn) -> Plan:
         stream=draw(names),
         pipeline_file=draw(texts),
         made_at=draw(texts),
-        request=draw(st.builds(Request, texts, optional, query_read=st.booleans())),
+        request=draw(
+            st.builds(
+                Request, texts, optional, query_read=st.booleans(), starts=st.lists(starts, max_size=2).map(tuple)
+            )
+        ),
         target=draw(texts),
         facts=draw(
             st.builds(

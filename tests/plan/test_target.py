@@ -46,7 +46,14 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> Basis:
         marks=Marks(spec.planned, spec.committed, spec.state, spec.written),
         recorded=Recorded(spec.planned, spec.committed, spec.written),
     )
-    request = Request("last-written" if target is None else f"batch:{target}", None, query_read=True, output="cut")
+    request = Request(
+        "last-written" if target is None else f"batch:{target}",
+        None,
+        query_read=True,
+        output="cut",
+        only_source=None,
+        starts=(),
+    )
     return Basis("rebuild", snapshot, _history(spec), request, target, Code(""), number=2)
 
 

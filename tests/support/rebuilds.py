@@ -126,7 +126,9 @@ class Project:
         output: OutputTreatment = "cut",
     ) -> Plan:
         with self.open() as workspace:
-            asked = Asked(goal, Request(target, retention_ms, query_read=True, output=output))
+            asked = Asked(
+                goal, Request(target, retention_ms, query_read=True, output=output, only_source=None, starts=())
+            )
             return plan_goal(workspace, STREAM, asked, PlanOptions(), lambda _: None)
 
     def apply(self, plan: Plan, replayer: Replayer | None = None) -> Applied:

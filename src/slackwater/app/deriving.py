@@ -28,6 +28,7 @@ from slackwater.plan.contributing import Code
 from slackwater.plan.document import HOW_TO_PLAN
 from slackwater.plan.rebuild import scope_of_rebuild
 from slackwater.plan.replay import kept_scope_of_replay, recomputed_scope_of_replay
+from slackwater.plan.reset import scope_of_reset
 from slackwater.plan.resume import scope_of_resume
 from slackwater.plan.words import BATCH, EARLIEST, LAST_WRITTEN, plan_command
 from slackwater.recording.history import history_of, readers_of
@@ -68,8 +69,11 @@ class Derived:
 def target_of(goal: Goal, request: Request) -> int | None:
     """The batch to continue after, -1 for none, ``None`` for what the goal continues after by itself.
 
-    A replay names the first batch that is processed again. Raises UsageError (``target``) for anything else.
+    A replay names the first batch that is processed again, a reset no batch at all.
+    Raises UsageError (``target``) for anything else.
     """
+    if goal == "reset":
+        return BEFORE_ALL if request.output == "clear" else None
     if request.target == LAST_WRITTEN:
         return None
     if request.target == EARLIEST:
@@ -133,12 +137,14 @@ def _scoped(basis: Basis, read_query: QueryReader) -> tuple[Basis, Scope | None]
                 return basis, kept
             basis = _with_query(basis, read_query)
             return basis, recomputed_scope_of_replay(basis)
-        case "backfill" | "reset":
+        case "reset":
+            return basis, scope_of_reset(basis)
+        case "backfill":
             raise UsageError(
                 "plan-damaged",
                 "The plan was changed or damaged: its goal is not one that plan makes",
                 where=f"stream {basis.snapshot.stream.full_name}",
-                expected="resume, rebuild or replay",
+                expected="resume, rebuild, replay or reset",
                 found=basis.goal,
                 hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
             )

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from slackwater.app.acting import Consent, acting
 from slackwater.app.deriving import Asked, derive
 from slackwater.app.run_pipeline import session_options
+from slackwater.app.starts import starts_at
 from slackwater.app.workspace import Workspace
 from slackwater.errors import EnvironmentMissing
 from slackwater.lease.lease import JVM_WAIT_S, wait_until_free
 from slackwater.model.plan import Plan
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import StreamRecord
-from slackwater.runtime.loader import load
+from slackwater.runtime.loader import LoadedPipeline, load
 from slackwater.runtime.replay import SparkReplayer
 from slackwater.runtime.session import require_spark
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """How Spark is started to read a changed query, and what the user declares about a moved or copied home."""
+    """How Spark is started to read a query, and what the user declares about a moved or copied home."""
 
     spark: Mapping[str, str] = field(default_factory=dict)
     master: str | None = None
@@ -35,15 +36,28 @@ def plan_goal(workspace: Workspace, name: str, asked: Asked, options: PlanOption
     acting(workspace, options.consent, say)
     stream = workspace.ledger.find_stream(name)
     wait_until_free(workspace.ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
+    reference = asked.pipeline_file or stream.pipeline_file
     made_at = datetime.now(UTC)
     identifier = f"{made_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
 
     def read_query() -> QueryProfile | None:
-        reference = asked.pipeline_file or stream.pipeline_file
         return _read_present_query(workspace, stream, reference, options, say)
 
+    if asked.goal == "reset":
+        asked = _with_starts(workspace, stream, asked, options, say)
     identity = (identifier, made_at.isoformat(timespec="seconds"))
     return derive(workspace, stream, asked, read_query, identity=identity).plan
+
+
+def _with_starts(
+    workspace: Workspace, stream: StreamRecord, asked: Asked, options: PlanOptions, say: Callable[[str], None]
+) -> Asked:
+    """With the positions of the sources, which only Spark can look up."""
+    require_spark()
+    reference = asked.pipeline_file or stream.pipeline_file
+    with _replayer(workspace, stream, load(reference), options, say) as replayer:
+        starts = starts_at(workspace, stream, asked.request, replayer)
+    return replace(asked, request=replace(asked.request, starts=starts))
 
 
 def _read_present_query(
@@ -57,8 +71,12 @@ def _read_present_query(
         return None
     loaded = load(reference)
     say("the pipeline file has changed since these batches ran: reading the query's plan")
-    session = session_options(loaded, workspace.settings, options.master, options.spark)
-    with SparkReplayer(
-        loaded, stream.name, session, home=workspace.home.path, say=say, on_jvm=lambda _: None
-    ) as replayer:
+    with _replayer(workspace, stream, loaded, options, say) as replayer:
         return replayer.profile()
+
+
+def _replayer(
+    workspace: Workspace, stream: StreamRecord, loaded: LoadedPipeline, options: PlanOptions, say: Callable[[str], None]
+) -> SparkReplayer:
+    session = session_options(loaded, workspace.settings, options.master, options.spark)
+    return SparkReplayer(loaded, stream.name, session, home=workspace.home.path, say=say, on_jvm=lambda _: None)

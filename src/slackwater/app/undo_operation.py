@@ -18,6 +18,7 @@ from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.plan import Plan
 from slackwater.model.records import UNDOING, OperationRecord
 from slackwater.plan.document import IDENTIFIER, parse
+from slackwater.plan.words import at_batch
 from slackwater.storage.local import LocalStore
 
 
@@ -91,7 +92,8 @@ def undo_operation(
             "undo-pruned",
             f"Operation {operation.id} can no longer be undone: the generation to switch back to was deleted",
             where=f"stream {operation.stream}",
-            hint=f"to go back to an older batch: slackwater plan rebuild {operation.stream} --at {plan.target}",
+            hint="to go back to an older batch: "
+            f"slackwater plan rebuild {operation.stream} --at {at_batch(plan.facts.target)}",
         )
     stream = workspace.ledger.find_stream(operation.stream)
     with LeaseKeeper([stream], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say):

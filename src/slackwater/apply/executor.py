@@ -17,6 +17,7 @@ from slackwater.apply.actions import (
     cut_sink,
     plan_batch,
     replay_batches,
+    start_generation,
     switch_generation,
     verify_generation,
 )
@@ -36,6 +37,7 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    StartGeneration,
     SwitchGeneration,
     Undo,
     VerifyGeneration,
@@ -104,6 +106,8 @@ def _do(operation: Operation, action: Action) -> ActionFacts:
             return build_generation.do(operation, action)
         case CopyGeneration():
             return copy_generation.do(operation, action)
+        case StartGeneration():
+            return start_generation.do(operation, action)
         case ReplayBatches():
             return replay_batches.do(operation, action)
         case PlanBatch():

@@ -41,6 +41,30 @@ def declare(parser: Parser) -> None:
     _declare_resume(add_verb("resume", "Make the stream startable from the state it has; the least change that does."))
     _declare_rebuild(add_verb("rebuild", "Continue after the last written batch, with state recomputed."))
     _declare_replay(add_verb("replay", "Process the batches from a given one on again."))
+    _declare_reset(add_verb("reset", "Start again at a position of the sources, with empty state."))
+
+
+def _declare_reset(parser: Parser) -> None:
+    add_stream(parser)
+    parser.add_argument(
+        "--from",
+        dest="at",
+        metavar="TARGET",
+        default=EARLIEST,
+        help=f"where to start: {EARLIEST} (default), latest, time:2026-01-31T00:00Z, by:PT6H, shift:-1000, batch:N, "
+        f"{LAST_WRITTEN} or offsets:FILE",
+    )
+    parser.add_argument(
+        "--output",
+        choices=("clear", "keep"),
+        required=True,
+        help="what becomes of what the sink has: clear moves it to a backup, and batches count from 0; keep leaves it, "
+        "and batches count from its newest one",
+    )
+    parser.add_argument("--only-source", metavar="NAME", type=string, help="the one source to move, as 0; default: all")
+    add_spark(parser)
+    _declare_common(parser)
+    parser.set_defaults(goal="reset", retention=None)
 
 
 def _declare_resume(parser: Parser) -> None:
@@ -97,7 +121,7 @@ def _declare_common(parser: Parser) -> None:
     add_debug(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. The plan is for slackwater apply."
-    parser.set_defaults(verb=plan)
+    parser.set_defaults(verb=plan, only_source=None)
 
 
 def plan(
@@ -110,6 +134,7 @@ def plan(
     force: bool,
     pipeline: str | None,
     retention: str | None,
+    only_source: str | None,
     master: str | None,
     conf: list[str] | None,
     home: str | None,
@@ -128,7 +153,8 @@ def plan(
 
     settings = prepare(home, shown_as, debug=debug)
     check_target(goal, at)
-    asked = Asked(goal, Request(at, _retention_ms(retention), query_read=True, output=output), _absolute(pipeline))
+    request = Request(at, _retention_ms(retention), query_read=True, output=output, only_source=only_source, starts=())
+    asked = Asked(goal, request, _absolute(pipeline))
     options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
@@ -163,6 +189,11 @@ def _show(made: Plan, file: Path | None, pipeline: str | None) -> None:
 
 def check_target(goal: Goal, target: str) -> None:
     """Raises UsageError for what is no target of the goal."""
+    if goal == "reset":
+        from slackwater.plan.targets import parse_target  # noqa: PLC0415 - light start
+
+        parse_target(target)
+        return
     is_batch = target.startswith("batch:") and natural_or_none(target.removeprefix("batch:")) is not None
     if target not in {LAST_WRITTEN, EARLIEST} and not is_batch:
         raise UsageError(

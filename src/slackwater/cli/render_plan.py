@@ -11,6 +11,7 @@ from rich.text import Text
 from slackwater.diagnose.words import batch_range
 from slackwater.model.plan import (
     Action,
+    Base,
     BuildGeneration,
     CopyGeneration,
     CutSink,
@@ -21,6 +22,7 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    StartGeneration,
     SwitchGeneration,
     VerifyGeneration,
 )
@@ -64,10 +66,8 @@ def number_line(facts: Facts) -> Table:
 def step_text(action: Action | Inverse) -> str:
     """One action, or the inverse of one, in a sentence."""
     match action:
-        case BuildGeneration():
-            text = f"build generation {action.number} aside, with the query's id {action.query_id}"
-        case CopyGeneration():
-            text = _copy_text(action)
+        case BuildGeneration() | CopyGeneration() | StartGeneration():
+            text = _base_text(action)
         case ReplayBatches():
             text = f"replay {batch_range(action.first, action.last)} under their own ids, without output"
         case PlanBatch():
@@ -87,7 +87,12 @@ def step_text(action: Action | Inverse) -> str:
     return text
 
 
-def _copy_text(action: CopyGeneration) -> str:
+def _base_text(action: Base) -> str:
+    if isinstance(action, BuildGeneration):
+        return f"build generation {action.number} aside, with the query's id {action.query_id}"
+    if isinstance(action, StartGeneration):
+        before = f"behind batch {action.last}" if action.last >= 0 else "before batch 0"
+        return f"build generation {action.number} aside, {before}, with its sources at the positions above and no state"
     if action.last < 0:
         what = "without any batch"
     elif action.state is None:

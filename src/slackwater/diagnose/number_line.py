@@ -186,7 +186,7 @@ def _sink(snapshot: Snapshot) -> Iterator[Finding]:
         yield _output_damaged(snapshot)
     if not snapshot.shown or marks.planned < 0 <= snapshot.recorded.planned:
         return
-    oldest, written = min(snapshot.shown), max(snapshot.shown)
+    oldest, written = max(min(snapshot.shown), snapshot.generation.floor), max(snapshot.shown)
     if written > following or (written == following and not marks.next_is_planned):
         yield _sink_ahead(snapshot, written, following)
     elif written == following and _another_range(snapshot):

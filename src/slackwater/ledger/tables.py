@@ -9,7 +9,7 @@ from sqlalchemy import Column, ForeignKey, ForeignKeyConstraint, Index, MetaData
 
 from slackwater.ledger.columns import Bytes, CheckedBigInteger, CheckedInteger, JsonList, JsonObject, LongText, Name
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 """The newest revision in ``migrations/versions``, known here so that opening a ledger need not import Alembic."""
 
 VERSION_TABLE = "slackwater_version"
@@ -52,6 +52,7 @@ generations = Table(
     Column("parent", CheckedInteger),
     Column("source_cut", JsonObject, nullable=False),
     Column("layout", JsonObject(none_as_null=True)),
+    Column("begins", CheckedBigInteger),
 )
 
 runs = Table(

@@ -15,6 +15,8 @@ class History:
     ``event_time_max_ms`` and ``input_rows`` hold what progress events reported of a batch, where one was received.
     ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks cover their rows.
     ``runs`` has the run that executed each batch, where that is known.
+    ``begins`` is the first batch of the stream, or since its last reset: before it the state was empty. Of the batches
+    before, only the entry of the last one is there, with the positions at which the first one starts.
     """
 
     metadata: str | None
@@ -26,3 +28,4 @@ class History:
     input_rows: Mapping[int, int]
     skipped: frozenset[int] = frozenset()
     runs: Mapping[int, RunRecord] = field(default_factory=dict)
+    begins: int = 0

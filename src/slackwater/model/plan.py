@@ -56,6 +56,43 @@ class CopyGeneration:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceStart:
+    """Where a source starts: ``offset`` as Spark writes it, with the whole of ``sources/<source>/`` in ``log``.
+
+    ``first`` is that folder for a checkpoint without any batch, ``None`` where the source cannot start so.
+    ``summary`` is for people.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    source: str
+    offset: str
+    log: dict[str, str]
+    first: dict[str, str] | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartGeneration:
+    """Build a checkpoint aside whose sources start at ``starts``, with empty state, behind batch ``last``.
+
+    -1: the checkpoint has no batch, and the first one is 0.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    query_id: str
+    last: int
+    starts: tuple[SourceStart, ...]
+    kind: Literal["start-generation"] = "start-generation"
+
+    @property
+    def pending(self) -> None:
+        """No batch is planned in it."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaySettings:
     """Batches ``first`` to ``last`` are replayed under these SQL settings: those of the runs that executed them.
 
@@ -151,7 +188,7 @@ class RestoreSink:
     kind: Literal["restore-sink"] = "restore-sink"
 
 
-Base = BuildGeneration | CopyGeneration
+Base = BuildGeneration | CopyGeneration | StartGeneration
 """The action that starts the next checkpoint: each plan that switches to one has exactly one."""
 
 Action = Base | ReplayBatches | PlanBatch | VerifyGeneration | CutSink | SwitchGeneration
@@ -168,8 +205,8 @@ class Undo:
     inverse: Inverse
 
 
-OutputTreatment = Literal["cut", "keep"]
-"""What becomes of batches that the sink holds and that will be processed again: removed, or left where they are."""
+OutputTreatment = Literal["cut", "keep", "clear"]
+"""What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is."""
 
 PreconditionName = Literal[
     "generation", "planned", "committed", "written", "history", "pipeline", "source-files", "readers"
@@ -237,7 +274,8 @@ class Facts:
 class Request:
     """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
 
-    ``target`` is a batch to continue after, of a replay the first one to be processed again.
+    ``target`` is a batch to continue after, of a replay the first one to be processed again, of a reset a position of
+    the sources (or of ``only_source``), which ``starts`` has as it was found when the plan was made.
     ``query_read`` is false where the changed query should have been read and Spark was not available.
     """
 
@@ -247,6 +285,8 @@ class Request:
     retention_ms: int | None
     query_read: bool
     output: OutputTreatment
+    only_source: str | None
+    starts: tuple[SourceStart, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class GenerationRecord:
     the parent takes after the new generation was built.
     ``layout`` describes the state as in the query's plan (``QueryProfile.as_json``) and, under ``state_stores``, the
     operators, partitions and stores that its first batches made.
+    ``begins`` is the first batch since a reset that kept the numbering: nothing of the batches before it counts.
     """
 
     stream: str
@@ -48,6 +49,12 @@ class GenerationRecord:
     layout: Mapping[str, object] | None = None
     parent: int | None = None
     source_cut: Mapping[str, int] = field(default_factory=dict)
+    begins: int | None = None
+
+    @property
+    def floor(self) -> int:
+        """The newest batch that no output needs to have: the one before the first of a reset, else -1."""
+        return -1 if self.begins is None else self.begins - 1
 
 
 @dataclass(frozen=True, slots=True)

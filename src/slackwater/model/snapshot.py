@@ -133,7 +133,7 @@ class Snapshot:
     def written_or_committed(self) -> int:
         """The newest batch that all outputs show; of one that shows none, the newest known to be committed."""
         committed: tuple[int, ...] = (self.known_committed,) if self.marks.written is None else ()
-        return min(self.shown + committed)
+        return max(min(self.shown + committed), self.generation.floor)
 
     @property
     def stateful(self) -> bool:

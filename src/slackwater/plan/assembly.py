@@ -21,15 +21,17 @@ from slackwater.model.plan import (
     PreconditionName,
     ReplayBatches,
     ReplaySettings,
+    StartGeneration,
     SwitchGeneration,
     VerifyGeneration,
 )
 from slackwater.model.sink import Cut
-from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, batches_used, query_id, written_text
+from slackwater.plan.basis import Basis, Scope, batches_used, query_id, written_text
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.contributing import StateBounds
 from slackwater.plan.inverse import undo_of
-from slackwater.plan.notes import notes_of, risks_of
+from slackwater.plan.notes import notes_of, notes_of_start, risks_of
+from slackwater.plan.words import at_batch
 
 
 def plan_of(basis: Basis, scope: Scope, cut: Cut, identifier: str, made_at: str) -> Plan:
@@ -63,7 +65,7 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, ide
         pipeline_file=snapshot.stream.pipeline_file,
         made_at=identity[1],
         request=basis.request,
-        target="earliest" if target == BEFORE_ALL else f"batch:{target}",
+        target=basis.request.target if scope.starts is not None else at_batch(target),
         facts=_facts(basis, scope),
         preconditions=_preconditions(basis, scope, actions),
         actions=actions,
@@ -89,6 +91,8 @@ def _actions(basis: Basis, scope: Scope, cut: Cut) -> tuple[Action, ...]:
 
 def _base(basis: Basis, scope: Scope) -> Base:
     target, number, identifier = scope.target, basis.number, query_id(basis, scope.target)
+    if scope.starts is not None:
+        return StartGeneration(number, identifier, target, scope.starts)
     if not scope.copied:
         return BuildGeneration(number, identifier, scope.first, target, scope.pending)
     source = basis.snapshot.generation.number
@@ -132,7 +136,9 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
         delay_ms=scope.state.delay_ms,
         checkpoint_present=snapshot.checkpoint_present,
         ranges_from="checkpoint" if snapshot.checkpoint_present else "ledger",
-        notes=notes_of(
+        notes=notes_of_start(scope.starts, scope.target, basis.request.output)
+        if scope.starts is not None
+        else notes_of(
             snapshot,
             target=target,
             asked=basis.target,
@@ -168,6 +174,7 @@ def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> t
         "build-generation": (
             "generation", "planned", "committed", "written", "history", "pipeline", "source-files",
         ),
+        "start-generation": ("generation", "planned", "committed", "written", "pipeline"),
         "copy-generation": ("generation", "planned", "committed", "written", "history", "source-files"),
         "cut-sink": ("written", "readers"),
         "switch-generation": ("generation",),

@@ -10,7 +10,7 @@ from slackwater.diagnose.words import batch_range
 from slackwater.errors import Refused
 from slackwater.model.finding import Goal
 from slackwater.model.history import History
-from slackwater.model.plan import Request
+from slackwater.model.plan import Request, SourceStart
 from slackwater.model.profile import QueryProfile
 from slackwater.model.snapshot import MemberSeen, Snapshot
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source
@@ -59,7 +59,8 @@ class Scope:
     ``first`` to ``target`` are replayed without output, none where ``first`` is the later one; ``pending`` stays
     planned behind them, with its recorded range. ``copied``: state and ranges are those of the checkpoint in use, so
     that Spark is not needed. ``keeps_pending``: outputs that hold ``pending`` keep it, and skip it when it runs again.
-    ``state_until`` is the newest batch whose state the new checkpoint has, ``None`` for none.
+    ``state_until`` is the newest batch whose state the new checkpoint has, ``None`` for none. ``starts`` are positions
+    of the sources in place of the recorded end of ``target``.
     """
 
     target: int
@@ -68,6 +69,7 @@ class Scope:
     state: StateBounds
     copied: bool = False
     state_until: int | None = None
+    starts: tuple[SourceStart, ...] | None = None
     keeps_pending: bool = True
 
     @property
@@ -122,8 +124,15 @@ def _uncuttable(basis: Basis, output: MemberSeen, target: int, written: int) -> 
         where=output.location,
         expected=f"batch {written}, the newest that {sink} holds",
         found=f"batch {target}",
-        hint=f"rebuild at the last written batch, which removes nothing: slackwater plan rebuild {stream.full_name}",
+        hint=_without_cut(basis),
     )
+
+
+def _without_cut(basis: Basis) -> str:
+    stream, request = basis.snapshot.stream.full_name, basis.request
+    if basis.goal == "reset":
+        return f"keep what the output has: slackwater plan reset {stream} --from {request.target} --output keep"
+    return f"rebuild at the last written batch, which removes nothing: slackwater plan rebuild {stream}"
 
 
 def batches_used(first: int, target: int, pending: int | None) -> range:

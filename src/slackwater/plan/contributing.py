@@ -54,7 +54,10 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
     With state the target itself is always replayed: Spark needs the entries of two batches in a checkpoint.
     Raises Refused (``history-short``) where a batch that may contribute is not recorded.
     """
-    first = min(_first_reaching(history, target, state, code), target) if state.stateful else target
+    begins = history.history.begins
+    if target < begins:
+        return target + 1
+    first = max(min(_first_reaching(history, target, state, code), target), begins) if state.stateful else target
     # From the newest one back, so that the search ends at the first gap, however large ids are.
     needed = range(target, max(first - 1, 0) - 1, -1)
     gap = next((batch for batch in needed if batch not in history.history.offsets), None)
@@ -72,14 +75,15 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
 
 def _first_reaching(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:
     watermark = history.offset(target).watermark_ms
+    begins = history.history.begins
     if state.retention_ms is None or watermark <= 0:
-        return 0
+        return begins
     threshold = watermark - state.retention_ms
     newest = _newest_event_time_of(history, state.delay_ms, code)
     offsets, skipped = history.history.offsets, history.history.skipped
-    for batch in sorted(batch for batch in offsets.keys() | skipped if batch <= target):
+    for batch in sorted(batch for batch in offsets.keys() | skipped if begins <= batch <= target):
         if batch not in offsets:
-            return 0
+            return begins
         # Unrecorded batches are passed only if a later one proves that none of them reached the threshold.
         seen = newest(batch)
         if seen is None or seen >= threshold:
@@ -97,13 +101,14 @@ def _newest_event_time_of(history: BatchHistory, delay_ms: int | None, code: Cod
 
 
 def _earliest_unproven(history: BatchHistory, reaching: int, threshold: int, delay_ms: int | None, code: Code) -> int:
-    """``reaching``, if the batch before it is recorded; else 0, unless its own start proves the earlier too old."""
-    if reaching == 0 or reaching - 1 in history.history.offsets:
+    """``reaching``, if the batch before it is recorded; else the first, unless its own start proves that too old."""
+    begins = history.history.begins
+    if reaching == begins or reaching - 1 in history.history.offsets:
         return reaching
     before = history.offset(reaching).watermark_ms
-    same_code = all(code.reads_as(history.history.runs.get(batch)) for batch in range(reaching))
+    same_code = all(code.reads_as(history.history.runs.get(batch)) for batch in range(begins, reaching))
     proven = same_code and delay_ms is not None and before > 0 and before + delay_ms < threshold
-    return reaching if proven else 0
+    return reaching if proven else begins
 
 
 def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -> int | None:

@@ -15,6 +15,7 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    StartGeneration,
     SwitchGeneration,
     Undo,
     VerifyGeneration,
@@ -30,7 +31,7 @@ def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
 def inverse_of(action: Action) -> Inverse | None:
     """What takes an action back; ``None`` where removing the generation it works on does."""
     match action:
-        case BuildGeneration() | CopyGeneration():
+        case BuildGeneration() | CopyGeneration() | StartGeneration():
             return RemoveGeneration(action.number)
         case ReplayBatches() | PlanBatch() | VerifyGeneration():
             return None

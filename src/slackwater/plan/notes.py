@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slackwater.diagnose.words import batch_range
-from slackwater.model.plan import ReplaySettings
+from slackwater.model.plan import OutputTreatment, ReplaySettings, SourceStart
 from slackwater.model.profile import QueryProfile
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.contributing import StateBounds
@@ -40,6 +40,17 @@ def notes_of(
         ),
         *_about_settings(settings),
     )
+
+
+def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreatment) -> tuple[str, ...]:
+    """Where a reset starts, source by source, and what becomes of the output."""
+    treatment = (
+        f"what the output has stays: rows that are read again are written a second time; batches count from {last + 1}"
+        if output == "keep"
+        else "the output is emptied into the operation's backup; batches count from 0"
+    )
+    positions = [f"source {start.source}: {start.summary}" for start in starts]
+    return (*positions, "state and watermark start empty", treatment)
 
 
 def risks_of(

@@ -17,7 +17,7 @@ ALL_MS = 1000 * 366 * 86_400_000
 """A thousand years: further back than any event time, so that all batches contribute."""
 
 
-AT: Mapping[Goal, str] = {"rebuild": "--at", "replay": "--from"}
+AT: Mapping[Goal, str] = {"rebuild": "--at", "replay": "--from", "reset": "--from"}
 """The option that takes the target of a goal; the others have none."""
 
 
@@ -29,10 +29,17 @@ def plan_command(
     target = at or request.target
     if goal in AT and target != LAST_WRITTEN:
         command += f" {AT[goal]} {shlex.quote(target)}"
+    if request.only_source is not None:
+        command += f" --only-source {shlex.quote(request.only_source)}"
     if request.output != "cut":
         command += f" --output {request.output}"
     kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
     return command if kept is None else f"{command} --retention {kept}"
+
+
+def at_batch(batch: int) -> str:
+    """The target of continuing after a batch, -1 for none."""
+    return f"{BATCH}{batch}" if batch >= 0 else EARLIEST
 
 
 def plan_again(plan: Plan, *, retention: str | None = None) -> str:

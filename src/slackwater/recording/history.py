@@ -26,17 +26,19 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     def texts(log: str) -> dict[int, str]:
         return {entry: line.text for entry, line in ledger.lines(name, log).items()}
 
-    offsets = texts("offsets")
+    begins = ledger.generation(name, stream.current_generation).floor + 1
+    offsets = {batch: text for batch, text in texts("offsets").items() if batch >= begins - 1}
     return History(
         metadata=texts(METADATA).get(0),
         offsets=offsets,
-        commits=texts("commits"),
+        commits={batch: text for batch, text in texts("commits").items() if batch >= begins - 1},
         written=texts(SINK),
         sources={log.removeprefix(SOURCES): texts(log) for log in sources},
         event_time_max_ms={b.batch_id: b.event_time_max_ms for b in batches if b.event_time_max_ms is not None},
         input_rows={batch.batch_id: batch.input_rows for batch in batches if batch.batch_id not in skipped},
         skipped=skipped,
         runs=_runs(ledger.runs(name), batches, offsets),
+        begins=begins,
     )
 
 

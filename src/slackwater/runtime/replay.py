@@ -23,7 +23,7 @@ from slackwater.runtime.session import SessionOptions, driver_jvm_pid, start_ses
 from slackwater.runtime.sql_settings import effective_settings, replace_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
@@ -78,13 +78,17 @@ class SparkReplayer:
 
     def earliest_offsets(self) -> Mapping[str, str]:
         """The oldest offsets that Kafka still serves, by the source's place in the query."""
-        return earliest_offsets(self._build(self._open()).frame)
+        return earliest_offsets(self.frame())
 
     def profile(self) -> QueryProfile:
         """What the query's plan shows, under the present session's settings."""
         if self._profile is None:
-            self._profile = profile_of(self._build(self._open()).frame)
+            self._profile = profile_of(self.frame())
         return self._profile
+
+    def frame(self) -> DataFrame:
+        """The streaming DataFrame of the query."""
+        return self._build(self._open()).frame
 
     def compact_interval(self) -> int:
         """The session's compaction setting for file source logs."""

@@ -75,6 +75,13 @@ class Source(Protocol):
         """The empty batch before a range from ``start``; ``None`` where no empty range is known for this kind."""
         ...
 
+    def first_log(self, base: EmptyBase) -> Mapping[str, bytes] | None:
+        """The files of ``sources/<source>/`` with which a checkpoint without any batch starts at this position.
+
+        ``None`` where Spark has no way to start there.
+        """
+        ...
+
     def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
         """The files of ``sources/<source>/`` of a checkpoint whose newest offset is ``end`` (``None``: no offset yet).
 

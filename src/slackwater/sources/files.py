@@ -33,6 +33,10 @@ class Files(OpaqueSource):
     def empty_base(self, start: str | None) -> EmptyBase | None:
         return EmptyBase(NO_FILES)
 
+    def first_log(self, base: EmptyBase) -> Mapping[str, bytes] | None:
+        # Batch 0 reads all entries of the log: none of them can count as read before.
+        return {} if _entry(base.end) == _NO_ENTRY else None
+
     def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
         last = _entry(end)
         lines = {entry: content.split("\n")[1:] for entry, content in log.items() if entry <= last}

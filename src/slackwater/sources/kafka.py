@@ -6,6 +6,7 @@ way; its checkpoints cannot be distinguished from Kafka's. Facts: checkpoint-for
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from slackwater.formats.kafka_initial_offsets import parse_initial_offsets, render_initial_offsets
@@ -34,6 +35,9 @@ class Kafka(OpaqueSource):
             return None
         # Without the initial offsets Spark would ask the broker where to start, and the base would not be empty.
         return EmptyBase(start, {str(_INITIAL): render_initial_offsets(start)})
+
+    def first_log(self, base: EmptyBase) -> Mapping[str, bytes] | None:
+        return {str(_INITIAL): render_initial_offsets(base.end)}
 
     def rows(self, span: SourceRange) -> int | None:
         """Exact for topics that are neither transactional nor compacted."""

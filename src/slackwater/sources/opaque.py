@@ -16,6 +16,9 @@ class OpaqueSource:
     def empty_base(self, start: str | None) -> EmptyBase | None:
         return None
 
+    def first_log(self, base: EmptyBase) -> Mapping[str, bytes] | None:
+        return None
+
     def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
         return {str(entry): encoded(line) for entry, line in log.items()}
 

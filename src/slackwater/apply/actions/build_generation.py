@@ -7,25 +7,22 @@ base, whose only work is to have Spark lay out schemas and one empty version of 
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 
-from slackwater.apply.actions.base import write_entries, write_sources
+from slackwater.apply.actions.base import rename_base, run_empty_base, write_entries, write_sources
 from slackwater.apply.actions.facts import CODE, LAYOUT, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.apply.replayer import Replayer
-from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file
-from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
+from slackwater.checkpoint.layout import METADATA, offset_path
+from slackwater.checkpoint.writer import write_log
 from slackwater.errors import Refused
-from slackwater.formats.offset_log import render_offset_entry
 from slackwater.model.plan import BuildGeneration
 from slackwater.model.profile import QueryProfile
-from slackwater.plan.batch_history import BatchHistory
+from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.bounds import check_reproducible
 from slackwater.plan.contributing import Code, StateBounds, first_contributing
-from slackwater.plan.words import ALL, duration, plan_again
+from slackwater.plan.words import duration, plan_again
 from slackwater.recording.reach import StoreReach
 from slackwater.storage.local import LocalStore
-from slackwater.storage.protocols import WriteStore
 
 SHOWN = 3
 
@@ -41,12 +38,15 @@ def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
     _check_query(operation, batches, profile, replayer.code())
     _check_served(operation, action, replayer)
     write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
-    write_sources(store, action, batches, replayer.compact_interval())
-    if action.first > action.last:
+    # After a reset nothing may have been written yet: there is no batch to replay, but an empty state to lay out.
+    on_base = action.first > 0 and (profile.stateful or action.first <= action.last)
+    starts = offsets_by_source(batches.offset(action.first - 1)) if on_base else {}
+    write_sources(store, action, batches, replayer.compact_interval(), starts)
+    if action.first > action.last and not on_base:
         write_entries(store, batches, max(action.last - 1, 0), action.last)
-    elif action.first > 0:
-        _run_empty_base(operation, store, action, replayer)
-        _rename_base(store, action.first)
+    elif on_base:
+        run_empty_base(operation, store, batches.offset(action.first - 1))
+        rename_base(store, action.first)
         entry = batches.history.offsets[action.first - 1]
         write_log(store, offset_path(action.first - 1), entry.encode("utf-8", "surrogateescape"))
     return {LAYOUT: profile.as_json(), CODE: replayer.code().digest}
@@ -86,41 +86,3 @@ def _check_served(operation: Operation, action: BuildGeneration, replayer: Repla
             found=", ".join(missing[:SHOWN]) + more,
             hint="restore the source's data; nothing was changed",
         )
-
-
-def _run_empty_base(operation: Operation, store: WriteStore, action: BuildGeneration, replayer: Replayer) -> None:
-    batches = operation.batches
-    before = batches.offset(action.first - 1)
-    ends = {
-        offset.source: batches.kind(offset.source, offset.text).empty_base(offset.text) for offset in before.offsets
-    }
-    empty = tuple(
-        replace(offset, text=base.end) if (base := ends[offset.source]) is not None else offset
-        for offset in before.offsets
-    )
-    write_log(store, offset_path(0), render_offset_entry(replace(before, offsets=empty)))
-    # A changelog of an empty version would not be the zip that the renaming turns into a snapshot.
-    replayed = replayer.run_pending(store.location, changelog=False)
-    if (replayed.batch_id, replayed.input_rows) != (0, 0):
-        raise Refused(
-            "base-not-empty",
-            "The base of the new checkpoint read rows; its range was not empty for this source",
-            where=store.location,
-            expected="batch 0 with 0 rows",
-            found=f"batch {replayed.batch_id} with {replayed.input_rows} rows",
-            hint=f"a rebuild from batch 0 needs no base; plan again: {plan_again(operation.plan, retention=ALL)}",
-        )
-
-
-def _rename_base(store: WriteStore, first: int) -> None:
-    """Version 1 of each state store becomes version ``first``, and batch 0 becomes the batch before ``first``."""
-    for folder in [folder for folder in store.folders(STATE) if "/_" not in folder.path]:
-        for name in folder.files:
-            state_file = parse_state_file(name)
-            if state_file is not None and state_file.version == 1 and first > 1:
-                kind = "snapshot" if state_file.kind == "delta" else state_file.kind
-                unique = f"_{state_file.unique_id}" if state_file.unique_id else ""
-                rename_state_file(store, f"{folder.path}/{name}", f"{folder.path}/{first}{unique}.{kind}")
-    if first > 1:
-        rename_log(store, commit_path(0), commit_path(first - 1))
-    delete_log(store, offset_path(0))

@@ -13,11 +13,11 @@ from slackwater.apply.operation import Operation
 from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.state_copy import copy_state
 from slackwater.checkpoint.writer import write_log
+from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.plan import CopyGeneration
 from slackwater.storage.local import LocalStore
 
 COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
-DEFAULT_INTERVAL = 10
 
 
 def do(operation: Operation, action: CopyGeneration) -> ActionFacts:
@@ -28,7 +28,7 @@ def do(operation: Operation, action: CopyGeneration) -> ActionFacts:
         shutil.rmtree(folder)
     store, source = LocalStore(folder), LocalStore(operation.checkpoint(action.source))
     write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
-    write_sources(store, action, operation.batches, _compact_interval(operation))
+    write_sources(store, action, operation.batches, _compact_interval(operation), {})
     oldest = _oldest_needed(operation, action)
     write_entries(store, operation.batches, oldest, action.last)
     if action.state is not None:

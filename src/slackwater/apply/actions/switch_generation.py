@@ -8,9 +8,10 @@ from slackwater.apply.operation import Operation
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.stores import state_stores
 from slackwater.errors import Refused
-from slackwater.model.plan import SwitchGeneration
+from slackwater.model.plan import Base, StartGeneration, SwitchGeneration
 from slackwater.model.records import GenerationRecord
-from slackwater.plan.basis import ends_after
+from slackwater.plan.basis import BEFORE_ALL, ends_after
+from slackwater.plan.words import at_batch
 from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.storage.local import LocalStore
 
@@ -30,11 +31,27 @@ def do(operation: Operation, action: SwitchGeneration) -> ActionFacts:
             layout=layout,
             based_at=built.last,
             parent=action.old,
-            source_cut=ends_after(operation.batches, built.last),
+            source_cut=_inherited(operation, built),
+            begins=_begins(operation, built),
         )
     )
     _use(operation, action.new)
     return NOTHING
+
+
+def _inherited(operation: Operation, built: Base) -> dict[str, int]:
+    """The newest entry of each source's own log that the new generation has in common with the old one."""
+    last = BEFORE_ALL if isinstance(built, StartGeneration) else built.last
+    return ends_after(operation.batches, last)
+
+
+def _begins(operation: Operation, built: Base) -> int | None:
+    """The first batch since a reset; any other operation leaves it, unless it starts before all batches."""
+    if built.last < 0:
+        return None
+    if isinstance(built, StartGeneration):
+        return built.last + 1
+    return operation.history.begins or None
 
 
 def back(operation: Operation, inverse: SwitchGeneration) -> None:
@@ -68,7 +85,8 @@ def check_unused(operation: Operation) -> None:
             where=f"stream {plan.stream}",
             expected=f"batch {built.last} as the newest committed",
             found=f"batch {found.committed} committed, batch {found.planned} planned",
-            hint=f"to go back to an older batch: slackwater plan rebuild {plan.stream} --at {plan.target}",
+            hint="to go back to an older batch: "
+            f"slackwater plan rebuild {plan.stream} --at {at_batch(plan.facts.target)}",
         )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from slackwater.apply.actions.base import base_of
 from slackwater.apply.actions.facts import NOTHING, ActionFacts
+from slackwater.apply.actions.start_generation import entry_of
 from slackwater.apply.operation import Operation
 from slackwater.checkpoint.damage import cheap_damage
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.errors import Refused
 from slackwater.model.checkpoint_logs import OffsetEntry
-from slackwater.model.plan import VerifyGeneration
+from slackwater.model.plan import StartGeneration, VerifyGeneration
 from slackwater.plan.basis import batches_used
 from slackwater.plan.words import plan_again
 from slackwater.storage.local import LocalStore
@@ -30,6 +32,11 @@ def do(operation: Operation, action: VerifyGeneration) -> ActionFacts:
             hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )
     _check_files(operation, store)
+    _, base = base_of(operation.plan)
+    if isinstance(base, StartGeneration):
+        if base.last >= 0:
+            _check_entry(logs.offset(base.last), entry_of(operation, base), base.last, operation)
+        return NOTHING
     for batch in batches_used(action.first, action.last, action.pending):
         if batch in operation.history.offsets:
             _check_entry(logs.offset(batch), operation.batches.offset(batch), batch, operation)

@@ -1,0 +1,56 @@
+"""Builds a generation whose sources start at positions that were chosen, with empty state: that of a reset."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+
+from slackwater.apply.actions.base import rename_base, run_empty_base
+from slackwater.apply.actions.facts import CODE, LAYOUT, ActionFacts
+from slackwater.apply.operation import Operation
+from slackwater.checkpoint.layout import METADATA, commit_path, offset_path, source_path
+from slackwater.checkpoint.writer import write_log
+from slackwater.formats.offset_log import render_offset_entry
+from slackwater.model.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
+from slackwater.model.plan import SourceStart, StartGeneration
+from slackwater.sources.opaque import encoded
+from slackwater.storage.local import LocalStore
+
+
+def do(operation: Operation, action: StartGeneration) -> ActionFacts:
+    """Metadata, source logs and, where the first batch is not 0, an empty batch before it at the positions."""
+    folder = operation.checkpoint(action.number)
+    # Only reached after the journal records that the folder is this operation's own.
+    if folder.exists():
+        shutil.rmtree(folder)
+    replayer, store = operation.open_replayer(), LocalStore(folder)
+    profile = replayer.profile()
+    write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
+    if action.last >= 0:
+        entry = entry_of(operation, action)
+        if profile.stateful:
+            run_empty_base(operation, store, entry)
+            rename_base(store, action.last + 1)
+        else:
+            write_log(store, commit_path(action.last), b'v1\n{"nextBatchWatermarkMs":0}')
+        # Spark reads the entries of two batches when it starts.
+        for batch in range(max(action.last - 1, 0), action.last + 1):
+            write_log(store, offset_path(batch), render_offset_entry(entry))
+    for start in action.starts:
+        _write_log_of(store, start, start.log if action.last >= 0 else start.first or {})
+    return {LAYOUT: profile.as_json(), CODE: replayer.code().digest}
+
+
+def entry_of(operation: Operation, action: StartGeneration) -> OffsetEntry:
+    """The entry of the empty batch, under the settings that the newest recorded batch was planned with."""
+    batches = operation.batches
+    metadata = batches.offset(batches.batches[-1]).metadata if batches.batches else None
+    planned_ms = round(datetime.fromisoformat(operation.plan.made_at).timestamp() * 1000)
+    conf = metadata.conf if metadata is not None else {}
+    offsets = tuple(SourceOffset(start.source, start.offset) for start in action.starts)
+    return OffsetEntry(1, OffsetMetadata(0, planned_ms, conf), offsets)
+
+
+def _write_log_of(store: LocalStore, start: SourceStart, log: dict[str, str]) -> None:
+    for name, content in log.items():
+        write_log(store, source_path(start.source, name), encoded(content))
