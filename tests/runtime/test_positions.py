@@ -160,7 +160,7 @@ def of_files(spark: SparkSession, files: Files, tmp_path: Path) -> Query:
     return _recorded(files.frame(spark), checkpoint)
 
 
-def test_of_files_it_is_which_count_as_read(of_files: Query, files: Files, spark: SparkSession) -> None:
+def test_targets_of_a_file_source(of_files: Query, files: Files, spark: SparkSession) -> None:
     query = of_files
     third_ms = START_MS + 3 * STEP_MS
     assert query.read_from(Earliest()) == [0, 1, 2, 3, 4, 5, 6]
@@ -190,7 +190,7 @@ def test_of_files_it_is_which_count_as_read(of_files: Query, files: Files, spark
     twice = Query(query.frame.union(query.frame), {}, {}, query.folder)
     assert "source 1 is source 0 again" in twice.refused(Earliest())[1]
     rate = spark.readStream.format("rate").load().selectExpr("CAST(value AS INT) AS id")
-    assert "a source of an unknown kind" in Query(rate, {}, {}, query.folder).refused(Earliest())[1]
+    assert "of an unknown kind" in Query(rate, {}, {}, query.folder).refused(Earliest())[1]
 
 
 def test_files_that_only_count_as_read_are_not_cleaned(spark: SparkSession, files: Files, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def of_kafka(spark: SparkSession, servers: str, tmp_path_factory: pytest.TempPat
     return _recorded(frame, checkpoint)
 
 
-def test_of_kafka_it_is_an_offset_for_each_partition(of_kafka: Query) -> None:
+def test_targets_of_a_kafka_source(of_kafka: Query) -> None:
     query = of_kafka
     assert query.read_from(Earliest()) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     assert query.resolve(Latest())["0"].base.end == '{"clicks":{"0":6,"1":3,"2":1,"3":1}}'
@@ -263,6 +263,10 @@ def test_of_kafka_it_is_an_offset_for_each_partition(of_kafka: Query) -> None:
     never_run = Query(query.frame, {}, {}, query.folder)
     assert never_run.refused(Shift(0))[0] == "target-unsupported"
     assert never_run.refused(FromFile("f"), offsets={"0": '{"clicks":{"0":1}}'})[0] == "target-unsupported"
+    # As Event Hubs: another source that writes the shapes of Kafka.
+    other = Query(query.frame.sparkSession.readStream.format("rate").load(), query.current, query.logs, query.folder)
+    assert other.resolve(Earliest())["0"].base.end == '{"clicks":{"0":0,"1":0,"2":0}}'
+    assert other.refused(Latest())[0] == "target-unsupported"
     replaced = Query(query.frame, {"0": '{"logOffset":0}'}, {}, query.folder)
     assert "expected kafka; found files" in replaced.refused(Earliest())[1]
 

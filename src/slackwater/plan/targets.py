@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -110,19 +110,14 @@ def parse_offsets(content: str, file: str) -> Mapping[str, str]:
     """
     try:
         value: object = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_number)
-        offsets = {source: json.dumps(offset, separators=(",", ":")) for source, offset in _items(value)}
+        items = value.items() if isinstance(value, dict) else ()
+        offsets = {source: json.dumps(offset, separators=(",", ":")) for source, offset in items}
     except (ValueError, RecursionError) as error:
         raise _not_offsets(file, shown(str(error))) from error
+    other = next((f"{source}: {offset}" for source, offset in offsets.items() if not offset.startswith("{")), content)
+    if other is not content or not offsets:
+        raise _not_offsets(file, shown(other))
     return offsets
-
-
-def _items(value: object) -> Iterator[tuple[str, object]]:
-    if not isinstance(value, dict) or not value:
-        raise ValueError("no offsets of any source")
-    for source, offset in value.items():
-        if not isinstance(offset, dict):
-            raise ValueError(f"{source}: {offset!r}")  # noqa: TRY004 - of the content, as other errors of JSON
-        yield source, offset
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, assert_never
 
-from slackwater.errors import EnvironmentMissing, Refused, UsageError
+from slackwater.errors import EnvironmentMissing, UsageError
 from slackwater.formats.compactible import lay_out
 from slackwater.formats.file_source_log import parse_file_source_log, render_source_file
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
 from slackwater.runtime.failures import reason_of, spark_errors
-from slackwater.runtime.source_seen import Position, SourceSeen
+from slackwater.runtime.source_seen import Position, SourceSeen, out_of_range
 from slackwater.sources.contract import EmptyBase, SourceRange
 from slackwater.sources.files import NO_FILES, Files
 from slackwater.sources.opaque import encoded
@@ -109,13 +109,11 @@ def _shifted(source: SourceSeen, present: Sequence[SourceFile], count: int) -> S
     seen = {file.path for file in recorded}
     unread = [file for file in present if file.path not in seen]
     if not -len(recorded) <= count <= len(unread):
-        raise Refused(
-            "target-out-of-range",
-            "The source does not have as many files",
-            where=source.where,
+        raise out_of_range(
+            source.where,
+            "it does not have as many files",
             expected=f"shift:-{len(recorded)} to shift:+{len(unread)}",
             found=f"shift:{count:+}",
-            hint="earliest and latest are the ends of what the source has",
         )
     if count >= 0:
         return [*recorded, *unread[:count]]
@@ -129,10 +127,9 @@ def _recorded_until(source: SourceSeen, present: Sequence[SourceFile], given: st
     newest = max((file.log_offset for file in recorded), default=-1)
     entry = _entry(source, given)
     if entry > newest:
-        raise Refused(
-            "target-out-of-range",
-            "The source's own log has no such entry",
-            where=source.where,
+        raise out_of_range(
+            source.where,
+            "its own log has no such entry",
             expected=f"-1 to {newest}",
             found=str(entry),
             hint="-1 is before the first file; files that no batch has read have no entry: use time:... or latest",
@@ -159,10 +156,9 @@ def _check_present(source: SourceSeen, present: Iterable[SourceFile], again: Ite
     missing = [file.path for file in again if file.path not in there]
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        raise Refused(
-            "target-out-of-range",
-            "Files that would have to be read again no longer exist",
-            where=source.where,
+        raise out_of_range(
+            source.where,
+            "files that are to be read again no longer exist",
             found=", ".join(missing[:SHOWN]) + more,
             hint="restore them, or use time:... or earliest, which read again what is left",
         )

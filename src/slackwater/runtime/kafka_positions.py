@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from slackwater.errors import Refused, UsageError
+from slackwater.errors import UsageError
 from slackwater.model.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
 from slackwater.runtime.kafka_offsets import as_json, bounds, offsets_at
-from slackwater.runtime.source_seen import Position, SourceSeen
+from slackwater.runtime.source_seen import Position, SourceSeen, out_of_range, unsupported
 from slackwater.sources.kafka import Kafka, Partition, positions_of
 
 SHOWN = 3
@@ -51,10 +51,9 @@ def kafka_position(source: SourceSeen, target: SourceTarget, given: str | None) 
         _check_range(source, after, earliest, latest)
     base = Kafka().empty_base(as_json(after))
     if base is None:
-        raise Refused(
-            "target-unsupported",
-            "The topics of the source have no partitions",
-            where=source.where,
+        raise unsupported(
+            source.where,
+            "its topics have no partitions",
             hint="create the topics, or correct the source's subscription",
         )
     return Position(source.current, base, _summary(earliest, current, after) + note)
@@ -62,10 +61,9 @@ def kafka_position(source: SourceSeen, target: SourceTarget, given: str | None) 
 
 def _shifted(source: SourceSeen, earliest: _Offsets, current: _Offsets, count: int) -> _Offsets:
     if not current:
-        raise Refused(
-            "target-unsupported",
-            "The source has no recorded position from which it could be shifted",
-            where=source.where,
+        raise unsupported(
+            source.where,
+            "there is no recorded position from which it could be shifted",
             hint="use earliest, latest, time:..., by:... or offsets:FILE",
         )
     return {one: current[one] + count if one in current else oldest for one, oldest in earliest.items()}
@@ -84,20 +82,18 @@ def _given(source: SourceSeen, earliest: _Offsets, current: _Offsets, given: str
         )
     absent = [one for one in wanted if one not in earliest]
     if absent:
-        raise Refused(
-            "target-out-of-range",
-            "The source has no such partitions",
-            where=source.where,
+        raise out_of_range(
+            source.where,
+            "it has no such partitions",
             expected=_listed(map(_name, earliest)),
             found=_listed(map(_name, absent)),
             hint="list only partitions that exist and that the source reads",
         )
     unlisted = [] if current else [one for one in earliest if one not in wanted]
     if unlisted:
-        raise Refused(
-            "target-unsupported",
-            "The source has no recorded position at which partitions could stay",
-            where=source.where,
+        raise unsupported(
+            source.where,
+            "there is no recorded position at which partitions could stay",
             found=_listed(map(_name, unlisted)),
             hint="list all partitions in the file",
         )
@@ -107,13 +103,11 @@ def _given(source: SourceSeen, earliest: _Offsets, current: _Offsets, given: str
 def _check_range(source: SourceSeen, after: _Offsets, earliest: _Offsets, latest: _Offsets) -> None:
     outside = [one for one, at in after.items() if not earliest[one] <= at <= latest[one]]
     if outside:
-        raise Refused(
-            "target-out-of-range",
-            "The brokers do not have these offsets",
-            where=source.where,
+        raise out_of_range(
+            source.where,
+            "the brokers do not have these offsets",
             expected=_listed((f"{_name(one)}: {earliest[one]} to {latest[one]}" for one in outside), SHOWN),
             found=_listed((f"{_name(one)}: {after[one]}" for one in outside), SHOWN),
-            hint="earliest and latest are the ends of what the brokers have",
         )
 
 

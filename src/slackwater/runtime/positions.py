@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import Refused, UsageError
+from slackwater.errors import UsageError
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.targets import AtTime, ByDuration, Earliest, FromFile, PositionTarget, SourceTarget
 from slackwater.model.units import iso_text
+from slackwater.plan.targets import target_text
 from slackwater.runtime.file_positions import file_position
 from slackwater.runtime.kafka_positions import kafka_position
 from slackwater.runtime.logical_plan import analysed_plan, streaming_sources
 from slackwater.runtime.replay import COMPACT_INTERVAL
-from slackwater.runtime.source_seen import BY_BATCH, Position, SourceSeen
+from slackwater.runtime.source_seen import Position, SourceSeen, out_of_range, unsupported
 from slackwater.sources.contract import EmptyBase, SourceEntries, SourceRange
 from slackwater.sources.files import NO_FILES, Files
 from slackwater.sources.kafka import Kafka
@@ -81,12 +82,11 @@ def _at_source(target: PositionTarget, now_ms: int) -> SourceTarget:
     if isinstance(target, ByDuration):
         return AtTime(max(now_ms - target.back_ms, 0))
     if isinstance(target, AtTime) and target.time_ms > now_ms:
-        raise Refused(
-            "target-out-of-range",
-            "The time is in the future",
+        raise out_of_range(
+            target_text(target),
+            "the time is in the future",
             expected=f"a time up to {iso_text(now_ms)}",
             found=iso_text(target.time_ms),
-            hint="latest is the end of what the sources have now",
         )
     return target
 
@@ -109,12 +109,11 @@ def _sources(
     relations = streaming_sources(analysed_plan(frame))
     names = [str(number) for number in range(len(relations))]
     if current and set(current) != set(names):
-        raise Refused(
-            "target-unsupported",
-            "The query does not have the sources of the recorded batches",
+        raise unsupported(
+            "the query",
+            "it does not have the sources of the recorded batches",
             expected=f"sources {', '.join(current)}",
             found=f"sources {', '.join(names)}",
-            hint=BY_BATCH,
         )
     interval = int(frame.sparkSession.conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
     sources = {
@@ -134,12 +133,10 @@ def _refuse_repeated(sources: Mapping[str, SourceSeen], relations: list[Any]) ->
     for index, name in enumerate(sources):
         first = next(earlier for earlier, relation in enumerate(relations) if relation.equals(relations[index]))
         if first < index:
-            raise Refused(
-                "target-unsupported",
-                "The query reads one streaming DataFrame more than once",
-                where=sources[name].where,
+            raise unsupported(
+                sources[name].where,
+                "the query reads one streaming DataFrame more than once",
                 found=f"source {name} is source {first} again",
-                hint=BY_BATCH,
             )
 
 
@@ -147,10 +144,9 @@ def _check_kind(source: SourceSeen) -> None:
     recorded = kind_of(source.current, source.log).kind
     expected = _kind_in_query(source)
     if source.current is not None and expected not in {None, recorded}:
-        raise Refused(
-            "target-unsupported",
-            "The recorded position is of another kind of source than the query's",
-            where=source.where,
+        raise unsupported(
+            source.where,
+            "the recorded position is of another kind of source than the query's",
             expected=expected,
             found=recorded,
             hint="a query whose sources were replaced is another stream: give it a new name and a new output",
@@ -178,11 +174,9 @@ def _initial(source: SourceSeen, target: SourceTarget) -> Position:
     initial = kind.initial(source.log) if isinstance(target, Earliest) else None
     if initial is None:
         named = "an unknown kind" if kind is UNKNOWN else f"kind {kind.kind}"
-        raise Refused(
-            "target-unsupported",
-            f"The position of a source of {named} at this target is unknown",
-            where=source.where,
-            hint=BY_BATCH,
+        raise unsupported(
+            source.where,
+            f"the source is of {named}, of which only a recorded position is known",
         )
     base = EmptyBase(initial, kind.log_until(initial, source.log, source.interval))
     return Position(source.current, base, f"{kind.describe(source.current)} -> {kind.describe(initial)}")
@@ -192,10 +186,9 @@ def _unmoved(source: SourceSeen) -> Position:
     kind = kind_of(source.current, source.log)
     end = NO_FILES if source.current is None and _kind_in_query(source) == Files.kind else source.current
     if end is None:
-        raise Refused(
-            "target-unsupported",
-            "The source has no recorded position at which it could stay",
-            where=source.where,
+        raise unsupported(
+            source.where,
+            "there is no recorded position at which the source could stay",
             hint="name a position for it as well",
         )
     unrecorded = kind.unrecorded(SourceRange(source.name, None, end, source.log))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 BY_BATCH = "last-written and batch:N are recorded positions of all sources"
+ENDS = "earliest and latest are the ends of what a source has"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,35 @@ class SourceSeen:
 
     def unrecorded(self, entries: Sequence[str]) -> Refused:
         """The error for a position that only entries of the source's own log define, which are not recorded."""
-        return Refused(
-            "target-unsupported",
-            "The files that the source has read are not all recorded",
-            where=self.where,
+        return unsupported(
+            self.where,
+            "the files that it has read are not all recorded",
             found=f"entries {', '.join(entries)} of its log are missing",
             hint="earliest, latest, time:... and by:... need no record of them",
         )
+
+
+def unsupported(
+    where: str, what: str, *, expected: str | None = None, found: str | None = None, hint: str = BY_BATCH
+) -> Refused:
+    """The error for a target whose position in a source is unknown; the hint is what is possible instead."""
+    return Refused(
+        "target-unsupported",
+        f"The position at the target is unknown: {what}",
+        where=where,
+        expected=expected,
+        found=found,
+        hint=hint,
+    )
+
+
+def out_of_range(where: str, what: str, *, expected: str | None = None, found: str, hint: str = ENDS) -> Refused:
+    """The error for a target that a source does not have; ``expected`` is what it has."""
+    return Refused(
+        "target-out-of-range",
+        f"The target is outside of what the source has: {what}",
+        where=where,
+        expected=expected,
+        found=found,
+        hint=hint,
+    )
