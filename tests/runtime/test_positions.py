@@ -38,7 +38,10 @@ from slackwater.sources.contract import SourceEntries
 from tests.support.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-NAMES = ("a b.json", "c%20d.json", "e#f.json", "été.json", "plain.json", "new one.json", "ü+new.json")
+NAMES = (
+    *("k=1/a b.json", "k=1/c%20d.json", "k=2/e#f.json", "k=2/été.json", "k=1/plain.json"),
+    *("k=3/new one.json", "k=3/ü+new.json"),
+)
 """Without the wildcards ?, [ and {: Spark 4.1 reads other files of the batch twice beside such a name."""
 READ = 5
 BASE = 7
@@ -101,7 +104,7 @@ class Files:
             self.written.append(path)
 
     def frame(self, spark: SparkSession, **options: str) -> DataFrame:
-        return spark.readStream.schema("id INT").options(**options).json(str(self.folder))
+        return spark.readStream.schema("id INT").options(**options).json(str(self.folder)).select("id")
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -269,6 +272,23 @@ def test_targets_of_a_kafka_source(of_kafka: Query) -> None:
     assert other.refused(Latest())[0] == "target-unsupported"
     replaced = Query(query.frame, {"0": '{"logOffset":0}'}, {}, query.folder)
     assert "expected kafka; found files" in replaced.refused(Earliest())[1]
+
+
+def test_with_committed_records_only_the_end_is_before_an_open_transaction(spark: SparkSession, servers: str) -> None:
+    topic = create_topic(servers, "orders")
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "t"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"1")
+    assert producer.flush(30) == 0
+
+    ends = []
+    for level in ("read_uncommitted", "read_committed"):
+        options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "kafka.isolation.level": level}
+        query = Query(spark.readStream.format("kafka").options(**options).load(), {}, {}, Path())
+        ends.append(query.resolve(Latest())["0"].base.end)
+    producer.abort_transaction(30)
+    assert ends == ['{"orders":{"0":1}}', '{"orders":{"0":0}}']
 
 
 def test_one_source_of_several_moves_alone(of_kafka: Query, of_files: Query) -> None:
