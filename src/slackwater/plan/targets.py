@@ -114,9 +114,9 @@ def parse_offsets(content: str, file: str) -> Mapping[str, str]:
         offsets = {source: json.dumps(offset, separators=(",", ":")) for source, offset in items}
     except (ValueError, RecursionError) as error:
         raise _not_offsets(file, shown(str(error))) from error
-    other = next((f"{source}: {offset}" for source, offset in offsets.items() if not offset.startswith("{")), content)
-    if other is not content or not offsets:
-        raise _not_offsets(file, shown(other))
+    wrong = [f"{source}: {offset}" for source, offset in offsets.items() if not offset.startswith("{")]
+    if wrong or not offsets:
+        raise _not_offsets(file, shown(wrong[0] if wrong else content))
     return offsets
 
 

@@ -52,7 +52,7 @@ def file_position(source: SourceSeen, target: SourceTarget, given: str | None) -
             read = _recorded_until(source, present, given)
         case _:
             assert_never(target)
-    return Position(source.current, _base(source, read), _summary(source, present, read))
+    return source.at(_base(source, read), _change(source, present, read))
 
 
 def _present(source: SourceSeen) -> tuple[SourceFile, ...]:
@@ -164,7 +164,7 @@ def _check_present(source: SourceSeen, present: Iterable[SourceFile], again: Ite
         )
 
 
-def _summary(source: SourceSeen, present: Sequence[SourceFile], read: Sequence[SourceFile]) -> str:
+def _change(source: SourceSeen, present: Sequence[SourceFile], read: Sequence[SourceFile]) -> str:
     recorded, after = _recorded(source), {file.path for file in read}
     there = {file.path for file in present}
     if recorded is None:

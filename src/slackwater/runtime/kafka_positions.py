@@ -56,7 +56,7 @@ def kafka_position(source: SourceSeen, target: SourceTarget, given: str | None) 
             "its topics have no partitions",
             hint="create the topics, or correct the source's subscription",
         )
-    return Position(source.current, base, _summary(earliest, current, after) + note)
+    return source.at(base, _change(earliest, current, after) + note)
 
 
 def _shifted(source: SourceSeen, earliest: _Offsets, current: _Offsets, count: int) -> _Offsets:
@@ -111,7 +111,7 @@ def _check_range(source: SourceSeen, after: _Offsets, earliest: _Offsets, latest
         )
 
 
-def _summary(earliest: _Offsets, current: _Offsets, after: _Offsets) -> str:
+def _change(earliest: _Offsets, current: _Offsets, after: _Offsets) -> str:
     moves = {one: (current.get(one, earliest[one]), at) for one, at in after.items()}
     lines = (
         f"{_name(one)}: {start if one in current else 'new'} -> {at}" for one, (start, at) in sorted(moves.items())

@@ -179,7 +179,7 @@ def _initial(source: SourceSeen, target: SourceTarget) -> Position:
             f"the source is of {named}, of which only a recorded position is known",
         )
     base = EmptyBase(initial, kind.log_until(initial, source.log, source.interval))
-    return Position(source.current, base, f"{kind.describe(source.current)} -> {kind.describe(initial)}")
+    return source.at(base, f"{kind.describe(source.current)} -> {kind.describe(initial)}")
 
 
 def _unmoved(source: SourceSeen) -> Position:
@@ -194,4 +194,4 @@ def _unmoved(source: SourceSeen) -> Position:
     unrecorded = kind.unrecorded(SourceRange(source.name, None, end, source.log))
     if unrecorded:
         raise source.unrecorded(unrecorded)
-    return Position(source.current, EmptyBase(end, kind.log_until(end, source.log, source.interval)), "does not move")
+    return source.at(EmptyBase(end, kind.log_until(end, source.log, source.interval)), "does not move")

@@ -20,7 +20,8 @@ ENDS = "earliest and latest are the ends of what a source has"
 class Position:
     """Where a source is at a target. ``before``: its current offset, ``None`` for none yet.
 
-    ``base`` is an empty batch at the position. ``summary`` is for people: before -> after, and what is in between.
+    ``base`` is an empty batch at the position. ``summary`` is a line for people: the source, before -> after, and what
+    is in between.
     """
 
     before: str | None
@@ -44,6 +45,10 @@ class SourceSeen:
     def where(self) -> str:
         """The source for people."""
         return f"source {self.name} ({self.description})"
+
+    def at(self, base: EmptyBase, change: str) -> Position:
+        """The position with this base; ``change`` is what it means for the source, for people."""
+        return Position(self.current, base, f"{self.where}: {change}")
 
     def unrecorded(self, entries: Sequence[str]) -> Refused:
         """The error for a position that only entries of the source's own log define, which are not recorded."""
