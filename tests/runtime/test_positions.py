@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,10 @@ from slackwater.model.targets import (
 )
 from slackwater.plan.batch_history import offsets_by_source
 from slackwater.runtime.positions import resolve
+from slackwater.runtime.ranges import range_between
 from slackwater.runtime.replay import COMPACT_INTERVAL
 from slackwater.runtime.source_seen import Position
-from slackwater.sources.contract import SourceEntries
+from slackwater.sources.contract import EmptyBase, SourceEntries
 from tests.support.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -68,18 +70,30 @@ class Query:
 
     def read_from(self, target: PositionTarget, **options: Any) -> list[int]:
         """What a query reads whose new checkpoint continues from the target."""
+        bases = {source: position.base for source, position in self.resolve(target, **options).items()}
+        return sorted(chain.from_iterable(_run(self.frame, self._checkpoint(bases)).values()))
+
+    def read_between(self, start: PositionTarget, end: PositionTarget) -> list[int]:
+        """What the first batch reads where it is planned as the range between two targets."""
+        first, last = self.resolve(start), self.resolve(end)
+        bases = {source: position.base for source, position in first.items()}
+        checkpoint = self._checkpoint(bases, range_between(first, last, interval=2))
+        return sorted(_run(self.frame, checkpoint).get(BASE + 1, []))
+
+    def _checkpoint(self, bases: Mapping[str, EmptyBase], planned: Mapping[str, EmptyBase] | None = None) -> Path:
+        """A new checkpoint with these positions, and the next batch planned up to others."""
         checkpoint = self.folder / str(time.monotonic_ns())
-        positions = self.resolve(target, **options)
-        offsets = tuple(SourceOffset(source, position.base.end) for source, position in positions.items())
         # Spark reads the entry before the newest one, too.
-        for batch in (BASE - 1, BASE):
+        for batch, ends in [(BASE - 1, bases), (BASE, bases), *([(BASE + 1, planned)] if planned else [])]:
+            offsets = tuple(SourceOffset(source, base.end) for source, base in ends.items())
             entry = OffsetEntry(1, OffsetMetadata(0, START_MS, {}), offsets)
             _write(checkpoint / "offsets" / str(batch), render_offset_entry(entry))
+        for batch in (BASE - 1, BASE):
             _write(checkpoint / "commits" / str(batch), b'v1\n{"nextBatchWatermarkMs":0}')
-        for source, position in positions.items():
-            for name, content in position.base.log.items():
+        for source, base in (planned or bases).items():
+            for name, content in base.log.items():
                 _write(checkpoint / "sources" / source / name, content)
-        return _run(self.frame, checkpoint)
+        return checkpoint
 
     def refused(self, target: PositionTarget, **options: Any) -> tuple[str, str]:
         """The code, and all that the error names."""
@@ -112,13 +126,17 @@ def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def _run(frame: DataFrame, checkpoint: Path) -> list[int]:
-    """The sorted rows that an available-now run reads."""
-    rows: list[int] = []
-    writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(row.id for row in batch.collect()))
+def _run(frame: DataFrame, checkpoint: Path) -> dict[int, list[int]]:
+    """The rows that an available-now run reads, by batch."""
+    rows: dict[int, list[int]] = {}
+    writer = frame.writeStream.foreachBatch(lambda batch, number: rows.update({number: _ids(batch)}))
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
-    return sorted(rows)
+    return rows
+
+
+def _ids(frame: DataFrame) -> list[int]:
+    return [row.id for row in frame.collect()]
 
 
 def _recorded(frame: DataFrame, checkpoint: Path) -> Query:
@@ -158,7 +176,7 @@ def of_files(spark: SparkSession, files: Files, tmp_path: Path) -> Query:
     """A query that has read five files, two a batch; two more came since."""
     files.add(READ)
     checkpoint = tmp_path / "first"
-    assert _run(files.frame(spark, maxFilesPerTrigger="2"), checkpoint) == [0, 1, 2, 3, 4]
+    assert _run(files.frame(spark, maxFilesPerTrigger="2"), checkpoint) == {0: [0, 1], 1: [2, 3], 2: [4]}
     files.add(len(NAMES) - READ)
     return _recorded(files.frame(spark), checkpoint)
 
@@ -228,7 +246,7 @@ def of_kafka(spark: SparkSession, servers: str, tmp_path_factory: pytest.TempPat
     options = {"startingOffsets": "earliest", "kafka.metadata.max.age.ms": "100", "kafka.fetch.max.wait.ms": "10"}
     frame = reader.options(**options).load().selectExpr("CAST(CAST(value AS STRING) AS INT) AS id")
     checkpoint = tmp_path_factory.mktemp("kafka") / "first"
-    assert _run(frame, checkpoint) == [0, 1, 2, 3, 4, 5, 6]
+    assert sorted(chain.from_iterable(_run(frame, checkpoint).values())) == [0, 1, 2, 3, 4, 5, 6]
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_partitions([NewPartitions(TOPIC, 4)])[TOPIC].result(30)
     _send(servers, len(RECORDS[0]), RECORDS[1])
@@ -303,6 +321,10 @@ def test_one_source_of_several_moves_alone(of_kafka: Query, of_files: Query) -> 
     assert query.read_from(Latest(), only_source="1") == [5, 6]
     assert query.read_from(Latest(), only_source="0") == [7, 8, 9, 10]
     assert query.read_from(FromFile("f"), offsets={"0": '{"logOffset":1}'}) == [4, 5, 6, 7, 8, 9, 10]
+    assert query.read_between(Shift(-1), Shift(0)) == [3, 4, 5, 6]
+    assert query.read_between(AtTime(START_MS), Shift(0)) == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]
+    with pytest.raises(Refused, match="the range ends before it starts"):
+        range_between(query.resolve(Shift(0)), query.resolve(Shift(-1)), interval=10)
     assert query.resolve(Latest(), only_source="1")["0"].summary.endswith("): does not move")
 
     assert query.refused(Latest(), only_source="2")[0] == "target"
