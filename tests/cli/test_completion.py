@@ -22,7 +22,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
     [
         (("slackwater", "st"), ["stop", "status"]),
         (("slackwater", "run", "--unt"), ["--until-caught-up"]),
-        (("slackwater", "plan", "re"), ["resume", "rebuild", "replay"]),
+        (("slackwater", "plan", "re"), ["resume", "rebuild", "replay", "reset"]),
         (("slackwater", "plan", "rebuild", "x", "--o"), ["--out"]),
         (("slackwater", "status", "--format", ""), ["text", "json"]),
         (("slackwater", "completion", ""), ["bash", "zsh", "fish", "-h", "--help"]),

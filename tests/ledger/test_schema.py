@@ -73,7 +73,7 @@ def test_an_older_ledger_is_brought_up_to_date_with_what_is_in_it(blank_url: str
 
 
 @pytest.mark.parametrize(
-    ("version", "code"), [("0004", "ledger-too-new"), ("9999", "ledger-too-new"), ("ae1027a6acf", "ledger-unreadable")]
+    ("version", "code"), [("0005", "ledger-too-new"), ("9999", "ledger-too-new"), ("ae1027a6acf", "ledger-unreadable")]
 )
 def test_a_schema_that_is_not_known_is_refused_and_left_alone(ledger_url: str, version: str, code: str) -> None:
     _set_version(ledger_url, version)

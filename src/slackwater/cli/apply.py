@@ -70,7 +70,9 @@ def apply(
     elif applied.repeated:
         out().print(f"applied before: plan {plan.id} changed nothing now", markup=False)
     else:
-        out().print(f"applied: {plan.stream} continues after batch {plan.facts.target}", markup=False)
+        last = plan.facts.target
+        where = f"continues after batch {last}" if last >= 0 else "starts at batch 0"
+        out().print(f"applied: {plan.stream} {where}", markup=False)
         err().print(f"next: slackwater run {shlex.quote(plan.pipeline_file)}", markup=False)
     return 0
 

@@ -73,7 +73,8 @@ def step_text(action: Action | Inverse) -> str:
         case PlanBatch():
             text = f"plan batch {action.batch} with its recorded range"
         case VerifyGeneration():
-            text = f"verify that its marks, ranges and watermarks are those recorded up to batch {action.last}"
+            known = f"those recorded up to batch {action.last}" if action.last >= 0 else "as they should be"
+            text = f"verify that its marks, ranges and watermarks are {known}"
         case CutSink():
             text = f"cut the sink back to batch {action.cut.after}: {taken_out(action.cut)}, moved to the backup"
         case SwitchGeneration():

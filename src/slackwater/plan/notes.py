@@ -49,7 +49,7 @@ def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreat
         if output == "keep"
         else "the output is emptied into the operation's backup; batches count from 0"
     )
-    positions = [f"source {start.source}: {start.summary}" for start in starts]
+    positions = [start.summary for start in starts]
     return (*positions, "state and watermark start empty", treatment)
 
 
