@@ -101,3 +101,19 @@ class Cut:
     rows: int | None = None
     version: str | None = None
     members: tuple[Cut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A staged output that is to replace the real one: that of ``operation``, both of the stream ``stream_id``.
+
+    ``replaced`` is the newest batch of the real output; a swap is refused if it has another one by then. Of several
+    outputs ``members`` has the swap of each, in their order.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    operation: str
+    stream_id: str
+    replaced: int
+    members: tuple[Swap, ...] = ()

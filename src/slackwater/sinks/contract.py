@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Owner, Traits, WriteContext
+from slackwater.model.sink import Cut, Owner, Swap, Traits, WriteContext
 from slackwater.storage.protocols import ReadStore, WriteStore
 
 if TYPE_CHECKING:
@@ -77,6 +77,18 @@ class WritesBatches(Sink, Protocol):
         """The function that writes one batch by its DataFrame and id, or skips one that the output has.
 
         ``attach`` sets the same function on the writer. It is called with a DataFrame that may be persisted already.
+        """
+
+
+@runtime_checkable
+class Staged(Sink, Protocol):
+    """A sink with an output of which another can be built aside, where ``traits.swaps``: ``Swappable`` has the rest."""
+
+    def staged(self, operation: str, /) -> Sink:
+        """The same sink, which writes to the staged output of an operation beside the real one.
+
+        Batches are written under the same stream id. Once the staged output was swapped in, the sink itself continues
+        with the checkpoint of the staged one. Raises Refused where the output is on a store that cannot swap.
         """
 
 
@@ -169,3 +181,48 @@ class ReadByVersion(Protocol):
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         """Whether a stream whose sources were at these offsets, as Spark logs them, has read what ``cut`` takes out."""
+
+
+@runtime_checkable
+class Swappable(Protocol):
+    """An output of which another can be built aside and put in its place in one step, where ``traits.swaps``.
+
+    In this order: ``stage``, ``claim`` of the staged output, the query with the staged sink, ``swap_of``, ``swap``.
+    Each can be repeated after it was interrupted at any point. None removes what is not marked as the operation's own.
+    Nobody may write to either output during ``swap`` and ``swap_back``.
+    """
+
+    def staged(self, operation: str) -> Output:
+        """The staged output of an operation: that of the sink's ``staged``."""
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        """Prepare the staged output so that it has what the batches up to ``after`` wrote, and only that.
+
+        -1 leaves it empty. ``recorded`` as for ``cut_after``. Raises Refused where this is not possible, or if
+        something else is in its place.
+        """
+
+    def swap_of(self, operation: str, stream_id: str) -> Swap:
+        """The swap that replaces the real output as it is now."""
+
+    def check_swap(self, swap: Swap) -> None:
+        """Raises Refused if ``swap`` would. A swap that was made is not refused."""
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        """Put the staged output in the place of the real one, which is kept until ``discard_replaced``.
+
+        Raises Refused before anything is changed: the staged output is missing, damaged or not the operation's, or the
+        real one has other batches than ``swap`` expects.
+        """
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        """Undo ``swap``: every byte of the real output as before. The staged output is aside again.
+
+        It keeps the batches that the stream has written since. Raises Refused before anything is changed.
+        """
+
+    def discard_staged(self, operation: str) -> None:
+        """Remove the staged output of an operation that is given up, or that was swapped back."""
+
+    def discard_replaced(self, operation: str) -> None:
+        """Remove the output that the operation replaced: from then on its swap cannot be undone."""

@@ -7,6 +7,7 @@ own entry or from the ledger's copy.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,13 +15,15 @@ from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadabl
 from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log, parse_sink_file
 from slackwater.model.checkpoint_logs import SinkFile
 from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Delivery, Owner, Traits
-from slackwater.sinks import owner
+from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
+from slackwater.sinks import aside, owner
+from slackwater.sinks.aside import Aside, can_swap
 from slackwater.sinks.backup import damaged
 from slackwater.sinks.contract import SinkLog
-from slackwater.sinks.files import cutting
+from slackwater.sinks.files import cutting, swapping
 from slackwater.sinks.files.manifest import Manifest, lines_of
 from slackwater.sinks.place import Place
+from slackwater.sinks.swapping import begin, begun, check_parties
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -29,13 +32,18 @@ FILES_TRAITS = Traits(
     tells_written=True,
     skips_known_batches=True,
     cuts=True,
-    swaps=False,
+    swaps=True,
 )
 GLOB_CHARACTERS = "{}[]*?\\"
 """With one of these in its path a file source lists files itself and ignores the manifest (``isGlobPath``)."""
 _CHECKED_OF_COMPACTED = 100
-_NOT_DATA = frozenset({FOLDER, owner.MARK, cutting.RECORD.name})
+_NOT_DATA = frozenset({FOLDER, owner.MARK, aside.MARK, cutting.RECORD.name})
 """Names that no data file of Spark has; a manifest that lists one was edited."""
+
+
+def files_traits(path: str) -> Traits:
+    """What an output in this directory can do."""
+    return replace(FILES_TRAITS, swaps=can_swap(path))
 
 
 def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
@@ -54,10 +62,9 @@ def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
 class FilesOutput:
     """One output directory. ``path`` is what Spark is given; the store is not opened before it is needed."""
 
-    traits = FILES_TRAITS
-
     def __init__(self, path: str) -> None:
         self._path = path
+        self.traits = files_traits(path)
 
     @property
     def location(self) -> str:
@@ -135,6 +142,52 @@ class FilesOutput:
         cutting.check_record(record, cut, self.location)
         cutting.put_back(self._store, backup, record, self._manifest)
 
+    def staged(self, operation: str) -> FilesOutput:
+        return FilesOutput(str(self._aside(operation).folder))
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        place = self._aside(operation)
+        if place.start():
+            if after >= 0:
+                swapping.fill(place, self._manifest, after, lines_of(recorded), self.name_of)
+            place.set_mark(place.folder, "staged")
+
+    def swap_of(self, operation: str, stream_id: str) -> Swap:
+        return Swap(operation, stream_id, self.last_written())
+
+    def check_swap(self, swap: Swap) -> None:
+        place = self._aside(swap.operation)
+        if not place.is_swapped:
+            swapping.check(place, swap)
+            staged = self.staged(swap.operation).owner()
+            check_parties(self.location, swap, self.last_written(), self.owner(), staged)
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        place = self._aside(swap.operation)
+        if begun(backup, self.location, swap) is not None:
+            place.finish_exchange()
+        self.check_swap(swap)
+        begin(backup, self.location, swap)
+        if not place.is_swapped:
+            swapping.name_files_in(place, place.real)
+        swapping.exchange(place)
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        if begun(backup, self.location, swap) is None:
+            return  # The swap was interrupted before it recorded anything, so that nothing was changed.
+        place = self._aside(swap.operation)
+        place.finish_exchange()
+        if not place.is_swapped and place.state != "staged":
+            raise damaged(str(place.folder), "the output before the swap", place.state or "no folder")
+        swapping.exchange_back(place)
+        swapping.name_files_in(place, place.folder)
+
+    def discard_staged(self, operation: str) -> None:
+        self._aside(operation).discard("building", "staged")
+
+    def discard_replaced(self, operation: str) -> None:
+        self._aside(operation).discard("replaced")
+
     def reader_path(self) -> str:
         found = "".join(sorted(set(GLOB_CHARACTERS) & set(self._path)))
         if found:
@@ -149,6 +202,9 @@ class FilesOutput:
             )
         self._prepare()
         return self._path
+
+    def _aside(self, operation: str) -> Aside:
+        return Aside(self._path, operation)
 
     def _prepare(self) -> None:
         """Create an empty manifest: a file source decides once, at its start, whether its input has one."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError
-from slackwater.model.sink import WriteContext
+from slackwater.model.sink import Traits, WriteContext
+from slackwater.sinks.aside import Aside
 from slackwater.sinks.directory import absolute, directory
-from slackwater.sinks.files.output import FILES_TRAITS
+from slackwater.sinks.files.output import files_traits
 from slackwater.sinks.options import option_strings
 
 if TYPE_CHECKING:
@@ -36,8 +37,12 @@ class FilesSink:
     options: Mapping[str, str] = field(default_factory=dict)
 
     kind = "files"
-    traits = FILES_TRAITS
     output_modes = ("append",)
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the output."""
+        return files_traits(self.location)
 
     @property
     def connectors(self) -> tuple[str, ...]:
@@ -52,6 +57,10 @@ class FilesSink:
     def location(self) -> str:
         """The output directory as the user named it: an absolute path, or the URI."""
         return absolute(self.path)
+
+    def staged(self, operation: str, /) -> FilesSink:
+        """The same sink with the staged output of an operation, in a hidden folder beside the real one."""
+        return replace(self, path=str(Aside(self.location, operation).folder))
 
     def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
         """Nothing: Spark itself checks directory and schema when the query starts."""

@@ -1,0 +1,194 @@
+"""A folder beside an output directory on a local disk, which belongs to one operation: a staged or a replaced output.
+
+Its name is hidden, so that no reader of the parent folder finds it. A mark inside names the operation and what the
+folder is; without this mark nothing in it is removed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, get_args
+
+from slackwater.sinks.swapping import occupied, unsupported
+from slackwater.storage.local import LocalStore
+from slackwater.storage.open import local_path_of
+from slackwater.storage.protocols import LEFTOVER
+
+MARK = "_slackwater_swap.json"
+"""Spark, pandas and pyarrow ignore names that start with an underscore."""
+
+State = Literal["building", "staged", "replaced", "discarded"]
+_HELD = ".held"
+_EXCHANGE = 2
+"""``RENAME_EXCHANGE`` of renameat2(2)."""
+_AT_FDCWD = -100
+_NO_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+_NO_LINK = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
+
+
+def can_swap(path: str) -> bool:
+    """Whether the output directory is on a local disk: other stores cannot exchange two folders in one step."""
+    return local_path_of(path) is not None
+
+
+@dataclass(frozen=True)
+class Aside:
+    """The folder of an operation beside the output directory ``path``, which the operation swaps."""
+
+    path: str
+    operation: str
+
+    @cached_property
+    def real(self) -> Path:
+        """The output directory, symlinks resolved. Raises Refused if it is not on a local disk."""
+        local = local_path_of(self.path)
+        if local is None:
+            raise unsupported(self.path, "a directory on a local disk", "a store without an exchange of directories")
+        return Path(local).resolve()
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder beside it."""
+        return self.real.with_name(f".{self.real.name}.slackwater-{self.operation}")
+
+    @property
+    def state(self) -> State | None:
+        """What the folder is; ``None`` where there is none. Raises Refused (``staged-foreign``) for another's."""
+        state = self.mark_in(self.folder)
+        if state is None and (self.folder.is_symlink() or (self.folder.exists() and not _is_empty(self.folder))):
+            raise occupied(str(self.folder), self.operation, "a folder or file without the operation's mark")
+        return state
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether the staged output was put in the place of the real one, perhaps just now."""
+        return self.mark_in(self.real) == "staged" or self.mark_in(self.folder) == "replaced"
+
+    def mark_in(self, folder: Path) -> State | None:
+        """What the mark of this operation in a folder says, ``None`` without one."""
+        try:
+            fields = json.loads((folder / MARK).read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (ValueError, RecursionError):
+            fields = {}
+        if not isinstance(fields, dict) or fields.get("operation") != self.operation:
+            return None
+        state: State | None = next((one for one in get_args(State) if one == fields.get("state")), None)
+        return state
+
+    def set_mark(self, folder: Path, state: State) -> None:
+        """Mark a folder as the operation's."""
+        remove_leftovers(folder)
+        document = {"operation": self.operation, "state": state}
+        LocalStore(folder).write(MARK, (json.dumps(document) + "\n").encode())
+
+    def remove_mark(self, folder: Path) -> None:
+        """Remove the mark from a folder."""
+        remove_leftovers(folder)
+        LocalStore(folder).delete(MARK)
+
+    def start(self) -> bool:
+        """Create the folder for a staged output; ``False`` if it is complete already."""
+        state = self.state
+        if state in {"staged", "replaced"} or self.mark_in(self.real) is not None:
+            return False
+        if state == "discarded":
+            self.discard("discarded")
+        if state != "building":
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.set_mark(self.folder, "building")
+        with suppress(OSError):
+            # As the folder that it will replace; another owner's mode can be kept only as far as the system allows.
+            shutil.copymode(self.real, self.folder)
+        return True
+
+    def exchange(self) -> None:
+        """Let the two folders change places, in one step where the system can."""
+        if self._held.exists() or not _exchanged(self.real, self.folder):
+            self.exchange_by_renames()
+        _sync(self.real.parent)
+
+    def exchange_by_renames(self) -> None:
+        """Exchange the folders in three steps. An exchange that was interrupted is finished."""
+        if not self._held.exists():
+            self.real.rename(self._held)
+        self.finish_exchange()
+
+    def finish_exchange(self) -> None:
+        """Finish an exchange by renames that was interrupted, if one was."""
+        if self._held.exists():
+            if not self.real.exists():
+                self.folder.rename(self.real)
+            self._held.rename(self.folder)
+
+    @property
+    def _held(self) -> Path:
+        """Where an exchange by renames holds the output that was in place."""
+        return self.folder.with_name(self.folder.name + _HELD)
+
+    def discard(self, *states: State) -> None:
+        """Remove the folder if its mark says that it is one of ``states``, or if its removal was interrupted."""
+        state = self.state
+        if state in {*states, "discarded"}:
+            # The mark goes last: an interrupted removal finds it.
+            self.set_mark(self.folder, "discarded")
+            for path in sorted(self.folder.iterdir()):
+                if path.name != MARK:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            self.remove_mark(self.folder)
+        if self.folder.is_dir() and _is_empty(self.folder):
+            remove_leftovers(self.folder)
+            self.folder.rmdir()
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what an interrupted write left half written in a folder."""
+    for path in list(folder.glob(f".*{LEFTOVER}")):
+        path.unlink()
+
+
+def link(source: Path, target: Path) -> None:
+    """Give a file a second name; where the file system cannot, copy it. A target that exists is the same file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return
+    except OSError as error:
+        if error.errno not in _NO_LINK:
+            raise
+        LocalStore(target.parent).write_pieces(target.name, LocalStore(source.parent).read_pieces(source.name))
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two folders by renameat2(2); ``False`` where the system or the file system cannot."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return False
+    if function(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), ctypes.c_uint(_EXCHANGE)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _NO_EXCHANGE:
+        return False
+    raise OSError(number, os.strerror(number), str(one))
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and all(path.name.endswith(LEFTOVER) for path in folder.iterdir())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,368 @@
+"""The file sink's output built aside and swapped, without a JVM: manifests, kills at each step, refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.dataset
+import pytest
+
+from slackwater.errors import Refused
+from slackwater.model.sink import Owner, Swap
+from slackwater.sinks import files
+from slackwater.sinks.aside import MARK, Aside
+from slackwater.sinks.contract import Staged, Swappable
+from slackwater.sinks.files.output import FilesOutput
+from slackwater.sinks.files.swapping import name_files_in
+from slackwater.sinks.registry import open_output
+from slackwater.sinks.swapping import begin
+from slackwater.storage.local import LocalStore
+from tests.sinks.manifests import MANIFEST, data_file, listed_files, write_batches
+from tests.support.kill_points import kill_points
+
+OPERATION = "20260105T093000-1a2b3c"
+OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
+LAST, STAGED = 12, 9
+Bytes = Mapping[str, bytes]
+
+
+class Scene:
+    """An output with batches 0 to LAST, and beside it a staged one with batches 0 to STAGED, partitioned."""
+
+    def __init__(self, folder: Path, name: str = "out", interval: int = 4) -> None:
+        self.folder = folder
+        self.out = folder / "data" / name
+        self.interval = interval
+        self.write()
+        self.swap = self.output.swap_of(OPERATION, OWNER.stream_id)
+
+    def write(self) -> None:
+        for path in (self.folder / "data", self.folder / "backup"):
+            shutil.rmtree(path, ignore_errors=True)
+        self.recorded = write_batches(self.out, LAST, 10, side_files=True)
+        self.output.claim(OWNER)
+        self.output.stage(OPERATION, -1, {})
+        write_batches(self.aside, STAGED, self.interval, purged=True, partitioned=True, side_files=True)
+        self.output.staged(OPERATION).claim(OWNER)
+
+    @property
+    def output(self) -> FilesOutput:
+        return FilesOutput(str(self.out))
+
+    @property
+    def aside(self) -> Path:
+        return self.out.with_name(f".{self.out.name}.slackwater-{OPERATION}")
+
+    @property
+    def backup(self) -> LocalStore:
+        return LocalStore(self.folder / "backup")
+
+    def make(self) -> None:
+        self.output.swap(self.swap, self.backup)
+
+    def undo(self) -> None:
+        self.output.swap_back(self.swap, self.backup)
+
+    def visible(self) -> Bytes:
+        return {str(path.relative_to(self.out)): path.read_bytes() for path in listed_files(self.out)}
+
+
+def bytes_below(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(folder: Path, code: str, act: Callable[[], object]) -> None:
+    before = bytes_below(folder)
+    with pytest.raises(Refused) as caught:
+        act()
+    assert caught.value.code == code
+    assert bytes_below(folder) == before
+
+
+@pytest.mark.parametrize("name", ["out", "a b", "ü#%20", "day=1"])
+@pytest.mark.parametrize("interval", [3, 20])
+def test_swapped_and_swapped_back(tmp_path: Path, name: str, interval: int) -> None:
+    scene = Scene(tmp_path, name, interval)
+    old, aside = bytes_below(scene.out), bytes_below(scene.aside)
+    data = {path: held for path, held in aside.items() if path.endswith(".json") and path[0] not in "._"}
+
+    for _ in range(2):
+        scene.make()
+        assert scene.output.last_written() == STAGED
+        assert scene.output.damage(thorough=True) == ()
+        assert scene.output.owner() == OWNER
+        assert scene.visible() == {path: held for path, held in data.items() if int(path[-6]) % 3 != 2}
+        assert not (scene.out / MARK).exists()
+        assert set(scene.out.parent.iterdir()) == {scene.out, scene.aside}
+        kept = bytes_below(scene.aside)
+        assert json.loads(kept.pop(MARK))["state"] == "replaced"
+        assert kept == old
+
+    # The stream has continued before the swap is undone.
+    (scene.out / MANIFEST / str(STAGED + 1)).write_text("v1")
+    for _ in range(2):
+        scene.undo()
+        assert bytes_below(scene.out) == old
+        staged = scene.output.staged(OPERATION)
+        assert (staged.last_written(), staged.damage(thorough=True)) == (STAGED + 1, ())
+    again = bytes_below(scene.aside)
+    assert {path: again[path] for path in aside if MANIFEST not in path} == {
+        path: held for path, held in aside.items() if MANIFEST not in path
+    }
+    scene.make()
+    assert scene.output.last_written() == STAGED + 1
+
+
+def test_the_side_file_of_a_rewritten_entry_is_removed(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, interval=100)
+    scene.make()
+    left = [path.name for path in (scene.out / MANIFEST).iterdir() if path.name.startswith(".")]
+    batches_without_files = {f".{batch}.crc" for batch in range(STAGED + 1) if batch % 3 == 2}
+    assert set(left) == batches_without_files
+    assert (scene.out / "day=0" / ".part-0.json.crc").exists()
+
+
+def test_an_output_reached_by_a_symlink(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    (tmp_path / "link").symlink_to(scene.out)
+    output = FilesOutput(str(tmp_path / "link"))
+    assert output.staged(OPERATION).location == str(scene.aside)
+    output.swap(output.swap_of(OPERATION, OWNER.stream_id), scene.backup)
+    assert (output.last_written(), output.damage(thorough=True)) == (STAGED, ())
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_readers_of_the_parent_folder_do_not_find_the_staged_output(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    schema = pyarrow.schema([("rows", pyarrow.string())])
+    found = pyarrow.dataset.dataset(scene.out.parent, schema, format="csv").files
+    assert found
+    assert not [path for path in found if "slackwater" in path]
+    assert set(scene.out.parent.glob("[!.]*")) == {scene.out}
+    assert scene.out.stat().st_mode == scene.aside.stat().st_mode
+
+
+def test_the_sink_and_the_output_name_one_place(tmp_path: Path) -> None:
+    sink, output = files("json", tmp_path / "out", compression="gzip"), FilesOutput(str(tmp_path / "out"))
+    assert isinstance(sink, Staged)
+    assert isinstance(output, Swappable)
+    staged = sink.staged(OPERATION)
+    assert open_output(staged.identity()).location == output.staged(OPERATION).location
+    assert replace(staged, path=sink.path) == sink
+
+
+@pytest.mark.parametrize("after", [0, 3, 7, 8, LAST])
+@pytest.mark.parametrize(("interval", "purged"), [(10, False), (4, True), (3, True)])
+def test_a_staged_output_with_older_batches_has_what_a_cut_leaves(
+    tmp_path: Path, after: int, interval: int, *, purged: bool
+) -> None:
+    recorded = write_batches(tmp_path / "cut", LAST, interval, purged=purged, partitioned=True, side_files=True)
+    cutting, output = FilesOutput(str(tmp_path / "cut")), FilesOutput(str(tmp_path / "out"))
+    cutting.cut(cutting.cut_after(after, recorded), recorded, LocalStore(tmp_path / "backup"))
+    recorded = write_batches(tmp_path / "out", LAST, interval, purged=purged, partitioned=True, side_files=True)
+    whole = bytes_below(tmp_path / "out")
+
+    for _ in range(2):
+        output.stage(OPERATION, after, recorded)
+        staged = output.staged(OPERATION)
+        folder = Path(staged.location)
+        assert (staged.last_written(), staged.damage(thorough=True)) == (after, ())
+        expected = {str(path.relative_to(tmp_path / "cut")) for path in listed_files(tmp_path / "cut")}
+        assert {str(path.relative_to(folder)) for path in listed_files(folder)} == expected
+        entries = {path.name for path in (folder / MANIFEST).iterdir()}
+        assert entries == {path.name for path in (tmp_path / "cut" / MANIFEST).iterdir() if path.name[0] != "."}
+        assert (folder / "day=0" / ".part-0.json.crc").exists()
+    assert bytes_below(tmp_path / "out") == whole
+    output.discard_staged(OPERATION)
+    assert bytes_below(tmp_path / "out") == whole
+
+
+def test_older_batches_that_the_output_does_not_have_are_not_staged(tmp_path: Path) -> None:
+    write_batches(tmp_path / "out", LAST, 4, purged=True)
+    output = FilesOutput(str(tmp_path / "out"))
+    for after, code in ((LAST + 1, "stage-incomplete"), (6, "sink-cut-unknown")):
+        with pytest.raises(Refused) as caught:
+            output.stage(OPERATION, after, {})
+        assert caught.value.code == code
+        output.discard_staged(OPERATION)
+    data_file(tmp_path / "out", 4).unlink()
+    with pytest.raises(Refused) as caught:
+        output.stage(OPERATION, LAST, {})
+    assert caught.value.code == "stage-incomplete"
+    output.discard_staged(OPERATION)
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+class TestRefused:
+    """Before anything is changed."""
+
+    def test_a_staged_output_that_is_missing_or_not_ready(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        Aside(str(scene.out), OPERATION).set_mark(scene.aside, "building")
+        refused(tmp_path, "staged-absent", scene.make)
+        scene.output.discard_staged(OPERATION)
+        refused(tmp_path, "staged-absent", scene.make)
+        refused(tmp_path, "staged-absent", lambda: scene.output.check_swap(scene.swap))
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda aside: data_file(aside, 4, partitioned=True).unlink(),
+            lambda aside: data_file(aside, 4, partitioned=True).write_text("torn"),
+            lambda aside: (aside / MANIFEST / "9").write_text("v1\n{"),
+            lambda aside: (aside / MANIFEST / "8").unlink(),
+        ],
+    )
+    def test_a_damaged_one(self, tmp_path: Path, damage: Callable[[Path], object]) -> None:
+        scene = Scene(tmp_path)
+        damage(scene.aside)
+        refused(tmp_path, "staged-damaged", scene.make)
+
+    def test_one_that_names_files_elsewhere(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        line = {"path": "file:///etc/passwd", "size": 1, "isDir": False, "modificationTime": 0, "action": "add"}
+        (scene.aside / MANIFEST / "10").write_text("v1\n" + json.dumps(line))
+        refused(tmp_path, "manifest-foreign", scene.make)
+
+    def test_another_stream(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        other = replace(scene.swap, stream_id="other")
+        refused(tmp_path, "swap-foreign", lambda: scene.output.swap(other, scene.backup))
+        (scene.aside / "_slackwater.json").unlink()
+        refused(tmp_path, "swap-foreign", scene.make)
+
+    def test_an_output_that_has_moved_on(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        (scene.out / MANIFEST / str(LAST + 1)).write_text("v1")
+        refused(tmp_path, "swap-moved", scene.make)
+
+    def test_a_place_that_is_taken(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        for content in ('{"operation": "other", "state": "staged"}', "{", "[]"):
+            (scene.aside / MARK).write_text(content)
+            for act in (
+                lambda: scene.output.stage(OPERATION, -1, {}),
+                lambda: scene.output.discard_staged(OPERATION),
+                lambda: scene.output.discard_replaced(OPERATION),
+                scene.make,
+            ):
+                refused(tmp_path, "staged-foreign", act)
+
+    def test_the_backup_of_another_swap(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        scene.make()
+        other = Swap(OPERATION, OWNER.stream_id, LAST + 1)
+        refused(tmp_path, "backup-foreign", lambda: scene.output.swap(other, scene.backup))
+        refused(tmp_path, "backup-foreign", lambda: scene.output.swap_back(other, scene.backup))
+
+    def test_a_store_that_cannot_exchange(self) -> None:
+        output = FilesOutput("memory://bucket/out")
+        assert not output.traits.swaps
+        assert not files("json", "memory://bucket/out").traits.swaps
+        for act in (lambda: output.stage(OPERATION, -1, {}), lambda: files("json", "memory://b/o").staged(OPERATION)):
+            with pytest.raises(Refused) as caught:
+                act()
+            assert caught.value.code == "swap-unsupported"
+
+
+def test_undoing_a_swap_that_never_started_changes_nothing(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    before = bytes_below(tmp_path)
+    scene.undo()
+    assert bytes_below(tmp_path) == before
+
+
+def test_only_what_is_marked_is_discarded(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.output.discard_replaced(OPERATION)
+    assert scene.aside.exists()
+    scene.make()
+    scene.output.discard_staged(OPERATION)
+    assert scene.aside.exists()
+    for _ in range(2):
+        scene.output.discard_replaced(OPERATION)
+        assert list(scene.out.parent.iterdir()) == [scene.out]
+    assert scene.output.damage(thorough=True) == ()
+    refused(tmp_path, "backup-damaged", scene.undo)
+
+
+def test_a_swap_can_be_killed_before_each_change(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    old, whole = scene.visible(), bytes_below(scene.out)
+    scene.make()
+    new, data = scene.visible(), bytes_below(tmp_path / "data")
+    points = 0
+    for points in kill_points(scene.make, tmp_path, scene.write):
+        assert scene.visible() in (old, new)
+        if points % 2:
+            scene.make()
+            assert bytes_below(tmp_path / "data") == data, f"killed before change {points}"
+        scene.undo()
+        assert bytes_below(scene.out) == whole, f"killed before change {points}, then undone"
+        assert scene.output.staged(OPERATION).damage(thorough=True) == ()
+    assert points > STAGED
+
+
+def test_undoing_it_can_be_killed_before_each_change(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    old, whole = scene.visible(), bytes_below(scene.out)
+    scene.make()
+    new, data = scene.visible(), bytes_below(tmp_path / "data")
+    points = 0
+    for points in kill_points(scene.undo, tmp_path, scene.make):
+        assert scene.visible() in (old, new)
+        if points % 2:
+            scene.undo()
+            assert bytes_below(scene.out) == whole, f"killed before change {points}"
+        scene.make()
+        assert bytes_below(tmp_path / "data") == data, f"killed before change {points}, then swapped again"
+    assert points > 5
+
+
+@pytest.mark.parametrize("then", ["swap", "undo"])
+def test_an_exchange_in_three_steps_is_finished(tmp_path: Path, then: str) -> None:
+    """Where the file system cannot exchange two folders."""
+    scene = Scene(tmp_path)
+    whole, place = bytes_below(scene.out), Aside(str(scene.out), OPERATION)
+    scene.make()
+    data = bytes_below(tmp_path / "data")
+    points = 0
+    for points in kill_points(place.exchange_by_renames, tmp_path, lambda: _about_to_exchange(scene)):
+        scene.make() if then == "swap" else scene.undo()
+        below = scene.out if then == "undo" else tmp_path / "data"
+        assert bytes_below(below) == (whole if then == "undo" else data), f"killed before change {points}"
+    assert points == 3
+
+
+def _about_to_exchange(scene: Scene) -> None:
+    """As a swap is before it exchanges the folders."""
+    scene.write()
+    begin(scene.backup, scene.output.location, scene.swap)
+    name_files_in(Aside(str(scene.out), OPERATION), scene.out)
+
+
+def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
+    recorded = write_batches(tmp_path / "out", LAST, 4, side_files=True)
+    output = FilesOutput(str(tmp_path / "out"))
+    output.stage(OPERATION, 8, recorded)
+    whole = bytes_below(tmp_path)
+    for point in kill_points(
+        lambda: output.stage(OPERATION, 8, recorded), tmp_path, lambda: output.discard_staged(OPERATION)
+    ):
+        output.stage(OPERATION, 8, recorded)
+        # A killed write leaves a hidden file.
+        found = {path: data for path, data in bytes_below(tmp_path).items() if not path.endswith(".slackwater.tmp")}
+        assert found == whole, f"killed before change {point}"
+
+
+def test_discarding_can_be_killed_before_each_change(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    whole = bytes_below(scene.out)
+    for _ in kill_points(lambda: scene.output.discard_staged(OPERATION), tmp_path, scene.write):
+        scene.output.discard_staged(OPERATION)
+        assert not scene.aside.exists()
+        assert bytes_below(scene.out) == whole
