@@ -65,6 +65,10 @@ class Marker:
         if known.owner != owner:
             self._update(connection, stream=owner.stream, home=owner.home)
 
+    def record(self, connection: Connection, owner: Owner, batch: int) -> None:
+        """Record the owner and the newest batch of a target that was filled by other means, unless there is a row."""
+        self._insert(connection, owner, 0, batch)
+
     def begin_epoch(self, connection: Connection, context: WriteContext) -> Mark:
         """Refuse all runs with a lower epoch from now on; the row.
 
@@ -111,6 +115,20 @@ class Marker:
         """Set the newest batch, after a cut or its undo; a run that started before is refused from now on."""
         table = _table(self.schema)
         self._update(connection, batch_id=batch, epoch=table.c.epoch + 1)
+
+    def exchange(self, connection: Connection, other: Marker) -> None:
+        """Exchange the newest batches of two targets; runs that started before are refused for both from now on."""
+        mine, theirs = self.read(connection, lock=True), other.read(connection, lock=True)
+        epoch = 1 + max(mark.epoch for mark in (mine, theirs) if mark is not None)
+        self._update(connection, batch_id=NONE_YET if theirs is None else theirs.batch_id, epoch=epoch)
+        other._update(connection, batch_id=NONE_YET if mine is None else mine.batch_id, epoch=epoch)
+
+    def remove(self, connection: Connection) -> None:
+        """Delete the row."""
+        from sqlalchemy import delete  # noqa: PLC0415 - heavy; only what connects pays for it
+
+        table = _table(self.schema)
+        connection.execute(delete(table).where(table.c.target == self.target))
 
     def _update(self, connection: Connection, **values: object) -> None:
         from sqlalchemy import func, update  # noqa: PLC0415 - heavy; only what connects pays for it

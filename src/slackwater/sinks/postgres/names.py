@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -30,6 +31,11 @@ class TableName:
     def beside(self, table: str) -> TableName:
         """Another table of the schema."""
         return TableName(self.schema, table)
+
+    def aside(self, operation: str) -> TableName:
+        """The table that an operation stages for this one, or that it replaced."""
+        known = sha256(f"{self}".encode()).hexdigest()[:8]
+        return self.beside(f"slackwater_swap_{re.sub('[^a-z0-9]+', '_', operation.lower())}_{known}")
 
     def staged_prefix(self, stream_id: str) -> str:
         """How the names of all tables start that a stream stages for this table; 32 characters follow."""

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Delivery, Owner, Traits
+from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
+from slackwater.sinks.backup import damaged
 from slackwater.sinks.contract import SinkLog
 from slackwater.sinks.database.address import Address, address_in
 from slackwater.sinks.database.marked import MarkedTarget
 from slackwater.sinks.database.marker import TABLE, Marker
 from slackwater.sinks.database.problems import reading, writing
-from slackwater.sinks.postgres import cutting
+from slackwater.sinks.mark import NONE_YET
+from slackwater.sinks.postgres import cutting, swapping
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, table_name
 from slackwater.sinks.postgres.statements import run
 from slackwater.sinks.postgres.table import read_columns
+from slackwater.sinks.postgres.writer import drop_orphans
+from slackwater.sinks.swapping import absent, begin, begun, check_parties, check_whole, incomplete
 from slackwater.storage.protocols import WriteStore
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 DELIVERY = Delivery("exactly-once", "a batch is published in one transaction with its id in the marker table")
 
@@ -28,7 +36,7 @@ def traits_of(*, keep_batch_id: bool) -> Traits:
         tells_written=True,
         skips_known_batches=True,
         cuts=keep_batch_id,
-        swaps=False,
+        swaps=True,
         reads_known_batches=True,
         combines=True,
     )
@@ -120,6 +128,60 @@ class PostgresOutput:
         with writing(self.location), self.target.engine.begin() as connection:
             cutting.put_back(connection, self._table, self.target.marker, record)
 
+    def staged(self, operation: str) -> PostgresOutput:
+        aside = self._table.aside(operation)
+        return PostgresOutput(self.target.address, aside, keep_batch_id=self._keep_batch_id)
+
+    def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
+        aside = self._table.aside(operation)
+        with writing(self.location):
+            self.target.marker.create_table(self.target.engine)
+            with self.target.engine.begin() as connection:
+                if swapping.state_of(connection, self._table, operation) is not None:
+                    return
+                swapping.check_supported(connection, self._table)
+                swapping.create(connection, self._table, operation)
+                if after >= 0:
+                    self._fill(connection, aside, after)
+
+    def swap_of(self, operation: str, stream_id: str) -> Swap:
+        return Swap(operation, stream_id, self.last_written())
+
+    def check_swap(self, swap: Swap) -> None:
+        with reading(self.location), self.target.engine.connect() as connection:
+            self._check_swap(connection, swap)
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        begun(backup, self.location, swap)
+        self.check_swap(swap)
+        begin(backup, self.location, swap)
+        aside = self._table.aside(swap.operation)
+        with writing(self.location), self.target.engine.begin() as connection:
+            self.target.marker.read(connection, lock=True)
+            self._check_swap(connection, swap)
+            if swapping.state_of(connection, self._table, swap.operation) == "staged":
+                drop_orphans(connection, aside, swap.stream_id)
+                swapping.exchange(connection, self._table, swap.operation, "replaced")
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        if begun(backup, self.location, swap) is None:
+            return  # The swap was interrupted before it recorded anything, so that nothing was changed.
+        aside = self._table.aside(swap.operation)
+        with writing(self.location), self.target.engine.begin() as connection:
+            self.target.marker.read(connection, lock=True)
+            state = swapping.state_of(connection, self._table, swap.operation)
+            if state is None:
+                raise damaged(str(aside), "the table before the swap", "no table")
+            if state == "replaced":
+                swapping.check_supported(connection, self._table)
+                swapping.exchange(connection, self._table, swap.operation, "staged")
+
+    def discard_staged(self, operation: str) -> None:
+        self._discard(operation, "staged")
+
+    def discard_replaced(self, operation: str) -> None:
+        self._discard(operation, "replaced")
+
     def reader_path(self) -> str:
         raise PipelineError(
             "output-unreadable",
@@ -127,6 +189,38 @@ class PostgresOutput:
             where=self.location,
             hint="read it as a static DataFrame: spark.read.jdbc(...)",
         )
+
+    def _fill(self, connection: Connection, aside: TableName, after: int) -> None:
+        """Copy what the batches up to ``after`` wrote. Raises Refused where the table does not show it."""
+        # While the row is locked no batch is published.
+        mark = self.target.marker.read(connection, lock=True)
+        written = NONE_YET if mark is None else mark.batch_id
+        if mark is None or mark.owner is None or written < after:
+            raise incomplete(self.location, f"batches up to {after}", f"batch {written} as the newest")
+        if written > after:
+            self._check_cuttable()
+        swapping.fill(connection, self._table, aside, after if written > after else None)
+        Marker(str(aside), aside.schema).record(connection, mark.owner, after)
+
+    def _check_swap(self, connection: Connection, swap: Swap) -> None:
+        staged = self.staged(swap.operation)
+        state = swapping.state_of(connection, self._table, swap.operation)
+        if state == "replaced":
+            return
+        if state is None:
+            raise absent(staged.location, swap.operation, "no table")
+        check_whole(staged.location, staged.damage(thorough=True))
+        check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
+        swapping.check_supported(connection, self._table)
+
+    def _discard(self, operation: str, state: swapping.State) -> None:
+        aside = self._table.aside(operation)
+        with writing(self.location), self.target.engine.begin() as connection:
+            if swapping.state_of(connection, self._table, operation) == state:
+                mark = Marker(str(aside), aside.schema).read(connection)
+                if mark is not None:
+                    drop_orphans(connection, aside, mark.stream_id)
+                swapping.drop(connection, aside)
 
     def _check_cuttable(self) -> None:
         if not self._keep_batch_id:

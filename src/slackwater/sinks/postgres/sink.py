@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError, Refused
@@ -24,7 +24,7 @@ from slackwater.sinks.postgres.table import (
     server_version,
 )
 from slackwater.sinks.postgres.types import staged_columns
-from slackwater.sinks.postgres.writer import Mode, Publication, Writer, drop_staged
+from slackwater.sinks.postgres.writer import Mode, Publication, Writer, drop_orphans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,6 +69,10 @@ class PostgresSink:
         kept = {"keep_batch_id": "true"} if self.keep_batch_id else {}
         return {"kind": self.kind, **self.address.identity(), "table": str(self.table), **kept}
 
+    def staged(self, operation: str, /) -> PostgresSink:
+        """The same sink with the staged table of an operation, in the schema of the real one."""
+        return replace(self, table=self.table.aside(operation))
+
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Check the table and refuse earlier runs from now on; creates the table with ``create=True``."""
         refuse_partitions(self.kind, context)
@@ -84,7 +88,8 @@ class PostgresSink:
             output.target.marker.create_table(output.target.engine)
             with output.target.engine.begin() as connection:
                 output.target.marker.begin_epoch(connection, context)
-                self._drop_orphans(connection, context)
+                # Earlier runs, which might still stage, are refused already.
+                drop_orphans(connection, self.table, context.stream_id)
                 if self.create:
                     version = server_version(connection)
                     for statement in create_statements(
@@ -150,16 +155,6 @@ class PostgresSink:
             expected=privilege,
             hint=f"GRANT {privilege} TO the user in the url",
         )
-
-    def _drop_orphans(self, connection: Connection, context: WriteContext) -> None:
-        """Drop what interrupted batches staged. Earlier runs, which might still stage, are refused already."""
-        prefix = self.table.staged_prefix(context.stream_id)
-        rows = run(
-            connection,
-            f"SELECT tablename FROM pg_tables WHERE schemaname = {literal(self.table.schema)} "
-            f"AND starts_with(tablename::text, {literal(prefix)})",
-        )
-        drop_staged(connection, self.table, [row[0] for row in rows])
 
     @property
     def _where(self) -> str:

@@ -19,7 +19,7 @@ from slackwater.sinks.batch_function import run_without_output
 from slackwater.sinks.database.marked import MarkedTarget
 from slackwater.sinks.database.problems import problem_of, writing
 from slackwater.sinks.postgres import staging
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, quoted
+from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, literal, quoted
 from slackwater.sinks.postgres.statements import run
 from slackwater.sinks.postgres.types import StagedColumn
 from slackwater.sinks.spark_names import backquoted
@@ -151,6 +151,16 @@ def drop_staged(connection: Connection, table: TableName, staged: Sequence[str])
     """Drop staged tables that exist."""
     for name in staged:
         run(connection, f"DROP TABLE IF EXISTS {table.beside(name).quoted}")
+
+
+def drop_orphans(connection: Connection, table: TableName, stream_id: str) -> None:
+    """Drop what interrupted batches of a stream staged for the table."""
+    rows = run(
+        connection,
+        f"SELECT tablename FROM pg_tables WHERE schemaname = {literal(table.schema)} "
+        f"AND starts_with(tablename::text, {literal(table.staged_prefix(stream_id))})",
+    )
+    drop_staged(connection, table, [row[0] for row in rows])
 
 
 def executors_conninfo(engine: Engine, where: str) -> str:

@@ -1,0 +1,177 @@
+"""Builds a table aside and puts it in place: one transaction exchanges the names of two tables and their marks.
+
+The staged table is made like the real one: columns, defaults, checks, indexes (under names of their own), column
+comments. The exchange gives it the owner, privileges, comment and storage parameters of the table that it replaces, and
+makes views read it. What else depends on the table would silently stay with the old one, so that a table with foreign
+keys, triggers, policies, rules, publications of its own, materialized views or inheritance is refused.
+
+A comment on the table aside marks it as the operation's: staged, or replaced.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from slackwater.sinks.database.marker import Marker
+from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, literal, quoted
+from slackwater.sinks.postgres.statements import run
+from slackwater.sinks.postgres.table import read_columns
+from slackwater.sinks.swapping import occupied, unsupported
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+LOCK_WAIT_S = 30
+State = Literal["staged", "replaced"]
+
+_IN_THE_WAY = """
+SELECT 'no plain table' FROM pg_class c WHERE c.oid = {table} AND (c.relkind <> 'r' OR c.relispartition)
+UNION ALL SELECT 'inheritance' FROM pg_inherits WHERE inhparent = {table} OR inhrelid = {table}
+UNION ALL SELECT 'foreign key ' || conname FROM pg_constraint WHERE conrelid = {table} AND contype = 'f'
+UNION ALL SELECT 'trigger ' || tgname FROM pg_trigger WHERE tgrelid = {table} AND NOT tgisinternal
+UNION ALL SELECT 'row security' FROM pg_class c WHERE c.oid = {table} AND c.relrowsecurity
+UNION ALL SELECT 'policy ' || polname FROM pg_policy WHERE polrelid = {table}
+UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite WHERE ev_class = {table}
+UNION ALL SELECT 'publication ' || p.pubname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+  WHERE r.prrelid = {table}
+UNION ALL SELECT pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_depend d JOIN pg_class c ON c.oid = {table}
+  WHERE d.deptype = 'n' AND ((d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid)
+    OR (d.refclassid = 'pg_type'::regclass AND d.refobjid = c.reltype))
+  AND NOT (d.classid = 'pg_constraint'::regclass
+    AND d.objid IN (SELECT oid FROM pg_constraint WHERE conrelid = c.oid))
+  AND NOT (d.classid = 'pg_attrdef'::regclass AND d.objid IN (SELECT oid FROM pg_attrdef WHERE adrelid = c.oid))
+  AND NOT (d.classid = 'pg_class'::regclass AND d.objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = c.oid))
+  AND NOT EXISTS (SELECT 1 FROM pg_rewrite r JOIN pg_class v ON v.oid = r.ev_class
+    WHERE d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid AND v.relkind = 'v')
+"""
+_VIEWS = """
+SELECT DISTINCT v.oid::regclass::text, pg_get_viewdef(v.oid), array_to_string(v.reloptions, ', ')
+FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
+WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = {table}
+AND v.relkind = 'v'
+"""
+_PRIVILEGES = """
+SELECT '', a.grantee, pg_get_userbyid(a.grantee), a.privilege_type, a.is_grantable
+FROM pg_class c, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a WHERE c.oid = {table}
+UNION ALL SELECT t.attname, a.grantee, pg_get_userbyid(a.grantee), a.privilege_type, a.is_grantable
+FROM pg_attribute t, aclexplode(t.attacl) a WHERE t.attrelid = {table} AND t.attnum > 0 AND NOT t.attisdropped
+"""
+_SEQUENCES = """
+SELECT s.oid::regclass::text, a.attname FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
+JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'a'
+AND d.refobjid = {table}
+"""
+_IDENTITIES = "SELECT attname FROM pg_attribute WHERE attrelid = {table} AND attidentity <> '' AND NOT attisdropped"
+
+
+def state_of(connection: Connection, table: TableName, operation: str) -> State | None:
+    """What the table aside is, ``None`` where there is none. Raises Refused (``staged-foreign``) for another's."""
+    aside = table.aside(operation)
+    if not read_columns(connection, aside):
+        return None
+    comment = _comment(connection, aside)
+    if comment == _mark("staged", operation):
+        return "staged"
+    if comment == _mark("replaced", operation):
+        return "replaced"
+    raise occupied(str(aside), operation, "a table without the operation's comment")
+
+
+def check_supported(connection: Connection, table: TableName) -> None:
+    """Raises Refused (``swap-unsupported``) unless nothing would stay with the replaced table."""
+    if not read_columns(connection, table):
+        raise unsupported(str(table), "a table", "none")
+    found = run(connection, _IN_THE_WAY.format(table=_oid(table)))
+    if found:
+        expected = "a table without foreign keys, triggers, policies and the like; plain views may read it"
+        raise unsupported(str(table), expected, ", ".join(sorted({row[0] for row in found})))
+
+
+def create(connection: Connection, table: TableName, operation: str) -> None:
+    """Create the staged table, empty."""
+    aside = table.aside(operation)
+    run(connection, f"CREATE TABLE {aside.quoted} (LIKE {table.quoted} INCLUDING ALL)")
+    run(connection, f"COMMENT ON TABLE {aside.quoted} IS {literal(_mark('staged', operation))}")
+
+
+def fill(connection: Connection, table: TableName, aside: TableName, after: int | None) -> None:
+    """Copy the rows of batches up to ``after``, or all with ``None``."""
+    columns = ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
+    condition = "" if after is None else f" WHERE {BATCH_COLUMN} <= {after}"
+    run(
+        connection,
+        f"INSERT INTO {aside.quoted} ({columns}) OVERRIDING SYSTEM VALUE "
+        f"SELECT {columns} FROM {table.quoted}{condition}",
+    )
+    for (column,) in run(connection, _IDENTITIES.format(table=_oid(table))):
+        old, new = (f"pg_get_serial_sequence({literal(one.quoted)}, {literal(column)})" for one in (table, aside))
+        sequence = run(connection, f"SELECT {old}")[0][0]
+        run(connection, f"SELECT setval({new}, last_value, is_called) FROM {sequence}")
+
+
+def exchange(connection: Connection, table: TableName, operation: str, became: State) -> None:
+    """Exchange the two tables and their marks; the table that is aside then is marked as ``became``."""
+    aside = table.aside(operation)
+    for setting in (f"lock_timeout = '{LOCK_WAIT_S}s'", "search_path = ''"):
+        # Without a path the definition of a view names each table with its schema.
+        run(connection, f"SET LOCAL {setting}")
+    run(connection, f"LOCK TABLE {table.quoted}, {aside.quoted} IN ACCESS EXCLUSIVE MODE")
+    views = run(connection, _VIEWS.format(table=_oid(table)))
+    comment = _comment(connection, table)
+    _take_over(connection, table, aside)
+    held = table.beside(f"{aside.table}_held")
+    for old, new in ((table, held), (aside, table), (held, aside)):
+        run(connection, f"ALTER TABLE {old.quoted} RENAME TO {quoted(new.table)}")
+    run(connection, f"COMMENT ON TABLE {table.quoted} IS {'NULL' if comment is None else literal(comment)}")
+    run(connection, f"COMMENT ON TABLE {aside.quoted} IS {literal(_mark(became, operation))}")
+    for view, definition, options in views:
+        clause = f" WITH ({options})" if options else ""
+        run(connection, f"CREATE OR REPLACE VIEW {view}{clause} AS {definition}")
+    Marker(str(table), table.schema).exchange(connection, Marker(str(aside), aside.schema))
+
+
+def drop(connection: Connection, aside: TableName) -> None:
+    """Drop the table aside and its mark."""
+    run(connection, f"DROP TABLE {aside.quoted}")
+    Marker(str(aside), aside.schema).remove(connection)
+
+
+def _take_over(connection: Connection, table: TableName, aside: TableName) -> None:
+    """Give the table aside the owner, privileges, sequences and storage parameters of the table."""
+    facts = "SELECT pg_get_userbyid(relowner), array_to_string(reloptions, ', ') FROM pg_class WHERE oid = {}"
+    owner, options = run(connection, facts.format(_oid(table)))[0]
+    if run(connection, facts.format(_oid(aside)))[0][0] != owner:
+        run(connection, f"ALTER TABLE {aside.quoted} OWNER TO {quoted(owner)}")
+    if options:
+        run(connection, f"ALTER TABLE {aside.quoted} SET ({options})")
+    wanted, given = _privileges(connection, table), _privileges(connection, aside)
+    for column, grantee, user, privilege, _ in sorted(given - wanted):
+        what = f"{privilege} ({quoted(column)})" if column else privilege
+        run(connection, f"REVOKE {what} ON {aside.quoted} FROM {quoted(user) if grantee else 'PUBLIC'}")
+    for column, grantee, user, privilege, may_grant in sorted(wanted - given):
+        what = f"{privilege} ({quoted(column)})" if column else privilege
+        option = " WITH GRANT OPTION" if may_grant else ""
+        run(connection, f"GRANT {what} ON {aside.quoted} TO {quoted(user) if grantee else 'PUBLIC'}{option}")
+    for sequence, column in run(connection, _SEQUENCES.format(table=_oid(table))):
+        # Of a serial column, whose default both tables share: dropping the replaced table would need it.
+        run(connection, f"ALTER SEQUENCE {sequence} OWNED BY {aside.quoted}.{quoted(column)}")
+
+
+def _privileges(connection: Connection, table: TableName) -> set[tuple[str, int, str, str, bool]]:
+    """Column or ``""``, the grantee's id (0 for PUBLIC) and name, the privilege, whether it may be granted."""
+    rows = run(connection, _PRIVILEGES.format(table=_oid(table)))
+    return {(column, grantee, user, privilege, may_grant) for column, grantee, user, privilege, may_grant in rows}
+
+
+def _comment(connection: Connection, table: TableName) -> str | None:
+    found: str | None = run(connection, f"SELECT obj_description({_oid(table)}, 'pg_class')")[0][0]
+    return found
+
+
+def _mark(state: State, operation: str) -> str:
+    return f"slackwater: {state} by operation {operation}"
+
+
+def _oid(table: TableName) -> str:
+    return f"{literal(table.quoted)}::regclass"
