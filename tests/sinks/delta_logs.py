@@ -35,11 +35,18 @@ def commit(table: Path, actions: Sequence[Mapping[str, Any]]) -> int:
 
 
 def write_batch(
-    table: Path, app: str, batch: int, *, replaces: Sequence[str] = (), files: int = 1, rows: int | None = 1
+    table: Path,
+    app: str,
+    batch: int,
+    *,
+    replaces: Sequence[str] = (),
+    files: int = 1,
+    rows: int | None = 1,
+    prefix: str = "part",
 ) -> list[str]:
     """Commit one batch with its files, as Spark's writer would; their names."""
     info = {"commitInfo": {"timestamp": batch, "operation": "WRITE", "operationParameters": {}}}
-    names = [f"part-{batch}-{number} a.parquet" for number in range(files)]
+    names = [f"{prefix}-{batch}-{number} a.parquet" for number in range(files)]
     transaction = {"txn": {"appId": app, "version": batch, "lastUpdated": batch}}
     adds = [add(table, name, f"rows of batch {batch}\n".encode(), rows) for name in names]
     commit(table, [info, transaction, *adds, *(remove(table, name) for name in replaces)])

@@ -206,7 +206,7 @@ class TestRefused:
         refused(tmp_path, "staged-absent", scene.make)
         scene.output.discard_staged(OPERATION)
         refused(tmp_path, "staged-absent", scene.make)
-        refused(tmp_path, "staged-absent", lambda: scene.output.check_swap(scene.swap))
+        refused(tmp_path, "staged-absent", lambda: scene.output.check_swap(scene.swap, scene.backup))
 
     @pytest.mark.parametrize(
         "damage",

@@ -240,7 +240,7 @@ class TestRefused:
 
     def test_no_staged_table(self, scene: Scene) -> None:
         refused(scene, "staged-absent", scene.make)
-        refused(scene, "staged-absent", lambda: scene.output.check_swap(scene.swap))
+        refused(scene, "staged-absent", lambda: scene.output.check_swap(scene.swap, scene.backup))
 
     def test_another_table_in_its_place(self, scene: Scene) -> None:
         scene.execute(f"CREATE TABLE {scene.aside} (id int)")

@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -156,8 +157,20 @@ def remove_leftovers(folder: Path) -> None:
         path.unlink()
 
 
-def link(source: Path, target: Path) -> None:
-    """Give a file a second name; where the file system cannot, copy it. A target that exists is the same file."""
+def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Give files second names in another folder, durably; where the file system has no hard links, copy them.
+
+    A name that exists already is the same file: an interrupted call has made it.
+    """
+    folders = set[Path]()
+    for name in names:
+        _link(source / name, target / name)
+        folders.add((target / name).parent)
+    for folder in folders:
+        _sync(folder)
+
+
+def _link(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)

@@ -205,7 +205,7 @@ class Swappable(Protocol):
     def swap_of(self, operation: str, stream_id: str) -> Swap:
         """The swap that replaces the real output as it is now."""
 
-    def check_swap(self, swap: Swap) -> None:
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         """Raises Refused if ``swap`` would. A swap that was made is not refused."""
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -19,9 +18,10 @@ from slackwater.model.sink import Cut
 from slackwater.model.strict import STRICT
 from slackwater.sinks.backup import RecordFile, foreign
 from slackwater.sinks.delta import table
-from slackwater.sinks.delta.log import NOTE, Commit, DeltaLog, entry_path
+from slackwater.sinks.delta.contents import Action, removes
+from slackwater.sinks.delta.log import NOTE, Commit, DeltaLog, entry_path, write_version
 from slackwater.sinks.delta.span import Span
-from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
+from slackwater.storage.protocols import ReadStore, WriteStore
 
 PLAIN_WRITER = 6
 """Above it a table lists features, of which some put more into a commit than is written here."""
@@ -120,22 +120,16 @@ def check_files_removable(location: str, span: Span) -> None:
 def _remove_files(store: WriteStore, record: Record, span: Span, note: Mapping[str, object]) -> None:
     now_ms = time.time_ns() // 1_000_000
     info = {"timestamp": now_ms, "operation": "DELETE", "operationParameters": {}, NOTE: json.dumps(note)}
-    removes = [action for commit in span.own for action in _removes(store, commit, now_ms)]
-    actions = [
+    actions: list[Mapping[str, object]] = [
         {"commitInfo": info},
         {"txn": {"appId": record.app, "version": record.after, "lastUpdated": now_ms}},
-        *removes,
+        *(action for commit in span.own for action in _removes(store, commit, now_ms)),
     ]
     if not store.traits.atomic_rename:
         raise _no_commit(record)
-    path = entry_path(record.version + 1)
-    temporary = f"{path.rpartition('/')[0]}/.{uuid.uuid4()}{LEFTOVER}"
-    store.write(temporary, b"".join(json.dumps(action).encode() + b"\n" for action in actions))
     try:
-        # A version is never replaced: another writer may commit it first.
-        store.rename(temporary, path)
+        write_version(store, record.version + 1, actions)
     except FileExistsError as error:
-        store.delete(temporary)
         raise changed(record, "output-changed") from error
 
 
@@ -148,20 +142,7 @@ def _no_commit(record: Record) -> Refused:
     )
 
 
-def _removes(store: ReadStore, commit: Commit, now_ms: int) -> list[dict[str, object]]:
+def _removes(store: ReadStore, commit: Commit, now_ms: int) -> Iterator[Action]:
     """The actions that remove what one commit added, with the paths as they are written there."""
-    lines = [json.loads(line) for line in store.read(entry_path(commit.version)).split(b"\n") if line.strip()]
-    return [
-        {
-            "remove": {
-                "path": line["add"]["path"],
-                "deletionTimestamp": now_ms,
-                "dataChange": True,
-                "extendedFileMetadata": True,
-                "partitionValues": line["add"].get("partitionValues", {}),
-                "size": line["add"]["size"],
-            }
-        }
-        for line in lines
-        if "add" in line
-    ]
+    lines = (json.loads(line) for line in store.read(entry_path(commit.version)).split(b"\n") if line.strip())
+    return removes((line["add"] for line in lines if "add" in line), now_ms)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 from slackwater.errors import FormatError
-from slackwater.storage.protocols import ReadStore
+from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 FOLDER = "_delta_log"
 NOTE = "slackwater"
@@ -102,6 +103,19 @@ class DeltaLog:
 
     def _lines(self, version: int) -> list[bytes]:
         return [line for line in self._store.read(entry_path(version)).split(b"\n") if line.strip()]
+
+
+def write_version(store: WriteStore, version: int, actions: Iterable[Mapping[str, object]]) -> None:
+    """Commit a version. Raises FileExistsError if another writer has committed it."""
+    path = entry_path(version)
+    temporary = f"{FOLDER}/.{uuid.uuid4()}{LEFTOVER}"
+    store.write(temporary, b"".join(json.dumps(action).encode() + b"\n" for action in actions))
+    try:
+        # A version is never replaced.
+        store.rename(temporary, path)
+    except FileExistsError:
+        store.delete(temporary)
+        raise
 
 
 def entry_path(version: int) -> str:

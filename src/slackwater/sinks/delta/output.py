@@ -7,18 +7,21 @@ records, and not by the id of the query: that changes with a new checkpoint, who
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
 from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Delivery, Owner, Traits
-from slackwater.sinks import owner
+from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
+from slackwater.sinks import aside, owner
+from slackwater.sinks.aside import Aside, can_swap
 from slackwater.sinks.contract import SinkLog
-from slackwater.sinks.delta import cutting, table
+from slackwater.sinks.delta import cutting, swapping, table
 from slackwater.sinks.delta.log import FOLDER, DataFile, DeltaLog, entry_path
 from slackwater.sinks.delta.source_place import source_place
 from slackwater.sinks.delta.span import Span, span_after
 from slackwater.sinks.place import Place
+from slackwater.sinks.swapping import absent, begin, begun, check_parties, check_whole, incomplete, unsupported
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -27,7 +30,7 @@ DELTA_TRAITS = Traits(
     tells_written=True,
     skips_known_batches=True,
     cuts=True,
-    swaps=False,
+    swaps=True,
     reads_known_batches=True,
     combines=True,
 )
@@ -38,6 +41,11 @@ APP_PREFIX = "slackwater-"
 def app_of(stream_id: str) -> str:
     """The application id of a stream's transactions (``txnAppId``)."""
     return APP_PREFIX + stream_id
+
+
+def delta_traits(path: str) -> Traits:
+    """What a table in this directory can do."""
+    return replace(DELTA_TRAITS, swaps=can_swap(path))
 
 
 def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
@@ -56,10 +64,9 @@ def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
 class DeltaOutput:
     """One table. ``path`` is what Spark is given; the store is not opened before it is needed."""
 
-    traits = DELTA_TRAITS
-
     def __init__(self, path: str) -> None:
         self._path = path
+        self.traits = delta_traits(path)
 
     @property
     def location(self) -> str:
@@ -107,7 +114,7 @@ class DeltaOutput:
 
     def name_of(self, uri: str) -> str | None:
         name = self._place.name_of(uri)
-        return None if name is None or name.split("/")[0] in {FOLDER, owner.MARK} else name
+        return None if name is None or name.split("/")[0] in {FOLDER, owner.MARK, aside.MARK} else name
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         return tuple(self._damage(thorough=thorough))
@@ -143,6 +150,62 @@ class DeltaOutput:
         if seen == "cut":
             cutting.put_back(record)
 
+    def staged(self, operation: str) -> DeltaOutput:
+        return DeltaOutput(str(self._aside(operation).folder))
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        """An empty staged table is created by the sink, with the columns of the query."""
+        del recorded  # As above.
+        place = self._aside(operation)
+        if place.start():
+            if after >= 0:
+                self._fill(place, after)
+            place.set_mark(place.folder, "staged")
+
+    def swap_of(self, operation: str, stream_id: str) -> Swap:
+        return Swap(operation, stream_id, self.last_written())
+
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        record = begun(backup, self.location, swap)
+        if record is not None and swapping.since_swap(self._log, record):
+            return
+        place, staged = self._aside(swap.operation), self.staged(swap.operation)
+        if not self.exists:
+            raise unsupported(self.location, "a Delta table", "none")
+        if place.state != "staged" or not staged.exists:
+            raise absent(staged.location, swap.operation, place.state or "no folder")
+        check_whole(staged.location, staged.damage())
+        check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
+        swapping.check(place)
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        self.check_swap(swap, backup)
+        record = begin(backup, self.location, swap, self._log.versions().newest)
+        place, staged = self._aside(swap.operation), self.staged(swap.operation)
+        if not swapping.since_swap(self._log, record):
+            swapping.put_in_place(place, app_of(swap.stream_id), staged.last_written())
+        if place.state == "staged":
+            place.set_mark(place.folder, "replaced")
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        record = begun(backup, self.location, swap)
+        if record is None:
+            return  # The swap was interrupted before it recorded anything, so that nothing was changed.
+        place, commits = self._aside(swap.operation), swapping.since_swap(self._log, record)
+        if commits:
+            app = app_of(swap.stream_id)
+            swapping.check_own(self.location, commits, app)
+            swapping.put_back(place, commits[-1].version - 1, app, swap.replaced)
+        if place.state == "replaced":
+            place.set_mark(place.folder, "staged")
+
+    def discard_staged(self, operation: str) -> None:
+        self._aside(operation).discard("building", "staged")
+
+    def discard_replaced(self, operation: str) -> None:
+        """What is left of the staged table; the table's versions before the swap are kept until VACUUM."""
+        self._aside(operation).discard("replaced")
+
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         """Whether a source of Delta at one of these offsets has read a version that the cut takes out."""
         places = [place for place in map(source_place, offsets) if place is not None]
@@ -161,6 +224,18 @@ class DeltaOutput:
                 hint="define the stream that writes it before the one that reads it, and run both",
             )
         return self._path
+
+    def _aside(self, operation: str) -> Aside:
+        return Aside(self._path, operation)
+
+    def _fill(self, place: Aside, after: int) -> None:
+        last, app = self.last_written(), self._app()
+        if app is None or last < after:
+            raise incomplete(self.location, f"batches up to {after}", f"batch {last} as the newest")
+        span = span_after(self._log, app, after)
+        if not span.by_restore:
+            cutting.check_files_removable(self.location, span)
+        swapping.fill(place, app, after, span)
 
     def _app(self) -> str | None:
         """The application id of the stream that writes here, ``None`` if no stream has."""

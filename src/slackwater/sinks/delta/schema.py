@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError
+from slackwater.sinks import aside
 from slackwater.sinks.delta.log import FOLDER
 from slackwater.sinks.owner import MARK
 from slackwater.sinks.spark_names import backquoted
@@ -77,7 +78,8 @@ def _check_place(location: str) -> None:
     local = store.local_path("")
     if local is not None and Path(local).exists() and not Path(local).is_dir():
         raise _foreign(location, "a file")
-    names = sorted(entry.name for entry in store.list() if entry.name not in {MARK, FOLDER} and entry.name[0] != ".")
+    own = {MARK, FOLDER, aside.MARK}
+    names = sorted(entry.name for entry in store.list() if entry.name not in own and entry.name[0] != ".")
     if names:
         raise _foreign(location, ", ".join(names[:3]))
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError
-from slackwater.model.sink import WriteContext
+from slackwater.model.sink import Traits, WriteContext
+from slackwater.sinks.aside import Aside
 from slackwater.sinks.batch_function import batch_function
 from slackwater.sinks.delta.batches import BatchWriter
-from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
+from slackwater.sinks.delta.output import DeltaOutput, delta_traits
 from slackwater.sinks.delta.schema import check_schema, create_table
 from slackwater.sinks.delta.table import require_library
 from slackwater.sinks.directory import absolute, directory
@@ -38,8 +39,12 @@ class DeltaSink:
     options: Mapping[str, str] = field(default_factory=dict)
 
     kind = "delta"
-    traits = DELTA_TRAITS
     connectors = ("delta",)
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the output."""
+        return delta_traits(self.location)
 
     @property
     def output_modes(self) -> tuple[str, ...]:
@@ -54,6 +59,10 @@ class DeltaSink:
     def identity(self) -> Mapping[str, str]:
         """Kind and absolute path: a stream may not change them between restarts."""
         return {"kind": self.kind, "path": self.location}
+
+    def staged(self, operation: str, /) -> DeltaSink:
+        """The same sink with the staged table of an operation, in a hidden folder beside the real one."""
+        return replace(self, path=str(Aside(self.location, operation).folder))
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the table, empty, unless it exists."""

@@ -64,6 +64,8 @@ def span_after(log: DeltaLog, app: str, batch: int) -> Span:
         if (written is not None and written <= batch) or _complete(own, app, batch):
             target = commit.version
             break
+        if written is not None and "swap" in commit.note:
+            raise _swapped_in(commit, batch)
         target = commit.version - 1
         if commit.restores is not None:
             continue
@@ -92,6 +94,18 @@ def _backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:
             return
         yield commit
         version = version - 1 if commit.restores is None else commit.restores
+
+
+def _swapped_in(commit: Commit, batch: int) -> Refused:
+    operation = commit.note["swap"]
+    return Refused(
+        "sink-uncuttable",
+        "The batches cannot be cut out of the Delta table: they were put in place by a swap, as one commit",
+        where=f"version {commit.version}",
+        expected=f"a commit of batch {batch + 1}",
+        found=f"the swap of operation {operation}",
+        hint=f"rebuild at the last written batch, which removes nothing, or undo: slackwater undo {operation}",
+    )
 
 
 def _cleaned(version: int) -> Refused:

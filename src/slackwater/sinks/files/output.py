@@ -155,7 +155,8 @@ class FilesOutput:
     def swap_of(self, operation: str, stream_id: str) -> Swap:
         return Swap(operation, stream_id, self.last_written())
 
-    def check_swap(self, swap: Swap) -> None:
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        begun(backup, self.location, swap)
         place = self._aside(swap.operation)
         if not place.is_swapped:
             swapping.check(place, swap)
@@ -166,7 +167,7 @@ class FilesOutput:
         place = self._aside(swap.operation)
         if begun(backup, self.location, swap) is not None:
             place.finish_exchange()
-        self.check_swap(swap)
+        self.check_swap(swap, backup)
         begin(backup, self.location, swap)
         if not place.is_swapped:
             swapping.name_files_in(place, place.real)

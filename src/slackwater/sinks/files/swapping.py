@@ -15,7 +15,7 @@ from slackwater.errors import FormatError, Refused
 from slackwater.formats.file_sink_log import FOLDER
 from slackwater.model.damage import Damage
 from slackwater.model.sink import Swap
-from slackwater.sinks.aside import Aside, link, remove_leftovers
+from slackwater.sinks.aside import Aside, link_files, remove_leftovers
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines
 from slackwater.sinks.place import Place
 from slackwater.sinks.swapping import absent, check_whole, incomplete
@@ -32,7 +32,7 @@ def fill(aside: Aside, manifest: Manifest, after: int, recorded: Lines, name_of:
     for name in manifest.all_names():
         if batch_of(name) <= after:
             entries[name] = manifest.read(name).decode()
-    _link_files(aside, _names_in(entries.values(), name_of))
+    link_files(aside.real, aside.folder, _with_side_files(aside.real, _names_in(entries.values(), name_of)))
     store = LocalStore(aside.folder)
     for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
         store.write(f"{FOLDER}/{name}", _moved(content, aside.folder, name_of).encode())
@@ -118,15 +118,16 @@ def _known(name_of: NameOf, uri: str) -> str:
     )
 
 
-def _link_files(aside: Aside, names: Iterable[str]) -> None:
+def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
+    """The files and their side files. Raises Refused for a file that does not exist."""
     for name in sorted(names):
-        source, target = aside.real / name, aside.folder / name
-        if not source.exists():
-            raise incomplete(str(aside.real), name, "no file")
-        side = f".{source.name}.crc"
-        if source.with_name(side).exists():
-            link(source.with_name(side), target.with_name(side))
-        link(source, target)
+        path = folder / name
+        if not path.exists():
+            raise incomplete(str(folder), name, "no file")
+        side = path.with_name(f".{path.name}.crc")
+        if side.exists():
+            yield str(side.relative_to(folder))
+        yield name
 
 
 def _damage(aside: Aside) -> Iterator[Damage]:

@@ -147,13 +147,13 @@ class PostgresOutput:
     def swap_of(self, operation: str, stream_id: str) -> Swap:
         return Swap(operation, stream_id, self.last_written())
 
-    def check_swap(self, swap: Swap) -> None:
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        begun(backup, self.location, swap)
         with reading(self.location), self.target.engine.connect() as connection:
             self._check_swap(connection, swap)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
-        begun(backup, self.location, swap)
-        self.check_swap(swap)
+        self.check_swap(swap, backup)
         begin(backup, self.location, swap)
         aside = self._table.aside(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:

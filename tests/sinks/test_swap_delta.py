@@ -1,0 +1,358 @@
+"""A Delta table built aside and swapped, without Spark: logs are written by hand, and read by deltalake, too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from slackwater.errors import Refused
+from slackwater.model.sink import Owner
+from slackwater.sinks import delta
+from slackwater.sinks.contract import Staged, Swappable
+from slackwater.sinks.delta.output import DeltaOutput, app_of
+from slackwater.sinks.registry import open_output
+from slackwater.storage.local import LocalStore
+from tests.sinks import delta_logs
+from tests.support.kill_points import kill_points
+
+OPERATION = "20260105T093000-1a2b3c"
+OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
+APP = app_of(OWNER.stream_id)
+LAST, STAGED = 7, 4
+
+
+class Scene:
+    """A table with batches 0 to LAST, and beside it a staged one with batches 0 to STAGED."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.table = folder / "data" / "a table"
+        self.write()
+        self.swap = self.output.swap_of(OPERATION, OWNER.stream_id)
+
+    def write(self) -> None:
+        for path in (self.folder / "data", self.folder / "backup"):
+            shutil.rmtree(path, ignore_errors=True)
+        _write(self.table, LAST, "part")
+        self.output.claim(OWNER)
+        self.output.stage(OPERATION, -1, {})
+        _write(self.aside, STAGED, "staged")
+        self.output.staged(OPERATION).claim(OWNER)
+
+    @property
+    def output(self) -> DeltaOutput:
+        return DeltaOutput(str(self.table))
+
+    @property
+    def aside(self) -> Path:
+        return self.table.with_name(f".{self.table.name}.slackwater-{OPERATION}")
+
+    @property
+    def backup(self) -> LocalStore:
+        return LocalStore(self.folder / "backup")
+
+    def make(self) -> None:
+        self.output.swap(self.swap, self.backup)
+
+    def undo(self) -> None:
+        self.output.swap_back(self.swap, self.backup)
+
+    def visible(self) -> Mapping[str, bytes]:
+        return delta_logs.live_files(self.table)
+
+
+def _write(table: Path, last: int, prefix: str) -> None:
+    delta_logs.commit(table, delta_logs.TABLE)
+    for batch in range(last + 1):
+        delta_logs.write_batch(table, APP, batch, files=batch % 3, prefix=prefix)
+
+
+def refused(scene: Scene, code: str, act: Callable[[], object]) -> None:
+    before = scene.visible(), delta_logs.newest(scene.table), delta_logs.transactions(scene.table)
+    with pytest.raises(Refused) as caught:
+        act()
+    assert caught.value.code == code
+    assert (scene.visible(), delta_logs.newest(scene.table), delta_logs.transactions(scene.table)) == before
+
+
+def test_swapped_and_swapped_back(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    old, new = scene.visible(), delta_logs.live_files(scene.aside)
+    version = delta_logs.newest(scene.table)
+
+    for _ in range(2):
+        scene.make()
+        assert scene.visible() == new
+        assert (scene.output.last_written(), scene.output.owner()) == (STAGED, OWNER)
+        assert scene.output.damage(thorough=True) == ()
+        assert delta_logs.newest(scene.table) == version + 1, "one commit"
+        assert DeltaTable(scene.table).transaction_version(APP) == STAGED
+
+    # The stream has continued before the swap is undone.
+    delta_logs.write_batch(scene.table, APP, STAGED + 1, prefix="continued")
+    assert scene.output.last_written() == STAGED + 1
+    for _ in range(2):
+        scene.undo()
+        assert scene.visible() == old
+        assert scene.output.last_written() == LAST
+        assert delta_logs.newest(scene.table) == version + 3
+        assert DeltaTable(scene.table).transaction_version(APP) == LAST
+    for _ in range(2):
+        scene.make()
+        assert scene.visible() == new
+        assert delta_logs.newest(scene.table) == version + 4
+    scene.undo()
+    assert scene.visible() == old
+    scene.output.discard_staged(OPERATION)
+    assert list(scene.table.parent.iterdir()) == [scene.table]
+    cut = scene.output.cut_after(LAST - 1, {})
+    assert cut.batches == (LAST,), "the history is that of before the swap"
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("after", [0, 3, LAST])
+def test_a_staged_table_with_older_batches_has_what_a_cut_leaves(tmp_path: Path, after: int, *, shared: bool) -> None:
+    for name in ("out", "cut"):
+        _write(tmp_path / name, LAST, "part")
+        DeltaOutput(str(tmp_path / name)).claim(OWNER)
+        if shared:
+            delta_logs.commit(tmp_path / name, [delta_logs.add(tmp_path / name, "other.parquet", b"others")])
+    output, cutting = DeltaOutput(str(tmp_path / "out")), DeltaOutput(str(tmp_path / "cut"))
+    cutting.cut(cutting.cut_after(after, {}), {}, LocalStore(tmp_path / "backup"))
+    whole = delta_logs.live_files(tmp_path / "out")
+
+    staged = output.staged(OPERATION)
+    folder = Path(staged.location)
+    for _ in range(2):
+        output.stage(OPERATION, after, {})
+        assert delta_logs.live_files(folder) == delta_logs.live_files(tmp_path / "cut")
+        assert (staged.last_written(), staged.damage(thorough=True)) == (after, ())
+        assert DeltaTable(folder).metadata().id != DeltaTable(tmp_path / "out").metadata().id
+    staged.claim(OWNER)
+    delta_logs.write_batch(folder, APP, after + 1, prefix="staged")
+    new = delta_logs.live_files(folder)
+    output.swap(output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "swap"))
+    assert delta_logs.live_files(tmp_path / "out") == new
+    assert output.last_written() == after + 1
+    output.swap_back(replace(output.swap_of(OPERATION, OWNER.stream_id), replaced=LAST), LocalStore(tmp_path / "swap"))
+    assert delta_logs.live_files(tmp_path / "out") == whole
+
+
+def test_older_batches_that_the_table_does_not_have_are_not_staged(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.output.discard_staged(OPERATION)
+    refused(scene, "stage-incomplete", lambda: scene.output.stage(OPERATION, LAST + 1, {}))
+    scene.output.discard_staged(OPERATION)
+    for version in range(4):
+        (scene.table / delta_logs.LOG / f"{version:020}.json").unlink()
+    refused(scene, "delta-log-cleaned", lambda: scene.output.stage(OPERATION, LAST, {}))
+
+
+def test_batches_that_were_swapped_in_are_one_commit_and_not_cut(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.make()
+    delta_logs.write_batch(scene.table, APP, STAGED + 1, prefix="continued")
+    assert scene.output.cut_after(STAGED, {}).batches == (STAGED + 1,)
+    refused(scene, "sink-uncuttable", lambda: scene.output.cut_after(STAGED - 1, {}))
+
+
+class TestWrittenByALibrary:
+    """Tables with checkpoints, partitions and other schemas, as deltalake writes and reads them."""
+
+    @staticmethod
+    def _write(table: Path, batches: Sequence[int], rows: Callable[[int], Mapping[str, Any]]) -> None:
+        for batch in batches:
+            write_deltalake(
+                table,
+                pa.table(dict(rows(batch))),
+                mode="append",
+                partition_by=["day"],
+                commit_properties=CommitProperties(app_transactions=[Transaction(APP, batch)]),
+            )
+
+    @staticmethod
+    def _rows(table: Path) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = DeltaTable(table).to_pyarrow_table().to_pylist()
+        return sorted(rows, key=repr)
+
+    def _scene(self, folder: Path, staged: Callable[[int], Mapping[str, Any]]) -> DeltaOutput:
+        output = DeltaOutput(str(folder / "out"))
+        output.claim(OWNER)
+        self._write(folder / "out", range(4), lambda batch: {"day": [f"ö {batch % 2}"], "n": [batch]})
+        output.stage(OPERATION, -1, {})
+        output.staged(OPERATION).claim(OWNER)
+        self._write(Path(output.staged(OPERATION).location), range(6), staged)
+        return output
+
+    @pytest.mark.parametrize("cleaned", [False, True])
+    def test_after_a_checkpoint(self, tmp_path: Path, *, cleaned: bool) -> None:
+        output = self._scene(tmp_path, lambda batch: {"day": [f"ö {batch % 3}"], "n": [100 + batch]})
+        table, aside = tmp_path / "out", Path(output.staged(OPERATION).location)
+        for folder in (table, aside):
+            DeltaTable(folder).create_checkpoint()
+            for entry in list((folder / delta_logs.LOG).glob("*.json")) if cleaned else []:
+                if int(entry.stem) < DeltaTable(folder).version():
+                    entry.unlink()
+        old, new = self._rows(table), self._rows(aside)
+        swap, backup = output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "backup")
+        output.swap(swap, backup)
+        assert self._rows(table) == new
+        DeltaTable(table).create_checkpoint()
+        assert self._rows(table) == new
+        assert output.last_written() == 5
+        output.swap_back(swap, backup)
+        assert self._rows(table) == old
+        assert (output.last_written(), output.damage(thorough=True)) == (3, ())
+
+    def test_with_other_columns(self, tmp_path: Path) -> None:
+        output = self._scene(tmp_path, lambda batch: {"day": ["x"], "n": [str(batch)], "more": [1.5]})
+        table, aside = tmp_path / "out", Path(output.staged(OPERATION).location)
+        old, new, known = self._rows(table), self._rows(aside), DeltaTable(table).metadata()
+        swap, backup = output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "backup")
+        output.swap(swap, backup)
+        assert self._rows(table) == new
+        assert DeltaTable(table).metadata().id == known.id
+        output.swap_back(swap, backup)
+        assert self._rows(table) == old
+        assert DeltaTable(table).metadata() == known
+
+    def test_after_vacuum_a_swap_cannot_be_undone(self, tmp_path: Path) -> None:
+        output = self._scene(tmp_path, lambda batch: {"day": ["x"], "n": [batch]})
+        swap, backup = output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "backup")
+        output.swap(swap, backup)
+        DeltaTable(tmp_path / "out").vacuum(0, enforce_retention_duration=False, dry_run=False)
+        new = self._rows(tmp_path / "out")
+        with pytest.raises(Refused) as caught:
+            output.swap_back(swap, backup)
+        assert caught.value.code == "backup-damaged"
+        assert self._rows(tmp_path / "out") == new
+        assert len(new) == 6
+
+
+def test_the_sink_and_the_output_name_one_place(tmp_path: Path) -> None:
+    sink, output = delta(tmp_path / "out", keys="id"), DeltaOutput(str(tmp_path / "out"))
+    assert isinstance(sink, Staged)
+    assert isinstance(output, Swappable)
+    staged = sink.staged(OPERATION)
+    assert open_output(staged.identity()).location == output.staged(OPERATION).location
+    assert replace(staged, path=sink.path) == sink
+    assert not DeltaOutput("s3://bucket/out").traits.swaps
+
+
+class TestRefused:
+    """Before anything is changed."""
+
+    def test_a_staged_table_that_is_missing_or_empty(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        shutil.rmtree(scene.aside / delta_logs.LOG)
+        refused(scene, "staged-absent", scene.make)
+        scene.output.discard_staged(OPERATION)
+        refused(scene, "staged-absent", scene.make)
+
+    def test_a_damaged_one(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        next(iter(sorted(scene.aside.glob("*.parquet")))).write_text("torn")
+        refused(scene, "staged-damaged", scene.make)
+
+    def test_a_place_that_is_taken(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        (scene.aside / "_slackwater_swap.json").unlink()
+        for act in (
+            lambda: scene.output.stage(OPERATION, -1, {}),
+            lambda: scene.output.discard_staged(OPERATION),
+            scene.make,
+        ):
+            refused(scene, "staged-foreign", act)
+        assert delta_logs.live_files(scene.aside)
+
+    def test_another_stream(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        other = replace(scene.swap, stream_id="other")
+        refused(scene, "swap-foreign", lambda: scene.output.swap(other, scene.backup))
+
+    def test_a_table_that_has_moved_on(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        delta_logs.write_batch(scene.table, APP, LAST + 1)
+        refused(scene, "swap-moved", scene.make)
+
+    def test_no_table(self, tmp_path: Path) -> None:
+        output = DeltaOutput(str(tmp_path / "out"))
+        output.stage(OPERATION, -1, {})
+        with pytest.raises(Refused) as caught:
+            output.swap(output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "backup"))
+        assert caught.value.code == "swap-unsupported"
+
+    @pytest.mark.parametrize(
+        "configuration",
+        [{"delta.appendOnly": "true"}, {"delta.columnMapping.mode": "name"}, {"delta.constraints.positive": "b > 0"}],
+    )
+    def test_properties_that_a_commit_by_hand_would_ignore(
+        self, tmp_path: Path, configuration: Mapping[str, str]
+    ) -> None:
+        scene = Scene(tmp_path)
+        metadata = json.loads(json.dumps(delta_logs.TABLE[2]))
+        metadata["metaData"]["configuration"] = dict(configuration)
+        delta_logs.commit(scene.table, [metadata])
+        refused(scene, "swap-unsupported", scene.make)
+
+    def test_table_features(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["appendOnly"]}
+        delta_logs.commit(scene.table, [{"protocol": protocol}])
+        refused(scene, "swap-unsupported", scene.make)
+
+    def test_undo_after_another_writer(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        scene.make()
+        delta_logs.commit(scene.table, [delta_logs.add(scene.table, "other.parquet", b"others")])
+        refused(scene, "restore-conflict", scene.undo)
+
+
+def test_a_swap_can_be_killed_before_each_change(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    old, new = scene.visible(), delta_logs.live_files(scene.aside)
+    points = 0
+    for points in kill_points(scene.make, tmp_path, scene.write):
+        assert scene.visible() in (old, new)
+        if points % 2:
+            scene.make()
+            assert scene.visible() == new, f"killed before change {points}"
+            assert delta_logs.newest(scene.table) == LAST + 2
+        scene.undo()
+        assert scene.visible() == old, f"killed before change {points}, then undone"
+        assert scene.output.last_written() == LAST
+        scene.make()
+        assert scene.visible() == new
+    assert points > STAGED
+
+
+def test_undoing_it_can_be_killed_before_each_change(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    old, new = scene.visible(), delta_logs.live_files(scene.aside)
+    points = 0
+    for points in kill_points(scene.undo, tmp_path, scene.make):
+        assert scene.visible() in (old, new)
+        scene.undo()
+        assert scene.visible() == old, f"killed before change {points}"
+        assert scene.output.last_written() == LAST
+    assert points > 2
+
+
+def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.output.discard_staged(OPERATION)
+    scene.output.stage(OPERATION, 3, {})
+    expected = delta_logs.live_files(scene.aside)
+    for point in kill_points(
+        lambda: scene.output.stage(OPERATION, 3, {}), tmp_path, lambda: scene.output.discard_staged(OPERATION)
+    ):
+        scene.output.stage(OPERATION, 3, {})
+        assert delta_logs.live_files(scene.aside) == expected, f"killed before change {point}"
