@@ -38,6 +38,13 @@ ELSEWHERE = {
     "source-rows-lost": "tests/restart/test_kafka.py",
     "target-out-of-range": "tests/runtime/test_positions.py",
     "target-unsupported": "tests/runtime/test_positions.py",
+    "stage-incomplete": "tests/sinks/test_swap_files.py",
+    "staged-absent": "tests/sinks/test_swap_files.py",
+    "staged-damaged": "tests/sinks/test_swap_files.py",
+    "staged-foreign": "tests/sinks/test_swap_files.py",
+    "swap-foreign": "tests/sinks/test_swap_files.py",
+    "swap-moved": "tests/sinks/test_swap_files.py",
+    "swap-unsupported": "tests/sinks/test_swap_postgres.py",
 }
 """Refusals that are not of a stream's state, or that need a server or a table, and the file of their tests."""
 

@@ -28,7 +28,7 @@ def write_batches(
     """
     lines = {batch: [] if batch % 3 == 2 else [_line(output, batch, partitioned)] for batch in range(last + 1)}
     manifest = output / MANIFEST
-    manifest.mkdir(parents=True)
+    manifest.mkdir(parents=True, exist_ok=True)
     for batch in lines:
         for name, content in lay_out({b: lines[b] for b in range(batch + 1)}, batch, interval).items():
             (manifest / name).write_text(content)

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from slackwater.errors import PipelineError, Refused
 from slackwater.model.damage import Damage
 from slackwater.model.marks import written_by_all
-from slackwater.model.sink import Cut, Delivery, Owner, Traits, weakest
-from slackwater.sinks.contract import Output, SinkLog
+from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits, weakest
+from slackwater.sinks.contract import Output, SinkLog, Swappable
+from slackwater.sinks.mark import NONE_YET
+from slackwater.sinks.swapping import unsupported
 from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
 
@@ -31,7 +33,7 @@ def combined_traits(members: Sequence[Traits]) -> Traits:
         tells_written=all(traits.tells_written for traits in members),
         skips_known_batches=any(traits.skips_known_batches for traits in members),
         cuts=all(traits.cuts for traits in members),
-        swaps=False,
+        swaps=all(traits.swaps for traits in members),
         one_writer=any(traits.one_writer for traits in members),
         reads_known_batches=all(traits.reads_known_batches for traits in members if traits.skips_known_batches),
     )
@@ -88,6 +90,40 @@ class AllOfOutput:
             if part.batches:
                 member.restore(part, store)
 
+    def staged(self, operation: str) -> AllOfOutput:
+        return AllOfOutput([member.staged(operation) for member in self._swappable()])
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        for member in self._swappable():
+            member.stage(operation, after, recorded)
+
+    def swap_of(self, operation: str, stream_id: str) -> Swap:
+        written = self.last_written()
+        members = tuple(member.swap_of(operation, stream_id) for member in self._swappable())
+        return Swap(operation, stream_id, NONE_YET if written is None else written, members)
+
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        for member, part, store in self._swaps(swap, backup):
+            member.check_swap(part, store)
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        """Swap one after the other, once all of them can be: readers of two outputs may see one of each meanwhile."""
+        self.check_swap(swap, backup)
+        for member, part, store in self._swaps(swap, backup):
+            member.swap(part, store)
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        for member, part, store in reversed(list(self._swaps(swap, backup))):
+            member.swap_back(part, store)
+
+    def discard_staged(self, operation: str) -> None:
+        for member in self._swappable():
+            member.discard_staged(operation)
+
+    def discard_replaced(self, operation: str) -> None:
+        for member in self._swappable():
+            member.discard_replaced(operation)
+
     def reader_path(self) -> str:
         """That of the first output which a stream can read."""
         for member in self._members:
@@ -103,6 +139,18 @@ class AllOfOutput:
         if cut.batches:
             for number, (member, part) in enumerate(zip(self._members, cut.members, strict=True), 1):
                 yield member, part, Below(backup, str(number))
+
+    def _swappable(self) -> tuple[Swappable, ...]:
+        """All of them. Raises Refused where one cannot be swapped."""
+        found = tuple(member for member in self._members if isinstance(member, Swappable))
+        if len(found) < len(self._members):
+            raise unsupported(self.location or "", "outputs that can all be swapped", "one that cannot")
+        return found
+
+    def _swaps(self, swap: Swap, backup: WriteStore) -> Iterator[tuple[Swappable, Swap, WriteStore]]:
+        """Each output with its part of the swap, and its own folder of the backup."""
+        for number, (member, part) in enumerate(zip(self._swappable(), swap.members, strict=True), 1):
+            yield member, part, Below(backup, str(number))
 
     def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
         """Raises Refused unless all outputs have what the cut names: else one would be cut, and the next refuse."""

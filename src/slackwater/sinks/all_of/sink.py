@@ -15,8 +15,9 @@ from slackwater.model.sink import Traits, WriteContext
 from slackwater.sinks.all_of.identity import FEWEST, KIND, identity_of
 from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.batch_function import batch_function, persisted
-from slackwater.sinks.contract import Creates, WritesBatches
+from slackwater.sinks.contract import Creates, Staged, WritesBatches
 from slackwater.sinks.registry import open_output
+from slackwater.sinks.swapping import unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,6 +51,15 @@ class AllOfSink:
     def identity(self) -> Mapping[str, str]:
         """The identities of all, in their order."""
         return identity_of([member.identity() for member in self.members])
+
+    def staged(self, operation: str, /) -> AllOfSink:
+        """All of them with their staged outputs. Raises Refused where one has none."""
+        staged = [member.staged(operation) for member in self.members if isinstance(member, Staged)]
+        members = tuple(one for one in staged if isinstance(one, WritesBatches))
+        if len(members) < len(self.members):
+            kinds = ", ".join(member.kind for member in self.members)
+            raise unsupported(kinds, "sinks whose outputs can all be swapped", "one that cannot")
+        return AllOfSink(members)
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the outputs that must exist before a query that reads them is built."""

@@ -147,3 +147,16 @@ def batch_of(name: str) -> int:
     """The batch of an entry file, -1 for another name."""
     parsed = parse_entry_name(name)
     return parsed[0] if parsed else -1
+
+
+def foreign(location: str, found: str) -> Refused:
+    """The refusal of a manifest that lists a file which is not below the output."""
+    return Refused(
+        "manifest-foreign",
+        "The manifest of the output lists a file that is not below it: "
+        "the output was copied or moved, or its manifest was edited",
+        where=f"{location}/{FOLDER}",
+        expected=f"files below {location}",
+        found=found,
+        hint="move the output back to the path in its manifest; nothing was changed",
+    )

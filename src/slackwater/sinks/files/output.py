@@ -21,7 +21,7 @@ from slackwater.sinks.aside import Aside, can_swap
 from slackwater.sinks.backup import damaged
 from slackwater.sinks.contract import SinkLog
 from slackwater.sinks.files import cutting, swapping
-from slackwater.sinks.files.manifest import Manifest, lines_of
+from slackwater.sinks.files.manifest import Manifest, foreign, lines_of
 from slackwater.sinks.place import Place
 from slackwater.sinks.swapping import begin, begun, check_parties
 from slackwater.storage.open import open_write_store
@@ -150,6 +150,8 @@ class FilesOutput:
         if place.start():
             if after >= 0:
                 swapping.fill(place, self._manifest, after, lines_of(recorded), self.name_of)
+            # A stream that reads the output looks for the manifest once, at its start.
+            (place.folder / FOLDER).mkdir(exist_ok=True)
             place.set_mark(place.folder, "staged")
 
     def swap_of(self, operation: str, stream_id: str) -> Swap:
@@ -233,15 +235,7 @@ class FilesOutput:
     def _own_name(self, file: SinkFile) -> str:
         name = None if file.is_dir else self.name_of(file.path)
         if name is None:
-            raise Refused(
-                "manifest-foreign",
-                "The manifest of the output lists a file that is not below it: "
-                "the output was copied or moved, or its manifest was edited",
-                where=f"{self.location}/{FOLDER}",
-                expected=f"files below {self.location}",
-                found=file.path,
-                hint="move the output back to the path in its manifest; nothing was changed",
-            )
+            raise foreign(self.location, file.path)
         return name
 
     def _damage(self, *, thorough: bool) -> Iterator[Damage]:

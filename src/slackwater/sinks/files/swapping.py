@@ -11,24 +11,28 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from slackwater.errors import FormatError, Refused
+from slackwater.errors import FormatError
 from slackwater.formats.file_sink_log import FOLDER
 from slackwater.model.damage import Damage
 from slackwater.model.sink import Swap
 from slackwater.sinks.aside import Aside, link_files, remove_leftovers
-from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines
+from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign
 from slackwater.sinks.place import Place
 from slackwater.sinks.swapping import absent, check_whole, incomplete
 from slackwater.storage.local import LocalStore
 
-NameOf = Callable[[str], str | None]
+NameOf = Callable[[str], str]
+"""The path below the output of a file that an entry names by its URI. Raises Refused for a file elsewhere."""
 
 
-def fill(aside: Aside, manifest: Manifest, after: int, recorded: Lines, name_of: NameOf) -> None:
-    """Give the staged output the files and entries of the batches up to ``after``. Raises Refused, SinkUnreadable."""
+def fill(aside: Aside, manifest: Manifest, after: int, recorded: Lines, find: Callable[[str], str | None]) -> None:
+    """Give the staged output the files and entries of the batches up to ``after``. Raises Refused, SinkUnreadable.
+
+    ``find`` returns the path below the output of the file that a URI names.
+    """
     if manifest.newest() < after:
         raise incomplete(str(aside.real), f"batches up to {after}", f"batch {manifest.newest()} as the newest")
-    entries = manifest.after_cut(after, recorded)
+    entries, name_of = manifest.after_cut(after, recorded), _known(aside, find)
     for name in manifest.all_names():
         if batch_of(name) <= after:
             entries[name] = manifest.read(name).decode()
@@ -82,11 +86,21 @@ def exchange_back(aside: Aside) -> None:
 def _names_of(aside: Aside) -> NameOf:
     """Knows files by their URIs in either place: some entries may have been rewritten already."""
     places = Place(str(aside.folder)), Place(str(aside.real))
-    return lambda uri: next((name for place in places if (name := place.name_of(uri)) is not None), None)
+    return _known(aside, lambda uri: next((name for place in places if (name := place.name_of(uri)) is not None), None))
+
+
+def _known(aside: Aside, find: Callable[[str], str | None]) -> NameOf:
+    def name_of(uri: str) -> str:
+        name = find(uri)
+        if name is None:
+            raise foreign(str(aside.real), uri)
+        return name
+
+    return name_of
 
 
 def _moved(content: str, place: Path, name_of: NameOf) -> str:
-    """An entry with the same files in ``place``. Raises Refused for a file that is in none of the known places."""
+    """An entry with the same files in ``place``."""
     version, *_ = content.split("\n")
     return "\n".join([version, *(_moved_line(line, place, name_of) for line in entry_lines(content))])
 
@@ -94,7 +108,7 @@ def _moved(content: str, place: Path, name_of: NameOf) -> str:
 def _moved_line(line: str, place: Path, name_of: NameOf) -> str:
     fields = json.loads(line)
     uri = str(fields["path"])
-    name = _known(name_of, uri)
+    name = name_of(uri)
     # The end of the URI stays as Spark encoded it.
     fields["path"] = "/".join([place.as_uri(), *uri.split("/")[-name.count("/") - 1 :]])
     return line if fields["path"] == uri else json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
@@ -102,20 +116,7 @@ def _moved_line(line: str, place: Path, name_of: NameOf) -> str:
 
 def _names_in(entries: Iterable[str], name_of: NameOf) -> set[str]:
     lines = (json.loads(line) for content in entries for line in entry_lines(content))
-    return {_known(name_of, str(line["path"])) for line in lines}
-
-
-def _known(name_of: NameOf, uri: str) -> str:
-    name = name_of(uri)
-    if name is not None:
-        return name
-    raise Refused(
-        "manifest-foreign",
-        "The manifest of the output lists a file that is not below it: "
-        "the output was copied or moved, or its manifest was edited",
-        found=uri,
-        hint="move the output back to the path in its manifest; nothing was changed",
-    )
+    return {name_of(str(line["path"])) for line in lines}
 
 
 def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
@@ -142,7 +143,7 @@ def _damage(aside: Aside) -> Iterator[Damage]:
             yield Damage(f"{FOLDER}/{entry}", "unreadable", "a file sink manifest", str(error))
             continue
         for file in files:
-            path = aside.folder / _known(name_of, file.path)
+            path = aside.folder / name_of(file.path)
             size = path.stat().st_size if path.is_file() else None
             if size != file.size:
                 found = "no file" if size is None else f"{size} bytes"
