@@ -19,7 +19,7 @@ from slackwater.sinks.contract import Staged, Swappable
 from slackwater.sinks.files.output import FilesOutput
 from slackwater.sinks.files.swapping import name_files_in
 from slackwater.sinks.registry import open_output
-from slackwater.sinks.swapping import begin
+from slackwater.sinks.swapping import start
 from slackwater.storage.local import LocalStore
 from tests.sinks.manifests import MANIFEST, data_file, listed_files, write_batches
 from tests.support.kill_points import kill_points
@@ -268,6 +268,13 @@ class TestRefused:
                 act()
             assert caught.value.code == "swap-unsupported"
 
+    @pytest.mark.parametrize("path", ["/proc", "/proc/out"])
+    def test_a_directory_that_cannot_be_exchanged(self, path: str) -> None:
+        """A mount point, and one in a folder where nobody can create another."""
+        with pytest.raises(Refused) as caught:
+            FilesOutput(path).stage(OPERATION, -1, {})
+        assert caught.value.code == "swap-unsupported"
+
 
 def test_undoing_a_swap_that_never_started_changes_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
@@ -341,7 +348,7 @@ def test_an_exchange_in_three_steps_is_finished(tmp_path: Path, then: str) -> No
 def _about_to_exchange(scene: Scene) -> None:
     """As a swap is before it exchanges the folders."""
     scene.write()
-    begin(scene.backup, scene.output.location, scene.swap)
+    start(scene.backup, scene.output.location, scene.swap)
     name_files_in(Aside(str(scene.out), OPERATION), scene.out)
 
 

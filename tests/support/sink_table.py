@@ -36,6 +36,12 @@ one of several outputs". Each keeps its own mark, so that a batch which was inte
 into those that lack it only. It can do what all of them can; its guarantee is that of the weakest. `slackwater status`
 shows each.
 
+"New output can be put in place in one step" means that a stream can be run again into an output of its own beside the
+real one, which it then replaces; the old one is kept for undo. Files and Delta tables are built in a hidden folder
+beside the output, on local disks only; tables of PostgreSQL in the same schema. Views, privileges and the comment of a
+table of PostgreSQL are kept; one with foreign keys, triggers, policies or publications of its own is refused. A stream
+that reads replaced files takes all of them for new ones and has to be replayed as well.
+
 What a function of your own does in a crash, `slackwater audit` finds out: see [audit.md](audit.md).
 
 `sinks.iceberg` takes a directory (a name with a slash, such as `"./hourly"`), which is a table of a Hadoop catalog

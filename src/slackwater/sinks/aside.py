@@ -105,12 +105,23 @@ class Aside:
         if state == "discarded":
             self.discard("discarded")
         if state != "building":
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.set_mark(self.folder, "building")
+            self._create()
         with suppress(OSError):
             # As the folder that it will replace; another owner's mode can be kept only as far as the system allows.
             shutil.copymode(self.real, self.folder)
         return True
+
+    def _create(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unsupported(str(self.folder), "a parent folder that can be written to", str(error)) from error
+        self.set_mark(self.folder, "building")
+
+    def check_exchangeable(self) -> None:
+        """Raises Refused where the output directory cannot be moved."""
+        if self.real.is_mount():
+            raise unsupported(str(self.real), "a directory below a mounted file system", "a mount point")
 
     def exchange(self) -> None:
         """Let the two folders change places, in one step where the system can."""

@@ -32,9 +32,9 @@ class Record:
 RECORD = RecordFile("swap.json", "slackwater.swap/1", Record)
 
 
-def begin(backup: WriteStore, location: str, swap: Swap, version: int = -1) -> Record:
+def start(backup: WriteStore, location: str, swap: Swap, version: int = -1) -> Record:
     """The record of the swap, made durable now unless it was before. Raises Refused (``backup-foreign``)."""
-    known = begun(backup, location, swap)
+    known = started(backup, location, swap)
     if known is not None:
         return known
     record = Record(location, swap.operation, swap.stream_id, swap.replaced, version)
@@ -42,7 +42,7 @@ def begin(backup: WriteStore, location: str, swap: Swap, version: int = -1) -> R
     return record
 
 
-def begun(backup: ReadStore, location: str, swap: Swap) -> Record | None:
+def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
     """The record of a swap that was started, ``None`` if it was not. Raises Refused (``backup-foreign``)."""
     record = RECORD.read(backup)
     expected = (location, swap.operation, swap.stream_id, swap.replaced)

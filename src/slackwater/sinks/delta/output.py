@@ -21,7 +21,7 @@ from slackwater.sinks.delta.log import FOLDER, DataFile, DeltaLog, entry_path
 from slackwater.sinks.delta.source_place import source_place
 from slackwater.sinks.delta.span import Span, span_after
 from slackwater.sinks.place import Place
-from slackwater.sinks.swapping import absent, begin, begun, check_parties, check_whole, incomplete, unsupported
+from slackwater.sinks.swapping import absent, check_parties, check_whole, incomplete, start, started, unsupported
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -166,7 +166,7 @@ class DeltaOutput:
         return Swap(operation, stream_id, self.last_written())
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
-        record = begun(backup, self.location, swap)
+        record = started(backup, self.location, swap)
         if record is not None and swapping.since_swap(self._log, record):
             return
         place, staged = self._aside(swap.operation), self.staged(swap.operation)
@@ -180,7 +180,7 @@ class DeltaOutput:
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         self.check_swap(swap, backup)
-        record = begin(backup, self.location, swap, self._log.versions().newest)
+        record = start(backup, self.location, swap, self._log.versions().newest)
         place, staged = self._aside(swap.operation), self.staged(swap.operation)
         if not swapping.since_swap(self._log, record):
             swapping.put_in_place(place, app_of(swap.stream_id), staged.last_written())
@@ -188,7 +188,7 @@ class DeltaOutput:
             place.set_mark(place.folder, "replaced")
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        record = begun(backup, self.location, swap)
+        record = started(backup, self.location, swap)
         if record is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         place, commits = self._aside(swap.operation), swapping.since_swap(self._log, record)

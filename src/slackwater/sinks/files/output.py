@@ -23,7 +23,7 @@ from slackwater.sinks.contract import SinkLog
 from slackwater.sinks.files import cutting, swapping
 from slackwater.sinks.files.manifest import Manifest, foreign, lines_of
 from slackwater.sinks.place import Place
-from slackwater.sinks.swapping import begin, begun, check_parties
+from slackwater.sinks.swapping import check_parties, start, started
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -147,6 +147,7 @@ class FilesOutput:
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         place = self._aside(operation)
+        place.check_exchangeable()
         if place.start():
             if after >= 0:
                 swapping.fill(place, self._manifest, after, lines_of(recorded), self.name_of)
@@ -158,7 +159,7 @@ class FilesOutput:
         return Swap(operation, stream_id, self.last_written())
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
-        begun(backup, self.location, swap)
+        started(backup, self.location, swap)
         place = self._aside(swap.operation)
         if not place.is_swapped:
             swapping.check(place, swap)
@@ -167,16 +168,16 @@ class FilesOutput:
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         place = self._aside(swap.operation)
-        if begun(backup, self.location, swap) is not None:
+        if started(backup, self.location, swap) is not None:
             place.finish_exchange()
         self.check_swap(swap, backup)
-        begin(backup, self.location, swap)
+        start(backup, self.location, swap)
         if not place.is_swapped:
             swapping.name_files_in(place, place.real)
         swapping.exchange(place)
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        if begun(backup, self.location, swap) is None:
+        if started(backup, self.location, swap) is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         place = self._aside(swap.operation)
         place.finish_exchange()

@@ -20,7 +20,7 @@ from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, table_name
 from slackwater.sinks.postgres.statements import run
 from slackwater.sinks.postgres.table import read_columns
 from slackwater.sinks.postgres.writer import drop_orphans
-from slackwater.sinks.swapping import absent, begin, begun, check_parties, check_whole, incomplete
+from slackwater.sinks.swapping import absent, check_parties, check_whole, incomplete, start, started
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
@@ -148,13 +148,13 @@ class PostgresOutput:
         return Swap(operation, stream_id, self.last_written())
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
-        begun(backup, self.location, swap)
+        started(backup, self.location, swap)
         with reading(self.location), self.target.engine.connect() as connection:
             self._check_swap(connection, swap)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         self.check_swap(swap, backup)
-        begin(backup, self.location, swap)
+        start(backup, self.location, swap)
         aside = self._table.aside(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:
             self.target.marker.read(connection, lock=True)
@@ -164,7 +164,7 @@ class PostgresOutput:
                 swapping.exchange(connection, self._table, swap.operation, "replaced")
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        if begun(backup, self.location, swap) is None:
+        if started(backup, self.location, swap) is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         aside = self._table.aside(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:
