@@ -197,6 +197,19 @@ def test_older_batches_that_the_output_does_not_have_are_not_staged(tmp_path: Pa
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
 
 
+@pytest.mark.parametrize("interval", [4, 100])
+def test_a_cut_after_a_swap_does_not_trust_copies_of_the_replaced_manifest(tmp_path: Path, interval: int) -> None:
+    scene = Scene(tmp_path, interval=interval)
+    scene.make()
+    if interval == 4:
+        # Batches up to 7 are in a compacted entry; the ledger's copies of them name files of the replaced output.
+        with pytest.raises(Refused) as caught:
+            scene.output.cut_after(5, scene.recorded)
+        assert caught.value.code == "sink-cut-unknown"
+    cut = scene.output.cut_after(7, scene.recorded)
+    assert cut.files == (str(data_file(Path(), 9, partitioned=True)),)
+
+
 class TestRefused:
     """Before anything is changed."""
 

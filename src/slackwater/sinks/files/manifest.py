@@ -62,11 +62,11 @@ class Manifest:
         A recorded entry without the one before it counts as unknown: it may be a compacted one, which has the lines of
         all older batches, too.
         """
-        if batch in recorded and (batch == 0 or batch - 1 in recorded):
-            return list(recorded[batch])
         name = self.names().get(batch)
         if name is not None and not name.endswith(".compact"):
             return self.lines(name)
+        if batch in recorded and (batch == 0 or batch - 1 in recorded):
+            return list(recorded[batch])
         reason = "the manifest has no entry of it" if name is None else "the manifest was compacted"
         raise Refused(
             "sink-cut-unknown",
@@ -74,6 +74,18 @@ class Manifest:
             where=f"{self._store.location}/{FOLDER}",
             hint=f"cut back to batch {_newest_compacted(self.names())} or newer, which needs no compacted entry",
         )
+
+    def confirmed(self, after: int, recorded: Lines) -> Lines:
+        """The ledger's copies without those of which the compacted entry does not list all files.
+
+        They are of an output that was replaced since. Nothing is read where a cut after ``after`` needs no copy.
+        """
+        names = self.names()
+        compacted = _newest_compacted(names)
+        if compacted <= after:
+            return recorded
+        listed = set(self.lines(names[compacted]))
+        return {batch: lines for batch, lines in recorded.items() if batch > compacted or listed.issuperset(lines)}
 
     def after_cut(self, after: int, recorded: Lines) -> dict[str, str]:
         """Entry files (name to content) that replace those which a compaction after batch ``after`` merged."""

@@ -21,7 +21,7 @@ from slackwater.sinks.aside import Aside, can_swap
 from slackwater.sinks.backup import damaged
 from slackwater.sinks.contract import SinkLog
 from slackwater.sinks.files import cutting, swapping
-from slackwater.sinks.files.manifest import Manifest, foreign, lines_of
+from slackwater.sinks.files.manifest import Lines, Manifest, foreign, lines_of
 from slackwater.sinks.place import Place
 from slackwater.sinks.swapping import check_parties, start, started
 from slackwater.storage.open import open_write_store
@@ -117,7 +117,7 @@ class FilesOutput:
         return tuple(self._damage(thorough=thorough))
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
-        lines, files = lines_of(recorded), list[SinkFile]()
+        lines, files = self._lines(batch, recorded), list[SinkFile]()
         last = self.last_written()
         for doomed in range(batch + 1, last + 1):
             files += [parse_sink_file(line) for line in self._manifest.own_lines(doomed, lines)]
@@ -128,7 +128,9 @@ class FilesOutput:
         record = cutting.RECORD.read(backup)
         if record is None:
             self._check_cut(cut, recorded)
-            record = cutting.make_record(self._store, self.location, cut, self._manifest, lines_of(recorded))
+            record = cutting.make_record(
+                self._store, self.location, cut, self._manifest, self._lines(cut.after, recorded)
+            )
             cutting.RECORD.write(backup, record)
         cutting.check_record(record, cut, self.location)
         cutting.take_out(self._store, backup, record)
@@ -150,7 +152,7 @@ class FilesOutput:
         place.check_exchangeable()
         if place.start():
             if after >= 0:
-                swapping.fill(place, self._manifest, after, lines_of(recorded), self.name_of)
+                swapping.fill(place, self._manifest, after, self._lines(after, recorded), self.name_of)
             # A stream that reads the output looks for the manifest once, at its start.
             (place.folder / FOLDER).mkdir(exist_ok=True)
             place.set_mark(place.folder, "staged")
@@ -206,6 +208,9 @@ class FilesOutput:
             )
         self._prepare()
         return self._path
+
+    def _lines(self, after: int, recorded: Mapping[int, str]) -> Lines:
+        return self._manifest.confirmed(after, lines_of(recorded))
 
     def _aside(self, operation: str) -> Aside:
         return Aside(self._path, operation)
