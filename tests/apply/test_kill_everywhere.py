@@ -20,15 +20,15 @@ from sqlalchemy.engine import Connection, Engine
 
 from slackwater.errors import Refused
 from slackwater.model.finding import Goal
-from slackwater.model.plan import Plan
+from slackwater.model.plan import OutputTreatment, Plan
 from tests.support.kill_points import kill_points
 from tests.support.rebuilds import Project, make_project
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
 
 
-REBUILD: tuple[Goal, str] = ("rebuild", "batch:3")
-REPLAY: tuple[Goal, str] = ("replay", "batch:4")
+REBUILD: tuple[Goal, str, OutputTreatment] = ("rebuild", "batch:3", "cut")
+REPLAY: tuple[Goal, str, OutputTreatment] = ("replay", "batch:4", "swap")
 """Its actions include all of a resume."""
 
 
@@ -42,11 +42,12 @@ def _mark(connection: Connection) -> None:
 class Scene:
     """A project that can be put back to one of several saved states."""
 
-    def __init__(self, folder: Path, goal: Goal, target: str) -> None:
+    def __init__(self, folder: Path, goal: Goal, target: str, output: OutputTreatment) -> None:
         self.project: Project = make_project(folder / "project")
+        self.project.claim_output()
         self._folder = folder
         self.original = self.project.in_use()
-        self.plan: Plan = self.project.plan(target, goal=goal)
+        self.plan: Plan = self.project.plan(target, goal=goal, output=output)
         self.save("planned")
 
     def save(self, name: str) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slackwater.app.apply_plan import Applied, apply_with
@@ -18,26 +18,33 @@ from slackwater.app.deriving import Asked
 from slackwater.app.plan_goal import PlanOptions, plan_goal
 from slackwater.app.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
 from slackwater.app.workspace import Workspace, open_workspace
-from slackwater.apply.replayer import Replayed, Replayer
+from slackwater.apply.replayer import Replayed, Replayer, StagedRun
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.model.finding import Goal
 from slackwater.model.plan import Action, Inverse, OutputTreatment, Plan, Request
 from slackwater.model.profile import QueryProfile
 from slackwater.plan.contributing import Code
+from slackwater.recording.snapshot import stream_id
 from slackwater.recording.stream_files import write_stream_file_of
+from slackwater.runtime.before_start import claim_output
 from slackwater.runtime.loader import digest
 from slackwater.settings import Settings
+from slackwater.sinks.contract import Swappable
+from slackwater.sinks.registry import open_output
 from slackwater.storage.local import LocalStore
 from tests.support.homes import (
     EMPTY_DELTA,
+    FILE_SIZE,
     LAYOUT,
     OPERATOR,
     ROWS,
     SCHEMA,
     STREAM,
     HomeSpec,
+    checkpoint_logs,
     make_home,
+    sink_log,
     watermark_ms,
 )
 
@@ -96,6 +103,27 @@ class StubReplayer:
         store.write(commit_path(batch), b"v1\n" + json.dumps(entry, separators=(",", ":")).encode())
         return Replayed(batch, self._rows(store, batch))
 
+    def run_staged(self, run: StagedRun) -> None:
+        """Three batches, each with a file in the staged output."""
+        store = LocalStore(run.generation.location)
+        output = open_output(run.stream.sink)
+        assert isinstance(output, Swappable)
+        staged = Path(str(output.staged(run.operation).location))
+        spec = HomeSpec(planned=2, committed=2, written=2)
+        for log, entries in checkpoint_logs(spec, self.pipeline.parent).items():
+            for entry, text in entries.items():
+                store.write(f"{log}/{entry}", text.encode())
+        for entry, text in sink_log(spec, self.pipeline.parent).items():
+            new = text.replace("/out/part-", f"/{staged.name}/again-")
+            LocalStore(staged).write(
+                f"again-{entry}.parquet", f"rows of batch {entry}, again".ljust(FILE_SIZE).encode()
+            )
+            LocalStore(staged).write(f"_spark_metadata/{entry}", new.encode())
+        for version in range(1, 4):
+            store.write(f"state/0/0/{version}.delta", EMPTY_DELTA)
+        store.write("state/0/_metadata/metadata", OPERATOR.encode())
+        store.write("state/0/0/_metadata/schema", SCHEMA)
+
     def _rows(self, store: LocalStore, batch: int) -> int:
         end = _entry(store, batch)
         start = _entry(store, batch - 1) if store.exists(offset_path(batch - 1)) else -1
@@ -145,6 +173,12 @@ class Project:
         with self.open() as workspace:
             record = find_operation(workspace, plan.id)
             return undo_operation(workspace, record, plan_of_operation(workspace, record), Silent())
+
+    def claim_output(self) -> None:
+        """Mark the output as the stream's, as its first run does."""
+        with self.open() as workspace:
+            stream = workspace.ledger.find_stream(STREAM)
+            claim_output(workspace.home, replace(stream, id=stream_id(workspace.home, stream)))
 
     def checkpoint(self, number: int) -> Path:
         return self.home / "streams" / "clicks" / "per_page" / "checkpoints" / f"{number:04d}"

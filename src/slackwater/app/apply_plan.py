@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from slackwater.app.acting import Consent, acting
@@ -20,16 +20,17 @@ from slackwater.apply.replayer import Replayer
 from slackwater.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
 from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.history import History
-from slackwater.model.plan import Action, CutSink, Inverse, Plan, PreconditionName
+from slackwater.model.plan import Action, CutSink, Inverse, Plan, PreconditionName, SwapOutput
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import OperationRecord, StreamRecord
-from slackwater.plan.basis import batches_used, written_text
+from slackwater.model.sink import Cut
+from slackwater.plan.basis import BEFORE_ALL, batches_used, written_text
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.document import render
 from slackwater.plan.words import plan_again
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.reach import StoreReach
-from slackwater.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot, stream_id
 from slackwater.runtime.loader import digest, load
 from slackwater.runtime.replay import SparkReplayer
 from slackwater.runtime.session import require_spark
@@ -94,7 +95,8 @@ def apply_with(
         LeaseKeeper([stream], workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
         replaying(leases.add_jvm) as open_replayer,
     ):
-        operation = _operation(workspace, plan, stream, display, open_replayer)
+        epoch = leases.fence(stream.full_name)
+        operation = _operation(workspace, plan, stream, display, open_replayer, epoch=epoch)
         if not plan.actions:
             # Not recorded as an operation: there is nothing that could be continued or undone.
             _check_derived(workspace, operation, lambda: open_replayer().profile())
@@ -124,23 +126,31 @@ def _begin(workspace: Workspace, operation: Operation, read_query: Callable[[], 
     _record(operation)
 
 
-def operation_for_undo(workspace: Workspace, plan: Plan, stream: StreamRecord, display: ApplyDisplay) -> Operation:
+def operation_for_undo(
+    workspace: Workspace, plan: Plan, stream: StreamRecord, display: ApplyDisplay, epoch: int
+) -> Operation:
     """The operation of a plan that is going to be taken back: no Spark is needed for that."""
 
     def no_replayer() -> Replayer:
         raise EnvironmentMissing("replayer-unneeded", "Taking an operation back replays nothing")
 
-    return _operation(workspace, plan, stream, display, no_replayer)
+    return _operation(workspace, plan, stream, display, no_replayer, epoch=epoch)
 
 
 def _operation(
-    workspace: Workspace, plan: Plan, stream: StreamRecord, display: ApplyDisplay, open_replayer: Callable[[], Replayer]
+    workspace: Workspace,
+    plan: Plan,
+    stream: StreamRecord,
+    display: ApplyDisplay,
+    open_replayer: Callable[[], Replayer],
+    *,
+    epoch: int,
 ) -> Operation:
     reconcile(workspace, stream)
     history = history_of(workspace.ledger, stream)
     return Operation(
         plan=plan,
-        stream=stream,
+        stream=replace(stream, id=stream_id(workspace.home, stream)),
         home=workspace.home,
         ledger=workspace.ledger,
         journal=Journal(workspace.home.operation(stream.pipeline, stream.name, plan.id)),
@@ -149,6 +159,7 @@ def _operation(
         facts=_facts(workspace, stream, plan, history),
         open_replayer=open_replayer,
         progress=display,
+        epoch=epoch,
     )
 
 
@@ -254,7 +265,11 @@ def _facts(
     ledger, batches = workspace.ledger, BatchHistory(history)
     facts, target = plan.facts, plan.facts.target
     cut = next((action.cut for action in plan.actions if isinstance(action, CutSink)), None)
+    swapped = any(isinstance(action, SwapOutput) for action in plan.actions)
     context = SnapshotContext(ledger, workspace.home, own_lease=True)
+
+    def whole() -> Cut:
+        return open_output(stream.sink).cut_after(BEFORE_ALL, history.written)
 
     def current() -> StreamRecord:
         return ledger.find_stream(stream.full_name)
@@ -266,7 +281,7 @@ def _facts(
         "written": lambda: written_text(read_snapshot(context, current())),
         "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
         "pipeline": lambda: digest(plan.pipeline_file),
-        "readers": lambda: _listed(readers_of(ledger, stream, cut) if cut else []),
+        "readers": lambda: _listed(readers_of(ledger, stream, cut or whole()) if cut or swapped else []),
         "source-files": lambda: _listed(batches.missing_for(facts.contributing, target, StoreReach())),
     }
 

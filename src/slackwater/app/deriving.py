@@ -20,7 +20,7 @@ from slackwater.model.history import History
 from slackwater.model.plan import Plan, Request
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import StreamRecord
-from slackwater.model.sink import Cut
+from slackwater.model.sink import Cut, Swap
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.assembly import plan_of, plan_of_nothing
 from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, is_cut
@@ -36,6 +36,7 @@ from slackwater.recording.log_copier import copy_new
 from slackwater.recording.reach import StoreReach
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.runtime.loader import digest, environment_read
+from slackwater.sinks.contract import Swappable
 from slackwater.sinks.registry import open_output
 from slackwater.storage.open import open_read_store
 
@@ -73,7 +74,7 @@ def target_of(goal: Goal, request: Request) -> int | None:
     Raises UsageError (``target``) for anything else.
     """
     if goal == "reset":
-        return BEFORE_ALL if request.output == "clear" else None
+        return None if request.output == "keep" else BEFORE_ALL
     if request.target == LAST_WRITTEN:
         return None
     if request.target == EARLIEST:
@@ -118,9 +119,9 @@ def derive(
     basis, scope = _scoped(_basis(workspace, snapshot, history, asked), read_query)
     if scope is None:
         return Derived(plan_of_nothing(basis, *identity), snapshot, history)
-    cut = _cut(workspace, basis, scope)
+    change = _swap(workspace, basis, identity[0]) if asked.request.output == "swap" else _cut(workspace, basis, scope)
     _refuse_missing(basis, scope)
-    return Derived(plan_of(basis, scope, cut, *identity), snapshot, history)
+    return Derived(plan_of(basis, scope, change, *identity), snapshot, history)
 
 
 def _scoped(basis: Basis, read_query: QueryReader) -> tuple[Basis, Scope | None]:
@@ -226,24 +227,52 @@ def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
 
 def _cut(workspace: Workspace, basis: Basis, scope: Scope) -> Cut:
     """What is in the sink after the target. Raises Refused where another stream has read it already."""
-    stream, history = basis.snapshot.stream, basis.history
-    output = open_output(stream.sink)
+    stream = basis.snapshot.stream
     if basis.request.output == "keep" or not is_cut(basis, scope):
         return Cut(scope.target, ())
-    cut = output.cut_after(scope.target, history.written)
-    for other in workspace.ledger.streams():
-        if other.full_name != stream.full_name:
-            reconcile(workspace, other)
-    readers = readers_of(workspace.ledger, stream, cut)
+    cut = open_output(stream.sink).cut_after(scope.target, basis.history.written)
+    readers = _readers(workspace, stream, cut)
     if readers:
         raise Refused(
             "cut-was-read",
             f"The sink would have to be cut back to batch {cut.after}, but other streams have read what would be cut",
-            where=output.location,
+            where=open_output(stream.sink).location,
             found=", ".join(readers),
             hint=_hint_for_read(workspace, basis, cut, readers),
         )
     return cut
+
+
+def _swap(workspace: Workspace, basis: Basis, operation: str) -> Swap:
+    """The swap of the whole output. Raises Refused where it cannot be swapped, or another stream reads it."""
+    stream = basis.snapshot.stream
+    output = open_output(stream.sink)
+    command = f"slackwater plan {basis.goal} {stream.full_name} --from {basis.request.target} --output"
+    other = "clear" if basis.goal == "reset" else "cut"
+    if not isinstance(output, Swappable) or not output.traits.swaps:
+        raise Refused(
+            "swap-unsupported",
+            "This output cannot be built aside and swapped",
+            where=output.location,
+            hint=f"empty it instead: {command} {other}",
+        )
+    readers = _readers(workspace, stream, output.cut_after(BEFORE_ALL, basis.history.written))
+    if readers:
+        raise Refused(
+            "cut-was-read",
+            "Other streams have read the output: all of it would be new to them after a swap",
+            where=output.location,
+            found=", ".join(readers),
+            hint=f"{basis.goal} them as well, under new names and with new outputs",
+        )
+    return output.swap_of(operation, stream.id or "")
+
+
+def _readers(workspace: Workspace, stream: StreamRecord, cut: Cut) -> list[str]:
+    for other in workspace.ledger.streams():
+        if other.full_name != stream.full_name:
+            reconcile(workspace, other)
+    return readers_of(workspace.ledger, stream, cut)
 
 
 def _hint_for_read(workspace: Workspace, basis: Basis, cut: Cut, readers: list[str]) -> str:

@@ -27,6 +27,8 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.model.plan import SwitchGeneration
 from slackwater.model.records import OperationRecord, StreamRecord
 from slackwater.recording.log_copier import copy_new
+from slackwater.sinks.contract import Swappable
+from slackwater.sinks.registry import open_output
 from slackwater.storage.open import open_read_store
 
 _ASIDE = ".pruned-"
@@ -140,6 +142,9 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable) -> None:
     for identifier in what.operations:
         Journal(home.operation(stream.pipeline, stream.name, identifier)).write_end(PRUNED, ledger.now_ms())
         ledger.end_operation(identifier, PRUNED, "applied; can no longer be undone")
+        output = open_output(stream.sink)
+        if isinstance(output, Swappable) and output.traits.swaps:
+            output.discard_replaced(identifier)
     for folder in what.folders:
         aside = folder if folder.name.startswith(_ASIDE) else folder.with_name(_ASIDE + folder.name)
         if aside != folder:

@@ -96,8 +96,8 @@ def undo_operation(
             f"slackwater plan rebuild {operation.stream} --at {at_batch(plan.facts.target)}",
         )
     stream = workspace.ledger.find_stream(operation.stream)
-    with LeaseKeeper([stream], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say):
-        taken_back = operation_for_undo(workspace, plan, stream, display)
+    with LeaseKeeper([stream], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say) as leases:
+        taken_back = operation_for_undo(workspace, plan, stream, display, leases.fence(stream.full_name))
         check_unused(taken_back)
         # Open until it has ended: a run between two steps of an undo that was killed would find neither state.
         file = str(taken_back.folder / PLAN_FILE)

@@ -17,6 +17,7 @@ from slackwater.apply.actions import (
     cut_sink,
     plan_batch,
     replay_batches,
+    stage_output,
     start_generation,
     switch_generation,
     verify_generation,
@@ -29,15 +30,21 @@ from slackwater.model.plan import (
     Action,
     Base,
     BuildGeneration,
+    Building,
     CopyGeneration,
     CutSink,
+    DiscardStaged,
     Inverse,
     Plan,
     PlanBatch,
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunStaged,
+    StageOutput,
     StartGeneration,
+    SwapBack,
+    SwapOutput,
     SwitchGeneration,
     Undo,
     VerifyGeneration,
@@ -84,7 +91,7 @@ def has_changed_what_is_in_use(operation: Operation) -> bool:
     return any(
         operation.journal.state(index) is not None
         for index, action in enumerate(operation.plan.actions)
-        if isinstance(action, CutSink | SwitchGeneration)
+        if isinstance(action, CutSink | SwapOutput | SwitchGeneration)
     )
 
 
@@ -101,6 +108,24 @@ def _apply_one(operation: Operation, index: int, action: Action) -> None:
 
 
 def _do(operation: Operation, action: Action) -> ActionFacts:
+    if isinstance(action, Building):
+        return _build(operation, action)
+    match action:
+        case CutSink():
+            return cut_sink.do(operation, action)
+        case StageOutput():
+            return stage_output.stage(operation, action)
+        case RunStaged():
+            return stage_output.run_into_it(operation, action)
+        case SwapOutput():
+            return stage_output.swap(operation, action)
+        case SwitchGeneration():
+            return switch_generation.do(operation, action)
+        case _:
+            assert_never(action)
+
+
+def _build(operation: Operation, action: Building) -> ActionFacts:
     match action:
         case BuildGeneration():
             return build_generation.do(operation, action)
@@ -114,10 +139,6 @@ def _do(operation: Operation, action: Action) -> ActionFacts:
             return plan_batch.do(operation, action)
         case VerifyGeneration():
             return verify_generation.do(operation, action)
-        case CutSink():
-            return cut_sink.do(operation, action)
-        case SwitchGeneration():
-            return switch_generation.do(operation, action)
         case _:
             assert_never(action)
 
@@ -152,6 +173,10 @@ def _take_back(operation: Operation, inverse: Inverse) -> None:
             base.remove(operation, inverse)
         case RestoreSink():
             cut_sink.restore(operation, inverse)
+        case DiscardStaged():
+            stage_output.discard(operation)
+        case SwapBack():
+            stage_output.swap_back(operation, inverse)
         case SwitchGeneration():
             switch_generation.back(operation, inverse)
         case _:

@@ -37,7 +37,7 @@ class Operation:
     """One operation on one stream, under the stream's lease.
 
     ``facts`` look up what preconditions are about, each time they are called; ``open_replayer`` starts Spark when it is
-    first needed.
+    first needed. ``epoch`` is the fence number of the lease.
     """
 
     plan: Plan
@@ -50,6 +50,7 @@ class Operation:
     facts: Mapping[PreconditionName, Callable[[], str]]
     open_replayer: Callable[[], Replayer]
     progress: Progress
+    epoch: int
 
     @property
     def folder(self) -> Path:

@@ -1,4 +1,4 @@
-"""What applying a rebuild needs of Spark, as an interface: the runtime implements it."""
+"""What applying a plan needs of Spark, as an interface: the runtime implements it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from slackwater.home.home import Home
+from slackwater.ledger.ledger import Ledger
 from slackwater.model.profile import QueryProfile
+from slackwater.model.records import GenerationRecord, StreamRecord
 from slackwater.plan.contributing import Code
 
 
@@ -18,8 +21,23 @@ class Replayed:
     input_rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class StagedRun:
+    """A run of the query with the checkpoint of ``generation`` into the staged output of an operation.
+
+    ``epoch`` is the fence number of the lease under which it runs.
+    """
+
+    generation: GenerationRecord
+    stream: StreamRecord
+    operation: str
+    epoch: int
+    ledger: Ledger
+    home: Home
+
+
 class Replayer(Protocol):
-    """The present query with a no-op sink."""
+    """The present query, with a no-op sink or with a staged output."""
 
     def profile(self) -> QueryProfile:
         """What the query's plan shows of its state."""
@@ -39,3 +57,6 @@ class Replayer(Protocol):
         ``changelog`` False turns RocksDB's changelog files off for this run. ``settings`` are the SQL settings of the
         run, ``None``: those of the session. Raises StreamFailed where the batch fails.
         """
+
+    def run_staged(self, run: StagedRun) -> None:
+        """Run the query until it has processed what its sources have. Raises StreamFailed where it fails."""

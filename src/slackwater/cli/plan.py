@@ -56,10 +56,10 @@ def _declare_reset(parser: Parser) -> None:
     )
     parser.add_argument(
         "--output",
-        choices=("clear", "keep"),
-        required=True,
-        help="what becomes of what the sink has: clear moves it to a backup, and batches count from 0; keep leaves it, "
-        "and batches count from its newest one",
+        choices=("swap", "clear", "keep"),
+        default="swap",
+        help="what becomes of what the sink has: swap (default) builds new output aside and replaces it when that has "
+        "caught up; clear moves it to a backup at once; keep leaves it, and batches count on from its newest one",
     )
     parser.add_argument("--only-source", metavar="NAME", type=string, help="the one source to move, as 0; default: all")
     add_spark(parser)
@@ -97,10 +97,11 @@ def _declare_replay(parser: Parser) -> None:
     )
     parser.add_argument(
         "--output",
-        choices=("cut", "keep"),
+        choices=("cut", "swap", "keep"),
         default="cut",
-        help="what the sink holds of these batches: cut (default) moves it to a backup; keep leaves it, so that a sink "
-        "that does not skip batches gets their rows a second time",
+        help="what becomes of what the sink has of these batches: cut (default) moves it to a backup at once; swap "
+        "builds new output aside and replaces all when that has caught up; keep leaves it, so that a sink that skips "
+        "no batch gets their rows a second time",
     )
     _declare_retention(parser)
     _declare_common(parser)

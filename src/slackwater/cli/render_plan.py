@@ -15,6 +15,7 @@ from slackwater.model.plan import (
     BuildGeneration,
     CopyGeneration,
     CutSink,
+    DiscardStaged,
     Facts,
     Inverse,
     Plan,
@@ -22,7 +23,11 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunStaged,
+    StageOutput,
     StartGeneration,
+    SwapBack,
+    SwapOutput,
     SwitchGeneration,
     VerifyGeneration,
 )
@@ -77,6 +82,8 @@ def step_text(action: Action | Inverse) -> str:
             text = f"verify that its marks, ranges and watermarks are {known}"
         case CutSink():
             text = f"cut the sink back to batch {action.cut.after}: {taken_out(action.cut)}, moved to the backup"
+        case StageOutput() | RunStaged() | SwapOutput() | DiscardStaged() | SwapBack():
+            text = _swap_text(action)
         case SwitchGeneration():
             text = _switch_text(action)
         case RemoveGeneration():
@@ -101,6 +108,20 @@ def _base_text(action: Base) -> str:
     else:
         what = f"with the state up to batch {action.state}"
     return f"copy generation {action.source} to generation {action.number} aside, {what}"
+
+
+def _swap_text(action: StageOutput | RunStaged | SwapOutput | DiscardStaged | SwapBack) -> str:
+    match action:
+        case StageOutput():
+            return f"prepare an output aside, {f'with batches 0..{action.after}' if action.after >= 0 else 'empty'}"
+        case RunStaged():
+            return f"run the query with generation {action.number} into it, until it has caught up"
+        case SwapOutput():
+            return "put it in the place of the output, in one step; the old output stays"
+        case DiscardStaged():
+            return "remove the output that was built aside"
+        case SwapBack():
+            return "put the old output back in its place"
 
 
 def taken_out(cut: Cut) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from slackwater.model.finding import Goal
-from slackwater.model.sink import Cut
+from slackwater.model.sink import Cut, Swap
 from slackwater.model.strict import STRICT
 
 PLAN_SCHEMA: Literal["slackwater.plan/3"] = "slackwater.plan/3"
@@ -158,6 +158,36 @@ class CutSink:
 
 
 @dataclass(frozen=True, slots=True)
+class StageOutput:
+    """Prepare an output aside with what the batches up to ``after`` wrote, -1 for nothing."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    after: int
+    kind: Literal["stage-output"] = "stage-output"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStaged:
+    """Run the query with the new checkpoint into the staged output, until it has processed what its sources have."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    kind: Literal["run-staged"] = "run-staged"
+
+
+@dataclass(frozen=True, slots=True)
+class SwapOutput:
+    """Put the staged output in the place of the real one, in one step; the real one is kept."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    swap: Swap
+    kind: Literal["swap-output"] = "swap-output"
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchGeneration:
     """Make another checkpoint the one in use; the old one stays."""
 
@@ -179,6 +209,25 @@ class RemoveGeneration:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscardStaged:
+    """Remove the staged output of the operation."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    kind: Literal["discard-staged"] = "discard-staged"
+
+
+@dataclass(frozen=True, slots=True)
+class SwapBack:
+    """Put the output that was replaced back in its place."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    swap: Swap
+    kind: Literal["swap-back"] = "swap-back"
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreSink:
     """Put batches that were cut back into the sink, from the operation's backup."""
 
@@ -191,8 +240,11 @@ class RestoreSink:
 Base = BuildGeneration | CopyGeneration | StartGeneration
 """The action that starts the next checkpoint: each plan that switches to one has exactly one."""
 
-Action = Base | ReplayBatches | PlanBatch | VerifyGeneration | CutSink | SwitchGeneration
-Inverse = RemoveGeneration | RestoreSink | SwitchGeneration
+Building = Base | ReplayBatches | PlanBatch | VerifyGeneration
+"""Actions that change nothing but the new checkpoint."""
+
+Action = Building | CutSink | StageOutput | RunStaged | SwapOutput | SwitchGeneration
+Inverse = RemoveGeneration | RestoreSink | DiscardStaged | SwapBack | SwitchGeneration
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +257,9 @@ class Undo:
     inverse: Inverse
 
 
-OutputTreatment = Literal["cut", "keep", "clear"]
-"""What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is."""
+OutputTreatment = Literal["cut", "keep", "clear", "swap"]
+"""What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is; or
+new output is built aside and put in its place when it has caught up."""
 
 PreconditionName = Literal[
     "generation", "planned", "committed", "written", "history", "pipeline", "source-files", "readers"

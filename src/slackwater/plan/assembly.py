@@ -21,11 +21,14 @@ from slackwater.model.plan import (
     PreconditionName,
     ReplayBatches,
     ReplaySettings,
+    RunStaged,
+    StageOutput,
     StartGeneration,
+    SwapOutput,
     SwitchGeneration,
     VerifyGeneration,
 )
-from slackwater.model.sink import Cut
+from slackwater.model.sink import Cut, Swap
 from slackwater.plan.basis import Basis, Scope, batches_used, query_id, written_text
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.contributing import StateBounds
@@ -34,9 +37,10 @@ from slackwater.plan.notes import notes_of, notes_of_start, risks_of
 from slackwater.plan.words import at_batch
 
 
-def plan_of(basis: Basis, scope: Scope, cut: Cut, identifier: str, made_at: str) -> Plan:
-    """The plan. ``cut`` is what the sink loses after the target batch."""
-    return _plan(basis, scope, _actions(basis, scope, cut), cut, (identifier, made_at))
+def plan_of(basis: Basis, scope: Scope, change: Cut | Swap, identifier: str, made_at: str) -> Plan:
+    """The plan. ``change`` is what the sink loses after the target batch, or what replaces it."""
+    cut = change if isinstance(change, Cut) else Cut(scope.target, ())
+    return _plan(basis, scope, _actions(basis, scope, change), cut, (identifier, made_at))
 
 
 def plan_of_nothing(basis: Basis, identifier: str, made_at: str) -> Plan:
@@ -75,7 +79,7 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, ide
     )
 
 
-def _actions(basis: Basis, scope: Scope, cut: Cut) -> tuple[Action, ...]:
+def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:
     first, target, number = scope.first, scope.target, basis.number
     actions: list[Action] = [_base(basis, scope)]
     if first <= target:
@@ -83,8 +87,10 @@ def _actions(basis: Basis, scope: Scope, cut: Cut) -> tuple[Action, ...]:
     if scope.pending is not None:
         actions.append(PlanBatch(number, scope.pending))
     actions.append(VerifyGeneration(number, first, target, scope.pending, scope.state_until))
-    if cut.batches:
-        actions.append(CutSink(cut))
+    if isinstance(change, Swap):
+        actions += [StageOutput(target), RunStaged(number), SwapOutput(change)]
+    elif change.batches:
+        actions.append(CutSink(change))
     actions.append(SwitchGeneration(basis.snapshot.generation.number, number))
     return tuple(actions)
 
@@ -177,6 +183,8 @@ def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> t
         "start-generation": ("generation", "planned", "committed", "written", "pipeline"),
         "copy-generation": ("generation", "planned", "committed", "written", "history", "source-files"),
         "cut-sink": ("written", "readers"),
+        "stage-output": ("written", "readers"),
+        "swap-output": ("written",),
         "switch-generation": ("generation",),
     }  # fmt: skip
     return tuple(

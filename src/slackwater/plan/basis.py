@@ -96,9 +96,9 @@ def check_cut(basis: Basis, scope: Scope) -> None:
     """Raises Refused where an output holds batches after the target and cannot remove what they wrote.
 
     A sink that does not show what it holds gets them a second time where their ranges are not recorded, but only if it
-    does not skip them. Nothing is checked where the output is to be kept.
+    does not skip them. Nothing is checked where nothing is to be removed.
     """
-    if basis.request.output == "keep":
+    if basis.request.output in {"keep", "swap"}:
         return
     cutting, committed, target = is_cut(basis, scope), basis.snapshot.known_committed, scope.target
     for output in basis.snapshot.outputs:

@@ -10,12 +10,17 @@ from slackwater.model.plan import (
     BuildGeneration,
     CopyGeneration,
     CutSink,
+    DiscardStaged,
     Inverse,
     PlanBatch,
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunStaged,
+    StageOutput,
     StartGeneration,
+    SwapBack,
+    SwapOutput,
     SwitchGeneration,
     Undo,
     VerifyGeneration,
@@ -29,14 +34,18 @@ def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
 
 
 def inverse_of(action: Action) -> Inverse | None:
-    """What takes an action back; ``None`` where removing the generation it works on does."""
+    """What takes an action back; ``None`` where removing the generation or output it works on does."""
     match action:
         case BuildGeneration() | CopyGeneration() | StartGeneration():
             return RemoveGeneration(action.number)
-        case ReplayBatches() | PlanBatch() | VerifyGeneration():
+        case ReplayBatches() | PlanBatch() | VerifyGeneration() | RunStaged():
             return None
         case CutSink():
             return RestoreSink(action.cut)
+        case StageOutput():
+            return DiscardStaged()
+        case SwapOutput():
+            return SwapBack(action.swap)
         case SwitchGeneration():
             return SwitchGeneration(action.new, action.old)
         case _:

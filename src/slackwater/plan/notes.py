@@ -44,11 +44,10 @@ def notes_of(
 
 def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreatment) -> tuple[str, ...]:
     """Where a reset starts, source by source, and what becomes of the output."""
-    treatment = (
-        f"what the output has stays: rows that are read again are written a second time; batches count from {last + 1}"
-        if output == "keep"
-        else "the output is emptied into the operation's backup; batches count from 0"
-    )
+    treatment = {
+        "keep": f"what the output has stays: rows that are read again are written twice; batches count from {last + 1}",
+        "swap": "readers see what the output has until the new output has caught up; batches count from 0",
+    }.get(output, "the output is emptied into the operation's backup; batches count from 0")
     positions = [start.summary for start in starts]
     return (*positions, "state and watermark start empty", treatment)
 

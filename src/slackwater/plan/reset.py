@@ -11,7 +11,7 @@ def scope_of_reset(basis: Basis) -> Scope:
     """What starting at the positions of the request takes.
 
     Where the output is kept, batches are numbered after the newest that it has: a sink that is keyed by ids skips none.
-    Where it is cleared they are numbered from 0. Raises Refused where the output cannot be treated as asked for.
+    Else they are numbered from 0. Raises Refused where the output cannot be treated as asked for.
     """
     keep = basis.request.output == "keep"
     last = _newest(basis) if keep else BEFORE_ALL

@@ -51,7 +51,7 @@ def read_snapshot(context: SnapshotContext, stream: StreamRecord) -> Snapshot:
     generation = ledger.generation(name, stream.current_generation)
     profile = profile_of(generation)
     store = open_read_store(generation.location)
-    identifier = _stream_id(context.home, stream)
+    identifier = stream_id(context.home, stream)
     written, output = look_at_output(stream.sink, identifier, thorough=context.thorough)
     marks, logs = _marks_of(store)
     marks = replace(marks, written=written, owed=_owed(logs, marks, stream, profile, run))
@@ -160,6 +160,7 @@ def _starts(logs: CheckpointLogs, batch: int) -> dict[str, str | None]:
         return {}
 
 
-def _stream_id(home: Home, stream: StreamRecord) -> str | None:
+def stream_id(home: Home, stream: StreamRecord) -> str | None:
+    """The id that the home knows the stream by; the ledger of an earlier release has none."""
     known = read_stream_file(home, stream.pipeline, stream.name)
     return known.id if known is not None else stream.id

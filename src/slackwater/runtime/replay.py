@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from slackwater.apply.replayer import Replayed
+from slackwater.apply.replayer import Replayed, StagedRun
 from slackwater.errors import StreamFailed, UsageError
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.profile import QueryProfile
@@ -21,6 +21,7 @@ from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, build, start_without_output
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, start_session
 from slackwater.runtime.sql_settings import effective_settings, replace_settings
+from slackwater.runtime.staged_run import run_staged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,6 +123,14 @@ class SparkReplayer:
         if progress is None:
             return Replayed(-1, 0)
         return Replayed(int(progress["batchId"]), int(progress["numInputRows"]))
+
+    def run_staged(self, run: StagedRun) -> None:
+        """Run the query into the staged output until it has caught up. Raises StreamFailed where it fails."""
+        spark = self._open()
+        # State is replayed no more: its maintenance may run as in any other run.
+        for name in QUIET:
+            spark.conf.unset(name)
+        run_staged(spark, self._build(spark), run, self._say)
 
     def _open(self) -> SparkSession:
         if self._spark is None:

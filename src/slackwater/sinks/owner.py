@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from slackwater.errors import Refused, SinkUnreadable
 from slackwater.model.sink import Owner
-from slackwater.storage.protocols import WriteStore
+from slackwater.storage.protocols import LEFTOVER, WriteStore
 
 MARK = "_slackwater.json"
 """Spark, pandas and pyarrow ignore names that start with an underscore."""
@@ -54,7 +54,7 @@ def claim(store: WriteStore, owner: Owner) -> None:
 
 def _create(store: WriteStore, owner: Owner) -> Owner:
     """Create the mark unless another process is faster; the owner that is recorded now."""
-    temporary = f".{MARK}.{uuid.uuid4()}.tmp"
+    temporary = f".{MARK}.{uuid.uuid4()}{LEFTOVER}"
     store.write(temporary, _render(owner))
     try:
         store.rename(temporary, MARK)

@@ -10,5 +10,8 @@ NOTHING: ActionFacts = {}
 LAYOUT = "layout"
 """The query's profile, recorded when the generation was built: the pipeline may be edited before it is switched in."""
 
+PLANNED, COMMITTED = "planned", "committed"
+"""The newest batches of the new checkpoint after the query has run with it."""
+
 CODE = "code"
 """The SHA-256 of the pipeline file that the generation is built with."""

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 from slackwater.apply.actions.base import base_of
-from slackwater.apply.actions.facts import LAYOUT, NOTHING, ActionFacts
+from slackwater.apply.actions.facts import COMMITTED, LAYOUT, NOTHING, PLANNED, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.stores import state_stores
 from slackwater.errors import Refused
-from slackwater.model.plan import Base, StartGeneration, SwitchGeneration
+from slackwater.model.plan import Base, RunStaged, StartGeneration, SwitchGeneration
 from slackwater.model.records import GenerationRecord
 from slackwater.plan.basis import BEFORE_ALL, ends_after
 from slackwater.plan.words import at_batch
+from slackwater.recording.log_copier import copy_new
 from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.storage.local import LocalStore
 
 
 def do(operation: Operation, action: SwitchGeneration) -> ActionFacts:
     """Record the new generation with what it inherits, then make it the one in use."""
-    plan, ledger = operation.plan, operation.ledger
-    index, built = base_of(plan)
-    folder = operation.checkpoint(action.new)
-    layout = {**operation.journal.facts(index).get(LAYOUT, {}), "state_stores": state_stores(LocalStore(folder))}
-    ledger.add_generation(
-        GenerationRecord(
-            plan.stream,
-            action.new,
-            str(folder),
-            query_id=built.query_id,
-            layout=layout,
-            based_at=built.last,
-            parent=action.old,
-            source_cut=_inherited(operation, built),
-            begins=_begins(operation, built),
-        )
-    )
+    ledger, record = operation.ledger, record_of(operation, action.new)
+    ledger.add_generation(record)
+    copy_new(ledger, record.stream, record.number, LocalStore(record.location))
     _use(operation, action.new)
     return NOTHING
+
+
+def record_of(operation: Operation, number: int) -> GenerationRecord:
+    """The generation that the operation has built, for the ledger."""
+    plan = operation.plan
+    index, built = base_of(plan)
+    folder = operation.checkpoint(number)
+    return GenerationRecord(
+        plan.stream,
+        number,
+        str(folder),
+        query_id=built.query_id,
+        layout={**operation.journal.facts(index).get(LAYOUT, {}), "state_stores": state_stores(LocalStore(folder))},
+        based_at=built.last,
+        parent=next(one.old for one in plan.actions if isinstance(one, SwitchGeneration)),
+        source_cut=_inherited(operation, built),
+        begins=_begins(operation, built),
+    )
 
 
 def _inherited(operation: Operation, built: Base) -> dict[str, int]:
@@ -77,17 +82,26 @@ def check_unused(operation: Operation) -> None:
         )
     _, built = base_of(plan)
     found = read_logs(LocalStore(operation.checkpoint(switch.new)))
-    planned = built.last if built.pending is None else built.pending
-    if found.committed > built.last or found.planned > planned:
+    planned, committed = _left_at(operation, built)
+    if found.committed > committed or found.planned > planned:
         raise Refused(
             "undo-late",
             "The stream has run since the operation was applied: undo would leave its sink ahead of its checkpoint",
             where=f"stream {plan.stream}",
-            expected=f"batch {built.last} as the newest committed",
+            expected=f"batch {committed} as the newest committed",
             found=f"batch {found.committed} committed, batch {found.planned} planned",
             hint="to go back to an older batch: "
             f"slackwater plan rebuild {plan.stream} --at {at_batch(plan.facts.target)}",
         )
+
+
+def _left_at(operation: Operation, built: Base) -> tuple[int, int]:
+    """The newest planned and committed batch when the generation was switched in."""
+    for index, action in enumerate(operation.plan.actions):
+        if isinstance(action, RunStaged):
+            facts = operation.journal.facts(index)
+            return facts[PLANNED], facts[COMMITTED]
+    return built.last if built.pending is None else built.pending, built.last
 
 
 def _newest_applied(operation: Operation) -> str:
