@@ -140,11 +140,17 @@ class Workspace:
         plan: dict[str, Any] = json.loads((self.folder / "plan.json").read_text())
         return plan
 
-    def slackwater(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """A command, with the exit code it must have."""
-        command = [sys.executable, "-m", "slackwater", *arguments]
+    def slackwater(self, *arguments: str, code: int = 0, java: bool = True) -> subprocess.CompletedProcess[str]:
+        """A command, with the exit code it must have; without ``java`` it finds none, and cannot start Spark."""
         done = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=300
+            [sys.executable, "-m", "slackwater", *arguments],
+            cwd=self.folder,
+            env=dict(os.environ) if java else {**os.environ, "JAVA_HOME": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=300,
         )
         assert done.returncode == code, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done

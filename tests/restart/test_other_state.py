@@ -52,9 +52,10 @@ def joined(spark):
 '''
 
 
-def _workspace(folder: Path) -> Workspace:
+def workspace_of(folder: Path, pipeline: str) -> Workspace:
+    """A workspace with its pipeline and its files, each of them a batch."""
     workspace = Workspace(folder, FileClicks())
-    (folder / "clicks.py").write_text(PIPELINE)
+    (folder / "clicks.py").write_text(pipeline)
     for file in sorted((folder / "landing").iterdir())[FILES:]:
         file.unlink()
     return workspace
@@ -68,7 +69,7 @@ def _checkpoints(workspace: Workspace) -> dict[str, Path]:
 def test_every_kind_of_state_that_can_be_made_anew(tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
     (tmp_path / "killed").mkdir()
-    whole, killed = _workspace(tmp_path / "whole"), _workspace(tmp_path / "killed")
+    whole, killed = workspace_of(tmp_path / "whole", PIPELINE), workspace_of(tmp_path / "killed", PIPELINE)
     whole.slackwater("run", "clicks.py", "--until-caught-up", *ROCKSDB)
 
     checkpoints = _checkpoints(killed)

@@ -72,6 +72,8 @@ def apply(
     else:
         last = plan.facts.target
         where = f"continues after batch {last}" if last >= 0 else "starts at batch 0"
+        if plan.request.output == "swap":
+            where = "has caught up, and its new output is in place"
         out().print(f"applied: {plan.stream} {where}", markup=False)
         err().print(f"next: slackwater run {shlex.quote(plan.pipeline_file)}", markup=False)
     return 0

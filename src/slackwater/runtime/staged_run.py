@@ -19,7 +19,6 @@ from slackwater.runtime.query import BuiltStream, QueryStart
 from slackwater.runtime.query_run import QueryRun, RunServices
 from slackwater.runtime.session import spark_version
 from slackwater.sinks.contract import Sink, Staged
-from slackwater.sinks.registry import open_output
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ def _run(services: RunServices, built: BuiltStream, run: StagedRun) -> None:
         definition.partition_by,
     )
     definition.sink.check(built.frame, context)
-    output = open_output(definition.sink.identity())
-    copier = LogCopier(services.ledger, stream.full_name, run.generation.number, checkpoint, output)
+    # Not the log of the staged output: it names files that are elsewhere after the swap.
+    copier = LogCopier(services.ledger, stream.full_name, run.generation.number, checkpoint)
     active = QueryRun(services, run.generation, built, QueryStart(Trigger("available-now"), context), copier)
     try:
         while active.query.isActive:
