@@ -9,6 +9,23 @@ from pathlib import Path
 import pytest
 
 IN_CI = os.environ.get("CI") == "true"
+LONGEST_FIRST = (
+    "demo/test_demo.py",
+    "app/test_audit_on_spark.py",
+    "restart/test_iceberg.py",
+    "restart/test_delta.py",
+    "restart/test_killed_apply.py",
+    "restart/test_files.py",
+    "bad_input/test_bad_input.py",
+    "sinks/test_postgres_killed.py",
+    "restart/test_other_state.py",
+    "sinks/test_kafka_killed.py",
+    "sinks/test_all_of_killed.py",
+    "demo/test_readme.py",
+    "docs/test_tutorial.py",
+)
+"""The files whose tests take minutes."""
+
 _OURS = ("SLACKWATER_HOME", "SLACKWATER_LEDGER", "SLACKWATER_MASTER", "SLACKWATER_LOG_LEVEL", "SLACKWATER_LOG_FORMAT")
 
 
@@ -22,6 +39,16 @@ def pytest_configure(config: pytest.Config) -> None:
     # A copy of this file alone, in another folder, is tested too.
     if (Path(__file__).parent / "support").is_dir():
         config.pluginmanager.import_plugin("tests.support.ledgers")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side, files are handed out in the order of their tests: a long one at the end leaves a core idle."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    folder = Path(__file__).parent
+    ranks = {folder / name: rank for rank, name in enumerate(LONGEST_FIRST)}
+    slow = {item.path for item in items if item.get_closest_marker("spark") or item.get_closest_marker("kafka")}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks) if item.path in slow else len(ranks) + 1))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
