@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.homes import make_home
+
 START_S_MAX = 20
 
 
@@ -44,3 +46,24 @@ def test_it_starts_in_an_empty_folder(arguments: list[str], without_spark: dict[
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout
+
+
+def test_the_status_of_a_stream_into_files_imports_no_other_sink(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    code = (
+        "import sys; from slackwater.cli.main import main; code = main(['status']); print(*sys.modules); sys.exit(code)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    imported = {name.split(".")[2] for name in done.stdout.split() if name.count(".") > 1 and ".sinks." in name}
+    assert {"files", "registry"} <= imported
+    assert imported.isdisjoint({"delta", "iceberg", "jdbc", "kafka", "postgres", "foreach_batch", "console"})

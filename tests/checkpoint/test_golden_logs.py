@@ -128,7 +128,7 @@ def test_row_counts_equal_progress(case: tuple[str, str]) -> None:
         assert sum(counted) == metrics["numRowsTotal"], operator
 
 
-def test_spark_version_is_told(case: tuple[str, str]) -> None:
+def test_spark_version_is_recognised(case: tuple[str, str]) -> None:
     version = report_of(case).spark_version
     wanted = None if case[1] == "continuous_rate" else case[0][:3]
     assert version.at_least == wanted

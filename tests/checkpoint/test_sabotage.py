@@ -67,7 +67,7 @@ def differs(rows: Rows, truth: Rows) -> bool:
 
 
 @pytest.mark.parametrize("case", SABOTAGED[:3], ids="-".join)
-def test_damage_is_always_told_where_there_are_checksums(case: tuple[str, str], tmp_path: Path) -> None:
+def test_damage_is_always_reported_where_there_are_checksums(case: tuple[str, str], tmp_path: Path) -> None:
     original = checkpoint_folder(*case)
     truth = {path.relative_to(original): path.read_bytes() for path in files_below(original)}
     for edit, path, checkpoint in damaged_copies(original, tmp_path, SEED):

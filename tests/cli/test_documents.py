@@ -53,6 +53,7 @@ def test_the_table_of_exit_codes_is_that_of_the_error_tree() -> None:
         ("plan", "rebuild", "per_page"),
         ("connectors", "list"),
         ("sinks",),
+        ("ledger", "--operations"),
     ],
     ids=" ".join,
 )

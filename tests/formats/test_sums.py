@@ -32,7 +32,7 @@ def test_crc32c_in_lanes_equals_crc32c_in_one_go() -> None:
     assert [int(row) for row in rows] == [crc32c(data[a : a + n]) for a, n in zip(starts, lengths, strict=True)]
 
 
-def test_crc32c_goes_on_from_what_stands_before() -> None:
+def test_crc32c_continues_from_the_bytes_before() -> None:
     data = np.frombuffer(b"keyvalue", np.uint8)
     first = crc32c_rows(data, np.array([0]), np.array([3]))
     assert int(crc32c_rows(data, np.array([3]), np.array([5]), first)[0]) == crc32c(b"keyvalue")

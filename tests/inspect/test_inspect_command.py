@@ -39,7 +39,7 @@ def document(*arguments: str | Path, code: int = 0) -> dict[str, Any]:
     return parsed
 
 
-def test_sizes_of_very_many_files_are_told_when_asked_for(checkpoint: Path) -> None:
+def test_sizes_of_very_many_files_are_read_when_asked_for(checkpoint: Path) -> None:
     (checkpoint / "more").mkdir()
     for number in range(2000):
         (checkpoint / "more" / str(number)).write_bytes(b"12")

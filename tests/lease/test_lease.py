@@ -42,7 +42,7 @@ def started(ledger_url: str, folder: Path) -> Iterator[Callable[[str], Program]]
         program.kill()
 
 
-def test_a_second_writer_is_told_who_holds_the_lease_since_when(ledger: Ledger, folder: Path) -> None:
+def test_a_second_writer_sees_who_holds_the_lease_since_when(ledger: Ledger, folder: Path) -> None:
     with Lease.acquire(ledger, STREAM, folder, "run"):
         with pytest.raises(LeaseHeld) as caught:
             Lease.acquire(ledger, STREAM, folder, "apply")
@@ -105,7 +105,7 @@ def test_threads_that_ask_at_once_do_not_both_win(ledger: Ledger, folder: Path) 
     assert [lease.fence for lease in won] == [1]
 
 
-def test_a_killed_driver_holds_the_lease_until_its_jvm_is_gone(
+def test_a_killed_driver_holds_the_lease_until_its_jvm_has_exited(
     started: Callable[[str], Program], ledger: Ledger, folder: Path
 ) -> None:
     driver = started("driver_with_jvm")

@@ -31,7 +31,7 @@ def test_an_unknown_start_time_counts_as_the_same_process() -> None:
     assert is_alive(os.getpid(), None)
 
 
-def test_a_process_that_ended_is_gone_even_while_its_parent_has_not_asked() -> None:
+def test_a_process_has_exited_even_while_its_parent_has_not_waited_for_it() -> None:
     process = subprocess.Popen(["sleep", "60"])
     started = start_time(process.pid)
     assert started is not None

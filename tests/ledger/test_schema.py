@@ -82,7 +82,7 @@ def test_a_schema_that_is_not_known_is_refused_and_left_alone(ledger_url: str, v
     assert (caught.value.code, caught.value.found) == (code, version)
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.write_text("not a database, but long enough to be taken for one at first sight" * 20)
     with pytest.raises(DataError) as caught:
@@ -90,14 +90,14 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     assert (caught.value.code, caught.value.where) == ("ledger-unreadable", str(path))
 
 
-def test_a_place_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").mkdir()
     with pytest.raises(EnvironmentMissing) as caught:
         Ledger.open(tmp_path / "ledger.db", create=True)
     assert caught.value.code == "ledger-unreachable"
 
 
-def test_a_server_that_is_away_is_told_without_the_password(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_without_the_password(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentMissing) as caught:
         Ledger.open(f"postgresql://ann:s3cret@/ledger?host={tmp_path}", create=False)
     assert caught.value.code == "ledger-unreachable"

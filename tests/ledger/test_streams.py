@@ -16,14 +16,14 @@ def test_a_stream_is_found_by_its_name_and_by_its_full_name(ledger: Ledger) -> N
     assert ledger.streams() == [stream_record()]
 
 
-def test_an_unknown_stream_is_told_with_the_nearest_name(ledger: Ledger) -> None:
+def test_an_unknown_stream_is_reported_with_the_nearest_name(ledger: Ledger) -> None:
     with pytest.raises(NotFound) as caught:
         ledger.find_stream("houly")
     assert caught.value.code == "stream-unknown"
     assert caught.value.hint == "did you mean hourly? known streams: weather/hourly"
 
 
-def test_a_name_that_two_pipelines_share_must_be_told_in_full(ledger: Ledger) -> None:
+def test_a_name_that_two_pipelines_share_must_be_given_in_full(ledger: Ledger) -> None:
     ledger.register_stream(stream_record(pipeline="tides"))
     with pytest.raises(UsageError) as caught:
         ledger.find_stream("hourly")

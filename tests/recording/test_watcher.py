@@ -58,7 +58,7 @@ class FailingStore(LocalStore):
         return super().list(path)
 
 
-def test_an_error_is_counted_and_logged_once_and_the_copy_goes_on(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_error_is_counted_and_logged_once_and_the_copy_continues(ledger: Ledger, tmp_path: Path) -> None:
     case = corpus_case("4.3.0", CASE, tmp_path)
     watcher = Watcher(LogCopier(ledger, STREAM, 1, FailingStore(case / "checkpoint")), interval_s=0.01)
     with capture_logs() as logged:

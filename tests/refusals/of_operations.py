@@ -27,7 +27,7 @@ def undo_of(scene: Scene) -> str:
 
 
 def run_on(scene: Scene, generation: int = 1, written: int = 7, committed: int = 7, planned: int = 7) -> None:
-    """Batches up to 7 are run, or as far as is asked for, without the ledger being told."""
+    """Batches up to 7 are run, or as far as is asked for; the ledger has no record of them."""
     spec = HomeSpec(planned=planned, committed=committed, written=written)
     checkpoint = scene.checkpoint.parent / f"{generation:04d}"
     for log, entries in checkpoint_logs(spec, scene.folder).items():

@@ -1,4 +1,7 @@
-"""Workspaces whose output is a Delta table, read by its log and its Parquet files without the code under test."""
+"""Workspaces whose output is a Delta table, read by its log and its Parquet files without the code under test.
+
+The checks serve tables of Iceberg, too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 import pyarrow.parquet
 
-from tests.restart.small import HEADER, SOURCE, SmallWorkspace
+from tests.restart.small import HEADER, SOURCE, SmallWorkspace, error_code
 from tests.sinks import delta_logs
 from tests.support.outputs import Rows
 
@@ -77,7 +80,7 @@ class DeltaWorkspace(SmallWorkspace):
             self.add(f"{batch:02}", minutes_of(batch), page=page_of(batch))
 
     def rows(self, first: int = 0, last: int | None = None) -> Rows:
-        """The rows of the table's newest version; batches cannot be told apart."""
+        """The rows of the table's newest version; batches cannot be distinguished."""
         if (first, last) != (0, None):
             raise NotImplementedError
         return Counter(repr(sorted((column, str(value)) for column, value in row.items())) for row in self.values())
@@ -114,3 +117,56 @@ def closed_sums() -> list[tuple[int, str, int]]:
 def all_sums() -> list[tuple[int, str, int]]:
     """What update and complete mode have written at the end."""
     return sorted((window, page, n) for (window, page), n in sums().items())
+
+
+def status_written(workspace: DeltaWorkspace) -> int:
+    """The newest batch in the table by ``slackwater status``."""
+    written: int = workspace.status()["marks"]["written"]
+    return written
+
+
+def check_cut_and_undone(workspace: DeltaWorkspace, batch: int) -> None:
+    """A rebuild at an older batch takes the later ones out of the table, and undo puts them back."""
+    whole, last = workspace.rows(), workspace.written()
+    operation = workspace.rebuild("--at", f"batch:{batch}")["id"]
+    assert workspace.written() == batch
+    workspace.slackwater("undo", operation, "--yes")
+    assert workspace.rows() == whole
+    assert workspace.written() == last
+
+
+def check_append_finished(workspace: DeltaWorkspace, batch: int) -> None:
+    """What was killed in append mode is finished, cut back to ``batch``, undone, cut again and finished again."""
+    workspace.caught_up()
+    assert workspace.window_sums() == closed_sums()
+    whole, last = workspace.rows(), workspace.written()
+    assert status_written(workspace) == last == BATCHES
+
+    check_cut_and_undone(workspace, batch)
+
+    workspace.rebuild("--at", f"batch:{batch}")
+    assert workspace.rows() < whole
+    workspace.caught_up()
+    assert workspace.window_sums() == closed_sums()
+    assert workspace.written() == last
+
+
+def check_replaced_rows(workspace: DeltaWorkspace, body: str) -> None:
+    """What was killed in update or complete mode is rebuilt and finished, cut back to batch 1, and undone."""
+    plan = workspace.rebuild()
+    workspace.caught_up()
+    assert (plan["facts"]["contributing"] == 0) is (body == COMPLETE)
+    assert workspace.window_sums() == all_sums()
+
+    check_cut_and_undone(workspace, 1)
+
+
+def check_second_stage(workspace: DeltaWorkspace) -> None:
+    """A stream that reads the table of another one has every row once, and its input cannot be cut any more."""
+    workspace.caught_up()
+
+    assert workspace.window_sums() == closed_sums()
+    assert len(workspace.values("first")) == sum(n for _, _, n in all_sums())
+
+    refused = workspace.slackwater("plan", "rebuild", "first", "--at", "batch:1", "--out", "plan.json", code=5)
+    assert error_code(refused) == "cut-was-read"

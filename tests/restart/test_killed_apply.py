@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
 FILES = {f"f{number}": range(number * 25, number * 25 + 25) for number in range(6)}
 TARGET = 2
 LINES = range(1, 13)
-"""Begun and done of six actions: base, replay, planned batch, verification, cut, switch. The end is line 13."""
+"""``started``, ``done`` of six actions: base, replay, planned batch, verification, cut, switch. The end is line 13."""
 FIRST_CUT = 9
 SEED = int(os.environ.get("SLACKWATER_KILL_SEED", "4213"))
 EVERY = os.environ.get("SLACKWATER_KILL_POINTS") == "all"
@@ -143,7 +143,9 @@ def test_a_killed_undo_is_continued(planned: tuple[SmallWorkspace, Saved, Rows])
     assert not (workspace.stream_folder / "checkpoints" / "0002").exists()
 
 
-def test_a_pipeline_edited_in_between_does_not_lead_in_a_circle(planned: tuple[SmallWorkspace, Saved, Rows]) -> None:
+def test_a_pipeline_edited_in_between_does_not_lead_back_to_the_start(
+    planned: tuple[SmallWorkspace, Saved, Rows],
+) -> None:
     workspace, saved, rows = planned
     saved.restore()
     _apply(workspace, 3)

@@ -131,7 +131,7 @@ def test_a_copied_project_leaves_the_original_alone(finished: tuple[SmallWorkspa
     assert tree(workspace.folder) == production
 
 
-def test_a_moved_project_goes_on_where_it_was(
+def test_a_moved_project_continues_where_it_was(
     finished: tuple[SmallWorkspace, Saved], unbroken: Rows, tmp_path: Path
 ) -> None:
     workspace, saved = finished

@@ -66,7 +66,7 @@ def _checkpoints(workspace: Workspace) -> dict[str, Path]:
     return {name: streams / name / "checkpoints" / "0001" for name in STREAMS}
 
 
-def test_every_kind_of_state_that_can_be_made_anew(tmp_path: Path) -> None:
+def test_every_kind_of_state_that_can_be_recomputed(tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
     (tmp_path / "killed").mkdir()
     whole, killed = workspace_of(tmp_path / "whole", PIPELINE), workspace_of(tmp_path / "killed", PIPELINE)

@@ -98,7 +98,7 @@ def test_ctrl_c_while_spark_starts_leaves_nothing(project: Project) -> None:
     assert lease.holder is None
 
 
-def test_one_stream_is_asked_to_stop_and_the_other_goes_on(project: Project) -> None:
+def test_one_stream_is_asked_to_stop_and_the_other_continues(project: Project) -> None:
     project.write(TWO)
     project.add_files(200)
     command = project.start("run", "pipeline.py")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import slackwater as sw
@@ -31,3 +34,16 @@ def test_a_private_name_is_an_attribute_error_only() -> None:
     with pytest.raises(AttributeError) as raised:
         getattr(sw.sinks, name)
     assert not isinstance(raised.value, PipelineError)
+
+
+def test_a_sink_is_its_function_whatever_was_imported_before() -> None:
+    code = (
+        "import slackwater.sinks.files.manifest, slackwater.sinks.console\n"
+        "from slackwater import sinks\n"
+        "assert callable(sinks.files) and callable(sinks.console)\n"
+        "import slackwater.sinks.delta.output\n"
+        "from slackwater.sinks import delta, owner\n"
+        "assert callable(delta) and sinks.delta is delta and owner.__name__ == 'slackwater.sinks.owner'\n"
+        "assert set(sinks.__all__) <= set(dir(sinks)) and all(getattr(sinks, name) for name in sinks.__all__)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -145,7 +145,7 @@ def test_files_and_missing_entries(example: Example) -> None:
 
 
 @every_example
-def test_what_is_gone(example: Example) -> None:
+def test_what_no_longer_exists(example: Example) -> None:
     kind = _kind(example)
     first, _, last = example.offsets
     span = _span(example, first, last)

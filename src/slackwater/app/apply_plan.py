@@ -95,6 +95,7 @@ def apply_with(
         LeaseKeeper([stream], workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
         replaying(leases.add_jvm) as open_replayer,
     ):
+        reconcile(workspace, stream)
         epoch = leases.fence(stream.full_name)
         operation = _operation(workspace, plan, stream, display, open_replayer, epoch=epoch)
         if not plan.actions:
@@ -130,6 +131,14 @@ def operation_for_undo(
     workspace: Workspace, plan: Plan, stream: StreamRecord, display: ApplyDisplay, epoch: int
 ) -> Operation:
     """The operation of a plan that is going to be taken back: no Spark is needed for that."""
+    reconcile(workspace, stream)
+    return operation_as_recorded(workspace, plan, stream, display, epoch)
+
+
+def operation_as_recorded(
+    workspace: Workspace, plan: Plan, stream: StreamRecord, display: ApplyDisplay, epoch: int = 0
+) -> Operation:
+    """The same, of what the ledger has now; nothing is written."""
 
     def no_replayer() -> Replayer:
         raise EnvironmentMissing("replayer-unneeded", "Taking an operation back replays nothing")
@@ -146,7 +155,6 @@ def _operation(
     *,
     epoch: int,
 ) -> Operation:
-    reconcile(workspace, stream)
     history = history_of(workspace.ledger, stream)
     return Operation(
         plan=plan,

@@ -32,7 +32,7 @@ from slackwater.sinks.registry import open_output
 from slackwater.storage.open import open_read_store
 
 _ASIDE = ".pruned-"
-"""How the name of a folder begins that is being removed."""
+"""Prefix of the name of a folder that is being removed."""
 
 _FINAL = {"applied", PRUNED}
 """Statuses of operations whose effect is in use, or was."""
@@ -68,7 +68,7 @@ def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunabl
 def prune(
     workspace: Workspace, name: str | None, keep: int, say: Callable[[str], None], consent: Consent = None
 ) -> tuple[Prunable, ...]:
-    """Remove what ``prunable`` lists, and return it. A stream that is running goes on undisturbed.
+    """Remove what ``prunable`` lists, and return it. A stream that is running is not interrupted.
 
     Raises LeaseHeld where another command works on a stream, and what ``prunable`` raises; nothing is changed then.
     """
@@ -96,7 +96,7 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
     ended = [one for one in operations if one.status not in _FINAL] + lost
     backups = [home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended]
-    checkpoints = home.stream_folder(stream.pipeline, stream.name) / "checkpoints"
+    checkpoints = home.checkpoints(stream.pipeline, stream.name)
     folders = [home.checkpoint(stream.pipeline, stream.name, number) for number in generations]
     interrupted = sorted(checkpoints.glob(f"{_ASIDE}*"))
     interrupted += [aside for backup in backups if (aside := backup.with_name(_ASIDE + backup.name)).is_dir()]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from slackwater.app.acting import Consent, acting
-from slackwater.app.apply_plan import ApplyDisplay, operation_for_undo
+from slackwater.app.apply_plan import ApplyDisplay, operation_as_recorded, operation_for_undo
 from slackwater.app.workspace import Workspace
 from slackwater.apply.actions.switch_generation import check_unused
 from slackwater.apply.executor import undo
@@ -20,6 +20,9 @@ from slackwater.model.records import UNDOING, OperationRecord
 from slackwater.plan.document import IDENTIFIER, parse
 from slackwater.plan.words import at_batch
 from slackwater.storage.local import LocalStore
+
+ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
+"""Statuses of operations that have nothing to undo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def find_operation(workspace: Workspace, name: str) -> OperationRecord:
         f"The ledger has no operation {name}",
         expected=", ".join(one.id for one in operations[-5:]) or "no operation was applied in this home",
         found=name,
-        hint="slackwater ledger STREAM lists the operations of a stream",
+        hint="slackwater ledger --operations lists them",
     )
 
 
@@ -85,16 +88,9 @@ def undo_operation(
 ) -> Undone:
     """Take the operation back. Raises Refused where the stream has run since, or what the undo needs was pruned."""
     acting(workspace, consent, display.say)
-    if operation.status in {"undone", "refused"}:
+    if operation.status in ENDED_WITHOUT_EFFECT:
         return Undone(plan, repeated=True)
-    if operation.status == PRUNED:
-        raise Refused(
-            "undo-pruned",
-            f"Operation {operation.id} can no longer be undone: the generation to switch back to was deleted",
-            where=f"stream {operation.stream}",
-            hint="to go back to an older batch: "
-            f"slackwater plan rebuild {operation.stream} --at {at_batch(plan.facts.target)}",
-        )
+    _check_kept(operation, plan)
     stream = workspace.ledger.find_stream(operation.stream)
     with LeaseKeeper([stream], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say) as leases:
         taken_back = operation_for_undo(workspace, plan, stream, display, leases.fence(stream.full_name))
@@ -104,3 +100,22 @@ def undo_operation(
         workspace.ledger.begin_operation(replace(operation, status=UNDOING, ended_ms=None, summary=file))
         undo(taken_back)
     return Undone(plan)
+
+
+def check_undoable(workspace: Workspace, operation: OperationRecord, display: ApplyDisplay) -> None:
+    """Raises the error that an undo of the operation would end with, as far as it can be seen; nothing is written."""
+    plan = plan_of_operation(workspace, operation)
+    _check_kept(operation, plan)
+    stream = workspace.ledger.find_stream(operation.stream)
+    check_unused(operation_as_recorded(workspace, plan, stream, display))
+
+
+def _check_kept(operation: OperationRecord, plan: Plan) -> None:
+    if operation.status == PRUNED:
+        raise Refused(
+            "undo-pruned",
+            f"Operation {operation.id} can no longer be undone: the generation to switch back to was deleted",
+            where=f"stream {operation.stream}",
+            hint="to go back to an older batch: "
+            f"slackwater plan rebuild {operation.stream} --at {at_batch(plan.facts.target)}",
+        )

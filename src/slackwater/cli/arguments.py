@@ -185,6 +185,19 @@ def add_stream(parser: Parser) -> None:
     parser.add_argument("stream", metavar="STREAM", type=string, help="stream, or pipeline/stream")
 
 
+def add_pipeline(parser: Parser) -> None:
+    """The pipeline that a verb runs, and which of its streams."""
+    parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help="the pipeline")
+    parser.add_argument(
+        "--stream",
+        dest="streams",
+        metavar="NAME",
+        type=string,
+        action="append",
+        help="only this stream; may be repeated",
+    )
+
+
 def add_home(parser: Parser) -> None:
     """Where ledger and checkpoints are."""
     parser.add_argument(

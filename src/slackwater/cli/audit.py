@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from slackwater.cli.apply import confirm
-from slackwater.cli.arguments import Format, Parser, add_debug, add_format, path, string
+from slackwater.cli.arguments import Format, Parser, add_debug, add_format, add_pipeline, path, string
 from slackwater.cli.console import err, out, parse_conf, prepare, print_json
 from slackwater.errors import UsageError
 
@@ -17,15 +17,7 @@ INTERRUPTED = 130
 
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
-    parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help="the pipeline")
-    parser.add_argument(
-        "--stream",
-        dest="streams",
-        metavar="NAME",
-        type=string,
-        action="append",
-        help="only this stream; may be repeated",
-    )
+    add_pipeline(parser)
     parser.add_argument(
         "--drill",
         dest="drills",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import io
 import os
 import sys
@@ -17,6 +18,9 @@ from slackwater.cli.console import report_error, report_interrupt
 from slackwater.errors import EnvironmentMissing, SlackwaterError
 
 INTERRUPTED = 130
+GARBAGE_MIN = 50_000
+"""New objects before Python looks for cycles among them."""
+
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 VERBS = {
@@ -77,6 +81,8 @@ def entry() -> NoReturn:
     time of a short command.
     """
     _open_closed_streams()
+    # What is imported stays: looking through it for garbage, again and again, would be a tenth of a short command.
+    gc.set_threshold(GARBAGE_MIN)
     code = main()
     if "pyspark" in sys.modules:
         sys.exit(code)

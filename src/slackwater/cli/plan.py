@@ -115,6 +115,9 @@ def _declare_retention(parser: Parser) -> None:
 
 def _declare_common(parser: Parser) -> None:
     parser.add_argument("--out", dest="file", metavar="PLAN", type=path, help="write the plan to this new file")
+    parser.add_argument(
+        "--export", metavar="RUNBOOK.md", type=path, help="write the steps for doing it by hand to this new file"
+    )
     add_force(parser)
     parser.add_argument("--pipeline", metavar="FILE|MODULE", type=string, help="the upgraded pipeline, if it moved")
     add_home(parser)
@@ -132,6 +135,7 @@ def plan(
     at: str,
     output: OutputTreatment,
     file: Path | None,
+    export: Path | None,
     force: bool,
     pipeline: str | None,
     retention: str | None,
@@ -151,6 +155,7 @@ def plan(
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.model.plan import Request  # noqa: PLC0415
     from slackwater.plan.document import render  # noqa: PLC0415
+    from slackwater.plan.runbook import runbook  # noqa: PLC0415
 
     settings = prepare(home, shown_as, debug=debug)
     check_target(goal, at)
@@ -159,13 +164,17 @@ def plan(
     options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
-    if new is not None:
-        new.check()
+    by_hand = NewFile(export, force=force, mode=PRIVATE) if export is not None else None
+    for one in filter(None, (new, by_hand)):
+        one.check()
     with open_workspace(settings, restore=True) as workspace:
         made = plan_goal(workspace, stream, asked, options, lambda text: err().print(text, markup=False))
     if new is not None:
         with new.open() as written:
             written.write(render(made).encode())
+    if by_hand is not None:
+        with by_hand.open() as written:
+            written.write(runbook(made, workspace.home, str(file or f"{made.id}.json")).encode())
     if shown_as is Format.JSON:
         sys.stdout.write(render(made))
     else:

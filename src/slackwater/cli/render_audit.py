@@ -56,7 +56,7 @@ def _outcome(drill: DrillResult) -> Text:
     if found:
         return Text(", ".join(found), style="red")
     if not drill.reached:
-        return Text("not reached: the function does not read the rows with Spark tasks", style="yellow")
+        return Text("not reached: the function ran no Spark task that reads the rows", style="yellow")
     return Text("as uninterrupted", style="green")
 
 

@@ -45,7 +45,7 @@ def _more(count: int) -> str:
 
 
 def _generations(view: StreamView) -> Table:
-    table = _table("number", "in use", "built from", "query id", "checkpoint")
+    table = table_of("number", "in use", "built from", "query id", "checkpoint")
     for generation in view.generations:
         table.add_row(
             f"  {generation.number}",
@@ -58,7 +58,7 @@ def _generations(view: StreamView) -> Table:
 
 
 def _runs(runs: Sequence[RunView]) -> Table:
-    table = _table("run", "generation", "started", "ended", "end", "Spark", "reason")
+    table = table_of("run", "generation", "started", "ended", "end", "Spark", "reason")
     for run in runs:
         record = run.record
         table.add_row(
@@ -74,7 +74,7 @@ def _runs(runs: Sequence[RunView]) -> Table:
 
 
 def _operations(operations: Sequence[OperationRecord]) -> Table:
-    table = _table("operation", "goal", "status", "started", "ended", "summary")
+    table = table_of("operation", "goal", "status", "started", "ended", "summary")
     for record in operations:
         table.add_row(
             f"  {record.id}",
@@ -88,7 +88,7 @@ def _operations(operations: Sequence[OperationRecord]) -> Table:
 
 
 def _batches(batches: Sequence[BatchView]) -> Table:
-    table = _table(
+    table = table_of(
         "batch", "gen", "rows", "event time from", "to", "watermark", "late", "state", "took", "source from", "to"
     )
     for batch in batches:
@@ -115,7 +115,8 @@ def _short(offset: str | None) -> str:
     return offset if len(offset) <= OFFSET_WIDTH else offset[: OFFSET_WIDTH - 3] + "..."
 
 
-def _table(*columns: str) -> Table:
+def table_of(*columns: str) -> Table:
+    """A table without lines; its first column is indented, as that of its rows."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for index, column in enumerate(columns):
         table.add_column(f"  {column}" if index == 0 else column)

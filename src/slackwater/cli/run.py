@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from slackwater.cli.arguments import Parser, add_consent, add_debug, add_home, add_spark, consent_of, string
+from slackwater.cli.arguments import Parser, add_consent, add_debug, add_home, add_pipeline, add_spark, consent_of
 from slackwater.cli.console import err, parse_conf, parse_seconds, prepare
 
 FAILED = 7
@@ -13,15 +13,7 @@ INTERRUPTED = 130
 
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
-    parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help="the pipeline")
-    parser.add_argument(
-        "--stream",
-        dest="streams",
-        metavar="NAME",
-        type=string,
-        action="append",
-        help="only this stream; may be repeated",
-    )
+    add_pipeline(parser)
     parser.add_argument(
         "--until-caught-up", action="store_true", help="process all available input, stage after stage, then end"
     )

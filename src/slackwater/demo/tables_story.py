@@ -39,7 +39,7 @@ SETTINGS = """"spark.sql.codegen.wholeStage" = false
 "spark.databricks.delta.snapshotPartitions" = 1
 "spark.databricks.delta.stats.collect" = false
 """
-"""Each query is planned anew for each of its small batches: to generate code for it takes longer than to run it."""
+"""Spark plans each query again for each of its small batches: generating code for one takes longer than running it."""
 RAW, DESERIALIZE, REJECTS, _ = STREAMS
 LEAST = {RAW: 2, DESERIALIZE: 3}
 """The first batch of a stage that may be the one in which it is killed: some are before it, and most behind it."""

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator
 
 from slackwater.diagnose.identity import identity_findings
-from slackwater.diagnose.words import batch_range, rebuild_command, run_command
+from slackwater.diagnose.words import batch_range, rebuild_command, run_command, undo_command
 from slackwater.model.damage import Damage
 from slackwater.model.finding import Finding, Severity
 from slackwater.model.marks import NONE_YET
@@ -73,7 +73,7 @@ def open_operation(left: OperationRecord | None, holder: str | None) -> Iterator
             "operation-running", Severity.STOP, f"operation {left.id} ({left.goal}) is in progress", exit_code=0
         )
         return
-    undo = f"slackwater undo {left.id} --yes"
+    undo = undo_command(left.id)
     undoing = left.status == UNDOING
     yield Finding(
         "operation-unfinished",

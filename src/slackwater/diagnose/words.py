@@ -17,6 +17,11 @@ def run_command(snapshot: Snapshot) -> str:
     return f"slackwater run {shlex.quote(snapshot.stream.pipeline_file or 'FILE')}"
 
 
+def undo_command(operation: str) -> str:
+    """The command that undoes an operation, or finishes an undo that was interrupted."""
+    return f"slackwater undo {operation} --yes"
+
+
 def rebuild_command(snapshot: Snapshot) -> str:
     """The command that plans a rebuild of the stream."""
     return f"slackwater plan rebuild {snapshot.stream.full_name}"

@@ -27,15 +27,19 @@ class Home:
         """The folder of one stream."""
         return self.path / "streams" / pipeline / stream
 
+    def checkpoints(self, pipeline: str, stream: str) -> Path:
+        """The parent of the checkpoint directories."""
+        return self.stream_folder(pipeline, stream) / "checkpoints"
+
     def generation_numbers(self, pipeline: str, stream: str) -> list[int]:
         """The numbers of the checkpoint folders that exist, whoever made them."""
-        folder = self.stream_folder(pipeline, stream) / "checkpoints"
+        folder = self.checkpoints(pipeline, stream)
         names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
         return sorted(int(name) for name in names if name.isascii() and name.isdigit() and len(name) < NUMBER_DIGITS)
 
     def checkpoint(self, pipeline: str, stream: str, number: int) -> Path:
         """The checkpoint directory of one generation."""
-        return self.stream_folder(pipeline, stream) / "checkpoints" / f"{number:04d}"
+        return self.checkpoints(pipeline, stream) / f"{number:04d}"
 
     def operations(self, pipeline: str, stream: str) -> Path:
         """The parent of the operations' folders."""

@@ -31,7 +31,7 @@ class Mark:
 
 
 def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missing: str, hint: str) -> Refused:
-    """The error for an output of another stream than ``stream``; ``missing`` says what is not there without a mark."""
+    """The error for an output of another stream than ``stream``; ``missing`` names what it lacks without a mark."""
     return Refused(
         "sink-owned",
         f"Another stream writes to the output of stream {stream}: it would skip batches of this one",

@@ -29,6 +29,13 @@ class Problem:
         return StreamFailed(self.code, self.message, where=where, found=self.found, hint=self.hint)
 
 
+def unreadable(error: StreamFailed) -> SinkUnreadable:
+    """An error for writing as the one for reading."""
+    return SinkUnreadable(
+        read_code(error.code), error.message, where=error.where, expected=error.expected, hint=error.hint
+    )
+
+
 def read_code(code: str) -> str:
     """The code of an error that was met while reading: a code has one exit code, and reading another than writing."""
     return "output-" + code.removeprefix("sink-")

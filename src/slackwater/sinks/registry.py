@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
 from slackwater.sinks.all_of.identity import KIND as SEVERAL
 from slackwater.sinks.all_of.identity import member_identities
-from slackwater.sinks.all_of.output import AllOfOutput
-from slackwater.sinks.console import open_console_output
 from slackwater.sinks.contract import Output
-from slackwater.sinks.delta.output import open_delta_output
-from slackwater.sinks.files.output import open_files_output
-from slackwater.sinks.foreach import open_foreach_output
-from slackwater.sinks.foreach_batch.output import open_foreach_batch_output
-from slackwater.sinks.iceberg.output import open_iceberg_output
-from slackwater.sinks.jdbc.output import open_jdbc_output
-from slackwater.sinks.kafka.output import open_kafka_output
-from slackwater.sinks.memory import open_memory_output
-from slackwater.sinks.noop import open_noop_output
-from slackwater.sinks.postgres.output import open_postgres_output
-from slackwater.sinks.table import open_table_output
 from slackwater.sinks.unknown import open_unknown_output
 
 Identity = Mapping[str, str]
 Opener = Callable[[Identity], Output]
 
-_OPENERS: dict[str, Opener] = {
-    "console": open_console_output,
-    "delta": open_delta_output,
-    "files": open_files_output,
-    "foreach": open_foreach_output,
-    "foreach_batch": open_foreach_batch_output,
-    "iceberg": open_iceberg_output,
-    "jdbc": open_jdbc_output,
-    "kafka": open_kafka_output,
-    "memory": open_memory_output,
-    "noop": open_noop_output,
-    "postgres": open_postgres_output,
-    "table": open_table_output,
+_OPENERS: dict[str, Opener | str] = {
+    "console": "console:open_console_output",
+    "delta": "delta.output:open_delta_output",
+    "files": "files.output:open_files_output",
+    "foreach": "foreach:open_foreach_output",
+    "foreach_batch": "foreach_batch.output:open_foreach_batch_output",
+    "iceberg": "iceberg.output:open_iceberg_output",
+    "jdbc": "jdbc.output:open_jdbc_output",
+    "kafka": "kafka.output:open_kafka_output",
+    "memory": "memory:open_memory_output",
+    "noop": "noop:open_noop_output",
+    "postgres": "postgres.output:open_postgres_output",
+    "table": "table:open_table_output",
 }
+"""By kind; a string is ``module:function``, imported when an output of the kind is opened."""
 
 _IDENTIFYING = {"kafka": ("kind", "topic", "marker_topic")}
 """The keys that name the output, where an identity also has those that say how it is reached: these may change."""
@@ -56,7 +45,16 @@ def kinds() -> tuple[str, ...]:
 
 def open_output(identity: Identity) -> Output:
     """The output that a sink's identity names. Of an unregistered kind nothing can be read or changed."""
-    return _OPENERS.get(identity.get("kind", ""), open_unknown_output)(identity)
+    return _opener(identity.get("kind", ""))(identity)
+
+
+def _opener(kind: str) -> Opener:
+    known = _OPENERS.get(kind, open_unknown_output)
+    if not isinstance(known, str):
+        return known
+    module, _, function = known.partition(":")
+    opener: Opener = getattr(import_module(f"slackwater.sinks.{module}"), function)
+    return opener
 
 
 def open_each(identity: Identity) -> tuple[Output, ...]:
@@ -65,6 +63,8 @@ def open_each(identity: Identity) -> tuple[Output, ...]:
 
 
 def _open_all_of(identity: Identity) -> Output:
+    from slackwater.sinks.all_of.output import AllOfOutput  # noqa: PLC0415 - light start
+
     return AllOfOutput(open_each(identity))
 
 

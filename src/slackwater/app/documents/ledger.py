@@ -29,7 +29,7 @@ def _stream_fields(view: StreamView) -> dict[str, Any]:
         "generation": stream.current_generation,
         "generations": [_generation_fields(generation) for generation in view.generations],
         "runs": [_run_fields(run) for run in view.runs],
-        "operations": [_operation_fields(record) for record in view.operations],
+        "operations": [operation_fields(record) for record in view.operations],
         "batches_recorded": view.batches_recorded,
     }
     if view.batches is not None:
@@ -61,7 +61,8 @@ def _run_fields(run: RunView) -> dict[str, Any]:
     }
 
 
-def _operation_fields(record: OperationRecord) -> dict[str, Any]:
+def operation_fields(record: OperationRecord) -> dict[str, Any]:
+    """An operation as it is recorded."""
     return {
         "id": record.id,
         "goal": record.goal,

@@ -20,7 +20,7 @@ CONNECT_TIMEOUT_S = 10
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+_]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>.*))?")
 _POSTGRESQL = frozenset({"postgresql", "postgres"})
 _KNOWN: dict[str, str] = {}
-"""Passwords that the running program itself named in a URL, by the URL without them. Recorded nowhere."""
+"""Passwords that the running program itself named in a URL, by the URL without them. They are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

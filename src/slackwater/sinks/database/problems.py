@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from slackwater.errors import SinkUnreadable, StreamFailed
-from slackwater.sinks.problem import TASK_ERROR, Problem, read_code
+from slackwater.errors import StreamFailed
+from slackwater.sinks.problem import TASK_ERROR, Problem, unreadable
 
 LOGIN = re.compile(
     r"password authentication failed|no password supplied|no pg_hba\.conf entry|authentication failed"
@@ -138,9 +138,7 @@ def reading(where: str) -> Iterator[None]:
     except DBAPIError as error:
         raise problem_of(error).unreadable(where) from error
     except StreamFailed as error:
-        raise SinkUnreadable(
-            read_code(error.code), error.message, where=error.where, expected=error.expected, hint=error.hint
-        ) from error
+        raise unreadable(error) from error
 
 
 @contextmanager

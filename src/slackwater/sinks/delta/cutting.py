@@ -93,7 +93,7 @@ def changed(record: Record, code: str) -> Refused:
     """The refusal of a table that something else has changed since the cut."""
     return Refused(
         code,
-        "The Delta table was changed after the cut was planned; going on would undo those changes",
+        "The Delta table was changed after the cut was planned; to continue would undo those changes",
         where=record.output,
         expected=f"version {record.version}, or the one that the cut made of it",
         hint="find out with DESCRIBE HISTORY what has written to the table, then make a new plan",

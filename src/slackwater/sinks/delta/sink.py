@@ -48,7 +48,7 @@ class DeltaSink:
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Without keys there is nothing that tells which row an update replaces."""
+        """Without keys it is unknown which row an update replaces."""
         return ("append", "update") if self.keys else ("append", "complete")
 
     @property

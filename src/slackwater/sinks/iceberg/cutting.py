@@ -90,7 +90,7 @@ def changed(record: Record, code: str) -> Refused:
     """The refusal of a table that something else has changed since the cut."""
     return Refused(
         code,
-        "The Iceberg table was changed after the cut was planned; going on would undo those changes",
+        "The Iceberg table was changed after the cut was planned; to continue would undo those changes",
         where=record.output,
         expected=f"snapshot {record.head} with batch {record.last}, or {record.target} with batch {record.after}",
         hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then "

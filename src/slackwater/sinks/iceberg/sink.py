@@ -54,7 +54,7 @@ class IcebergSink:
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Without keys there is nothing that tells which row an update replaces."""
+        """Without keys it is unknown which row an update replaces."""
         return ("append", "update") if self.keys else ("append", "complete")
 
     @property

@@ -30,7 +30,7 @@ JAAS = "sasl.jaas.config"
 JAAS_LOGIN = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 
 _KNOWN: dict[tuple[str, frozenset[tuple[str, str]]], Mapping[str, str]] = {}
-"""Secrets of connections that the running program gave, by servers and recorded settings. Recorded nowhere."""
+"""Secrets of connections that the running program gave, by servers and recorded settings. They are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,11 @@ class MarkedTopic:
         mark = self.mark()
         return NONE_YET if mark is None else mark.batch_id
 
+    def owner(self) -> Owner | None:
+        """The stream that claimed the topic. Raises SinkUnreadable."""
+        mark = self.mark()
+        return None if mark is None else mark.owner
+
     def claim(self, owner: Owner) -> None:
         """Record the owner. Raises Refused (``sink-owned``), or StreamFailed."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slackwater.errors import Refused, SinkUnreadable
+from slackwater.errors import SinkUnreadable
 from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Delivery, Owner, Traits
-from slackwater.sinks.contract import Output, SinkLog
+from slackwater.model.sink import Delivery, Traits
+from slackwater.sinks.contract import Output
 from slackwater.sinks.kafka import topics
 from slackwater.sinks.kafka.cluster import cluster_in
 from slackwater.sinks.kafka.marked import MarkedTopic
 from slackwater.sinks.kafka.problems import reading
 from slackwater.sinks.silent import SilentOutput, silent_traits
-from slackwater.storage.protocols import WriteStore
+from slackwater.sinks.uncut import UncutOutput
 
 AT_LEAST_ONCE = silent_traits(
     Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
@@ -62,61 +62,22 @@ class TopicOutput(SilentOutput):
         return self._topic
 
 
-class MarkedTopicOutput:
+class MarkedTopicOutput(UncutOutput[MarkedTopic]):
     """A topic whose batches are transactions. Kafka deletes no single records, so that no batch can be cut."""
 
-    traits = EXACTLY_ONCE
-
     def __init__(self, target: MarkedTopic) -> None:
-        self.target = target
-        self.location = target.location
-
-    def last_written(self) -> int:
-        return self.target.last_written()
-
-    def owner(self) -> Owner | None:
-        mark = self.target.mark()
-        return None if mark is None else mark.owner
-
-    def claim(self, owner: Owner) -> None:
-        self.target.claim(owner)
+        message = f"Kafka cannot remove single batches from the topic {target.topic}"
+        super().__init__("kafka", EXACTLY_ONCE, target, message)
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         """The topic is missing, although batches were written."""
         written = self.last_written()
         if written < 0 or not thorough:
             return ()
-        with reading(self.location):
+        with reading(self.target.location):
             if topics.exists(self.target.cluster, self.target.topic):
                 return ()
         return (Damage(self.target.topic, "missing", f"rows of batches up to {written}", "no topic"),)
 
-    def log(self) -> SinkLog | None:
-        return None
-
-    def name_of(self, _uri: str) -> str | None:
-        return None
-
-    def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
-        if batch < self.last_written():
-            raise self._refusal()
-        return Cut(batch, ())
-
-    def cut(self, cut: Cut, _recorded: Mapping[int, str], _backup: WriteStore) -> None:
-        if cut.batches:
-            raise self._refusal()
-
-    def restore(self, cut: Cut, _backup: WriteStore) -> None:
-        if cut.batches:
-            raise self._refusal()
-
     def reader_path(self) -> str:
         return self.target.topic
-
-    def _refusal(self) -> Refused:
-        return Refused(
-            "sink-uncuttable",
-            f"Kafka cannot remove single batches from the topic {self.target.topic}",
-            where=self.location,
-            hint="rebuild at the last written batch, which removes nothing",
-        )

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 
-from slackwater.errors import EnvironmentMissing, PipelineError, SinkUnreadable, StreamFailed
-from slackwater.sinks.problem import TASK_ERROR, Problem, read_code
+from slackwater.errors import EnvironmentMissing, PipelineError, StreamFailed
+from slackwater.sinks.problem import TASK_ERROR, Problem, unreadable
 
 REPORTED = "Kafka reports an error"
 NAMED = re.compile(r"(?P<name>[A-Z_]+): (?P<text>.*)", re.DOTALL)
@@ -23,7 +23,7 @@ _UNREACHABLE = Problem(
 _LOGIN = Problem(
     "kafka-login",
     "The Kafka broker refuses the login",
-    'check kafka.security.protocol, kafka.sasl.mechanism and the user; password="env:NAME" says where the password is',
+    'check kafka.security.protocol, kafka.sasl.mechanism and the user; password="env:NAME" names where it is',
 )
 _PRIVILEGE = Problem(
     "kafka-privilege",
@@ -95,9 +95,7 @@ def reading(where: str) -> Iterator[None]:
     except KafkaException as error:
         raise _found(error).unreadable(where) from error
     except StreamFailed as error:
-        raise SinkUnreadable(
-            read_code(error.code), error.message, where=error.where, expected=error.expected, hint=error.hint
-        ) from error
+        raise unreadable(error) from error
 
 
 @contextmanager
