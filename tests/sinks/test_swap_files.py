@@ -288,6 +288,10 @@ class TestRefused:
             FilesOutput(path).stage(OPERATION, -1, {})
         assert caught.value.code == "swap-unsupported"
 
+    def test_a_directory_that_cannot_be_renamed(self, tmp_path: Path) -> None:
+        place = Aside(str(tmp_path / "out"), OPERATION)
+        refused(tmp_path, "swap-unsupported", place.exchange)
+
 
 def test_undoing_a_swap_that_never_started_changes_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path)

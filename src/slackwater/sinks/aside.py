@@ -194,7 +194,10 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Exchange two folders by renameat2(2); ``False`` where the system or the file system cannot."""
+    """Exchange two folders by renameat2(2); ``False`` where the system or the file system cannot.
+
+    Raises Refused where the folders cannot be renamed at all.
+    """
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if function is None:
         return False
@@ -203,7 +206,8 @@ def _exchanged(one: Path, other: Path) -> bool:
     number = ctypes.get_errno()
     if number in _NO_EXCHANGE:
         return False
-    raise OSError(number, os.strerror(number), str(one))
+    # Such as EXDEV for a folder that is part of a container's image (overlayfs).
+    raise unsupported(str(one), "a directory that can be renamed", os.strerror(number))
 
 
 def _is_empty(folder: Path) -> bool:
