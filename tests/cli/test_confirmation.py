@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.plan.document import render
 from tests.cli.conftest import Slackwater
-from tests.support.rebuilds import make_project
+from tests.support.rebuilds import BEGINNING, make_project
 
 
 class Terminal(io.StringIO):
@@ -44,4 +45,29 @@ def test_its_name_is_taken(slackwater: Slackwater, tmp_path: Path, monkeypatch: 
     done = slackwater("undo", plan.id)
 
     assert done.code == 0
+    assert project.in_use() == before
+
+
+class Script(io.StringIO):
+    """stdin where nobody types."""
+
+    def isatty(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--yes"], "give --confirm clicks/per_page"), (["--confirm", "per_pages"], "error name-mistyped")],
+)
+def test_clearing_an_output_needs_the_name(
+    slackwater: Slackwater, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+) -> None:
+    project = make_project(tmp_path)
+    (tmp_path / "plan.json").write_text(render(project.plan_reset("clear", BEGINNING)))
+    before = project.in_use()
+    monkeypatch.setattr("sys.stdin", Script())
+
+    done = slackwater("apply", "plan.json", *options)
+
+    assert said in done.err
     assert project.in_use() == before

@@ -49,7 +49,7 @@ class Goals(Workspace):
         settings = self._settings if goal == "reset" else ()
         self.slackwater("plan", goal, stream, "--out", "plan.json", "--force", *arguments, *settings)
         if spark:
-            self.slackwater("apply", "plan.json", "--yes", *self._settings)
+            self.slackwater("apply", "plan.json", "--confirm", stream, *self._settings)
         else:
             self.slackwater("apply", "plan.json", "--yes", java=False)
 

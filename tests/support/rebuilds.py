@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slackwater.app.apply_plan import Applied, apply_with
-from slackwater.app.deriving import Asked
+from slackwater.app.deriving import Asked, derive
 from slackwater.app.plan_goal import PlanOptions, plan_goal
 from slackwater.app.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
 from slackwater.app.workspace import Workspace, open_workspace
@@ -22,7 +23,7 @@ from slackwater.apply.replayer import Replayed, Replayer, StagedRun
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.model.finding import Goal
-from slackwater.model.plan import Action, Inverse, OutputTreatment, Plan, Request
+from slackwater.model.plan import Action, Inverse, OutputTreatment, Plan, Request, SourceStart
 from slackwater.model.profile import QueryProfile
 from slackwater.plan.contributing import Code
 from slackwater.recording.snapshot import stream_id
@@ -52,6 +53,9 @@ TEMPORARY = ".slackwater.tmp"
 
 CLEAN = HomeSpec(planned=6, committed=5, state=5, written=5)
 """Batch 6 is planned and was interrupted."""
+
+BEGINNING = SourceStart("0", '{"logOffset":-1}', {}, {}, "source 0: 6 files read -> 0")
+"""The position of the files before all of them."""
 
 
 class Silent:
@@ -158,6 +162,14 @@ class Project:
                 goal, Request(target, retention_ms, query_read=True, output=output, only_source=None, starts=())
             )
             return plan_goal(workspace, STREAM, asked, PlanOptions(), lambda _: None)
+
+    def plan_reset(self, output: OutputTreatment, start: SourceStart) -> Plan:
+        """The plan of a reset to a position that nobody has to look up."""
+        request = Request("earliest", None, query_read=True, output=output, only_source=None, starts=(start,))
+        identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
+        with self.open() as workspace:
+            stream = workspace.ledger.find_stream(STREAM)
+            return derive(workspace, stream, Asked("reset", request), lambda: None, identity=identity).plan
 
     def apply(self, plan: Plan, replayer: Replayer | None = None) -> Applied:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")

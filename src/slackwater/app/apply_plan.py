@@ -114,6 +114,11 @@ def apply_with(
     return Applied(plan)
 
 
+def is_started(workspace: Workspace, plan: Plan) -> bool:
+    """Whether the plan was applied before, or an apply of it was interrupted."""
+    return any(one.id == plan.id and one.status != "refused" for one in workspace.ledger.operations(plan.stream))
+
+
 def _begin(workspace: Workspace, operation: Operation, read_query: Callable[[], QueryProfile]) -> None:
     """Compare the plan with one derived now, then record the operation."""
     plan, ledger = operation.plan, workspace.ledger

@@ -31,6 +31,14 @@ def target_batch(basis: Basis) -> int:
         )
     wanted = written if basis.target is None else basis.target
     known = basis.batches.newest_whole(wanted)
+    if known is None and basis.history.begins > 0:
+        raise Refused(
+            "target-unknown",
+            f"Batch {wanted} is of the time before the last reset of stream {stream.name}, of which nothing counts",
+            expected=f"batch {basis.history.begins - 1} or newer",
+            found=str(wanted),
+            hint=f"slackwater plan rebuild {stream.full_name}",
+        )
     if known is None and wanted <= 0:
         # Killed in its very first batch, before its range was recorded: there is nothing before it to continue after.
         return BEFORE_ALL

@@ -69,9 +69,19 @@ def write_sources(
             write_log(store, source_path(source, name), content)
 
 
+def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alone: bool) -> None:
+    """The recorded entry of a batch; ``alone``: also as that of the batch before, as Spark reads two when it starts."""
+    entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
+    for number in range(max(batch - 1, 0) if alone else batch, batch + 1):
+        write_log(store, offset_path(number), entry)
+
+
 def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: int) -> None:
     """The entries of committed batches, as they are recorded; a commit that is not has the batch's own watermark."""
     history = batches.history
+    if last >= 0 and last - 1 not in history.offsets:
+        # After a reset nothing of the batches before its first one is known.
+        write_positions(store, batches, last, alone=True)
     for batch in range(first, last + 1):
         if batch not in history.offsets:
             continue

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import shutil
 
-from slackwater.apply.actions.base import rename_base, run_empty_base, write_entries, write_sources
+from slackwater.apply.actions.base import rename_base, run_empty_base, write_entries, write_positions, write_sources
 from slackwater.apply.actions.facts import CODE, LAYOUT, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.apply.replayer import Replayer
-from slackwater.checkpoint.layout import METADATA, offset_path
+from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import write_log
 from slackwater.errors import Refused
 from slackwater.model.plan import BuildGeneration
@@ -47,8 +47,7 @@ def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
     elif on_base:
         run_empty_base(operation, store, batches.offset(action.first - 1))
         rename_base(store, action.first)
-        entry = batches.history.offsets[action.first - 1]
-        write_log(store, offset_path(action.first - 1), entry.encode("utf-8", "surrogateescape"))
+        write_positions(store, batches, action.first - 1, alone=action.first > action.last)
     return {LAYOUT: profile.as_json(), CODE: replayer.code().digest}
 
 
