@@ -243,7 +243,7 @@ def test_a_recorded_range_is_kept_beside_a_restored_checkpoint(
     assert _everything(ledger, STREAM) == before
 
 
-@pytest.mark.parametrize("left", [0, 1, 20, -1], ids=lambda left: f"{left} bytes")
+@pytest.mark.parametrize("left", [0, 1, 2, 3, 4, 20, -1], ids=lambda left: f"{left} bytes")
 def test_a_torn_file_does_not_replace_what_is_recorded(ledger: Ledger, tmp_path: Path, left: int) -> None:
     case = corpus_case("4.3.0", FILES_TO_FILES, tmp_path)
     copier(ledger, case).copy()

@@ -108,25 +108,28 @@ class StubReplayer:
         return Replayed(batch, self._rows(store, batch))
 
     def run_staged(self, run: StagedRun) -> None:
-        """Three batches, each with a file in the staged output."""
-        store = LocalStore(run.generation.location)
+        """Three more batches, each with a file in the staged output."""
+        store, folder = LocalStore(run.generation.location), self.pipeline.parent
+        first = read_logs(store).committed + 1
+        last = first + 2
         output = open_output(run.stream.sink)
         assert isinstance(output, Swappable)
-        staged = Path(str(output.staged(run.operation).location))
-        spec = HomeSpec(planned=2, committed=2, written=2)
-        for log, entries in checkpoint_logs(spec, self.pipeline.parent).items():
+        staged = LocalStore(str(output.staged(run.operation).location))
+        spec = HomeSpec(planned=last, committed=last, written=last)
+        for log, entries in checkpoint_logs(spec, folder).items():
             for entry, text in entries.items():
                 store.write(f"{log}/{entry}", text.encode())
-        for entry, text in sink_log(spec, self.pipeline.parent).items():
-            new = text.replace("/out/part-", f"/{staged.name}/again-")
-            LocalStore(staged).write(
-                f"again-{entry}.parquet", f"rows of batch {entry}, again".ljust(FILE_SIZE).encode()
-            )
-            LocalStore(staged).write(f"_spark_metadata/{entry}", new.encode())
-        for version in range(1, 4):
-            store.write(f"state/0/0/{version}.delta", EMPTY_DELTA)
-        store.write("state/0/_metadata/metadata", OPERATOR.encode())
-        store.write("state/0/0/_metadata/schema", SCHEMA)
+        for entry, text in sink_log(spec, folder).items():
+            if entry >= first:
+                rows = f"rows of batch {entry}, again".ljust(FILE_SIZE)
+                staged.write(f"again-{entry}.parquet", rows.encode())
+                new = text.replace("/out/part-", f"/{Path(staged.location).name}/again-")
+                staged.write(f"_spark_metadata/{entry}", new.encode())
+        if self.layout["operators"]:
+            for version in range(1, last + 2):
+                store.write(f"state/0/0/{version}.delta", EMPTY_DELTA)
+            store.write("state/0/_metadata/metadata", OPERATOR.encode())
+            store.write("state/0/0/_metadata/schema", SCHEMA)
 
     def _rows(self, store: LocalStore, batch: int) -> int:
         end = _entry(store, batch)

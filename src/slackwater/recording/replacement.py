@@ -14,12 +14,13 @@ from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.file_source_log import parse_file_source_log
 from slackwater.formats.kafka_initial_offsets import parse_initial_offsets
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.formats.text_log import parse_query_metadata
+from slackwater.formats.text_log import parse_object, parse_query_metadata
 from slackwater.ledger.lineage import METADATA, SINK, SOURCES
 from slackwater.sinks.contract import SinkLog
 
 KAFKA_MARK = b"\0"
 LISTS_FILES = b'{"path":'
+_RECORD = "{"
 
 _PARSERS: dict[str, Callable[[bytes], object]] = {
     METADATA: parse_query_metadata,
@@ -51,14 +52,22 @@ def may_replace(log: str, recorded: str, found: str, *, shown: bool) -> bool:
     ``shown``: the sink still shows the batch that the recorded entry describes.
     """
     if log != "offsets":
-        return True
+        # Cut after its version line, a file is still an entry: that of a batch without files, or of an old release.
+        return _RECORD not in recorded or _RECORD in found
     return not shown and _planned_ms(found) > _planned_ms(recorded)
 
 
 def _source_parser(data: bytes) -> Callable[[bytes], object] | None:
     if data.startswith(KAFKA_MARK):
         return parse_initial_offsets
-    return parse_file_source_log if LISTS_FILES in data else None
+    return parse_file_source_log if LISTS_FILES in data else _parse_records
+
+
+def _parse_records(data: bytes) -> None:
+    """Lines of an unknown source that start like a JSON object must be one: a line that was cut is none."""
+    for line in data.decode("utf-8", "surrogateescape").split("\n"):
+        if line.startswith(_RECORD):
+            parse_object(line, "an entry of a source's log")
 
 
 def _planned_ms(text: str) -> int:

@@ -1,0 +1,118 @@
+"""Random checkpoints, random damage, random goals: what is planned holds, can be repeated, and can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from slackwater.diagnose.number_line import findings, stops
+from slackwater.errors import DataError, Refused
+from slackwater.model.plan import Plan
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
+from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
+from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project
+
+Asked = tuple[Literal["resume", "rebuild", "replay", "reset"], str, Literal["cut", "keep", "clear", "swap"]]
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> HomeSpec:
+    """Homes whose marks may be those of a kill at any point, or may contradict each other."""
+    planned = draw(st.integers(0, 7))
+    committed = planned - draw(st.integers(0, 2))
+    stateful = draw(st.booleans())
+    return HomeSpec(
+        planned=planned,
+        committed=max(committed, -1),
+        state=max(committed - draw(st.integers(0, 1)), 0) if stateful else None,
+        written=max(committed + draw(st.integers(-2, 2)), -1),
+        layout=LAYOUT if stateful else STATELESS,
+    )
+
+
+@st.composite
+def goals(draw: st.DrawFn) -> Asked:
+    goal = draw(st.sampled_from(["resume", "rebuild", "replay", "reset"]))
+    batch = draw(st.integers(0, 7).map(lambda number: f"batch:{number}") | st.just("last-written"))
+    if goal == "reset":
+        return "reset", "earliest", draw(st.sampled_from(["clear", "swap", "keep"]))
+    if goal == "replay":
+        return "replay", batch, draw(st.sampled_from(["cut", "swap", "keep"]))
+    return ("resume", "last-written", "cut") if goal == "resume" else ("rebuild", batch, "cut")
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    memory = Path("/dev/shm")  # noqa: S108 - the folder gets a unique name
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as made:
+        yield Path(made)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(spec=specs(), asked=goals(), data=st.data())
+def test_what_is_planned_holds(folder: Path, spec: HomeSpec, asked: Asked, data: st.DataObject) -> None:
+    with TemporaryDirectory(dir=folder) as made:
+        project = make_project(Path(made) / "project", spec)
+        project.claim_output()
+        _damage(project, data)
+        before = project.in_use()
+        plan = _made(lambda: _plan(project, asked))
+        # What only reading back shows is refused by apply, which has changed nothing in use then.
+        applied = (
+            None
+            if plan is None
+            else _made(lambda: project.apply(plan, StubReplayer(project.folder / "clicks.py", spec.layout)))
+        )
+        if plan is None or applied is None:
+            assert project.in_use() == before
+        else:
+            _holds(project, plan, before)
+
+
+def _damage(project: Project, data: st.DataObject) -> None:
+    checkpoint = project.checkpoint(1)
+    files = sorted(path for path in checkpoint.rglob("*") if path.is_file() and "_metadata" not in path.parts)
+    for file in data.draw(st.lists(st.sampled_from(files), max_size=2, unique=True)):
+        if data.draw(st.booleans()):
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[: data.draw(st.integers(0, 20))])
+
+
+def _plan(project: Project, asked: Asked) -> Plan:
+    goal, target, output = asked
+    return project.plan_reset(output, BEGINNING) if goal == "reset" else project.plan(target, goal=goal, output=output)
+
+
+T = TypeVar("T")
+
+
+def _made(step: Callable[[], T]) -> T | None:
+    """What the step returns, ``None`` where it is refused with a hint."""
+    try:
+        made = step()
+    except (Refused, DataError) as refused:
+        if not refused.hint:
+            raise
+        event(f"refused: {refused.code}")
+        return None
+    return made
+
+
+def _holds(project: Project, plan: Plan, before: dict[str, str]) -> None:
+    event(f"applied: {plan.goal} {plan.request.output}, {len(plan.actions)} actions")
+    with project.open() as workspace:
+        stream = workspace.ledger.find_stream(STREAM)
+        snapshot = read_snapshot(SnapshotContext(workspace.ledger, workspace.home), stream)
+    assert stops(snapshot) == (), findings(snapshot)
+    assert project.plan(goal="resume").actions == ()
+    if plan.actions:
+        assert project.apply(plan).repeated
+        project.undo(plan)
+        assert project.in_use() == before
