@@ -1,9 +1,8 @@
 """JVMs of tests live for seconds: half of that would go into loading Spark's classes and optimising their code.
 
-Spark's scripts read ``SPARK_SUBMIT_OPTS``. With it each JVM of the tests compiles with the first compiler alone, lets
-Spark interpret its expressions (to generate and compile Java for a query takes longer than a test's few rows), and maps
-Spark's classes from an archive (Java's class-data sharing), which is made once for each Spark and Java and kept in the
-user's cache. A JVM that cannot use the archive loads its classes itself.
+Spark's scripts read ``SPARK_SUBMIT_OPTS``. With it each JVM of the tests compiles with the first compiler alone and
+maps Spark's classes from an archive (Java's class-data sharing), which is made once for each Spark and Java and kept in
+the user's cache. A JVM that cannot use the archive loads its classes itself.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from slackwater.connectors.machine import java_program, spark_jars_folder
 from slackwater.errors import EnvironmentMissing
 
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-INTERPRETED = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 VARIABLE = "SPARK_SUBMIT_OPTS"
 PROGRAM = Path(__file__).with_name("spark_classes.py")
@@ -37,8 +35,7 @@ def use_quick_jvms() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
             _make(archive)
-    shared = f"{SILENT} -XX:SharedArchiveFile={archive}" if archive.exists() else ""
-    os.environ[VARIABLE] = f"{LIGHT} {INTERPRETED} {shared}".strip()
+    os.environ[VARIABLE] = f"{LIGHT} {SILENT} -XX:SharedArchiveFile={archive}" if archive.exists() else LIGHT
 
 
 def _archive() -> Path:
@@ -52,7 +49,7 @@ def _archive() -> Path:
 def _make(archive: Path) -> None:
     """Run queries and let the JVM archive what it has loaded; what prevents that is printed, and prevents no test."""
     unfinished = archive.with_suffix(f".{os.getpid()}")
-    options = f"{LIGHT} {INTERPRETED} {SILENT} -XX:ArchiveClassesAtExit={unfinished}"
+    options = f"{LIGHT} {SILENT} -XX:ArchiveClassesAtExit={unfinished}"
     # Its output is read to the end because the JVM, which writes the archive, ends after Python.
     done = subprocess.run(
         [sys.executable, str(PROGRAM)],
