@@ -16,6 +16,8 @@ LONGEST_FIRST = (
     "restart/test_delta.py",
     "restart/test_killed_apply.py",
     "restart/test_files.py",
+    "apply/test_kill_everywhere.py",
+    "restart/test_goals_on_state.py",
     "bad_input/test_bad_input.py",
     "sinks/test_postgres_killed.py",
     "restart/test_other_state.py",
