@@ -40,6 +40,8 @@ def plan_page(plan: Plan) -> Group:
     parts: list[Text | Table] = [Text(f"plan {plan.id}: {plan.goal} {plan.stream} at {plan.target}", style="bold")]
     parts += [Text(), number_line(plan.facts)]
     parts += [Text(f"note: {note}") for note in plan.facts.notes]
+    if not plan.actions:
+        return Group(*parts)
     parts += [Text(), Text("what will be done", style="bold"), _steps(plan)]
     parts += [Text(), Text("what it costs", style="bold"), *_cost(plan)]
     if plan.risks:
