@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from sqlalchemy import event
@@ -22,6 +21,7 @@ from slackwater.errors import Refused
 from slackwater.model.finding import Goal
 from slackwater.model.plan import OutputTreatment, Plan
 from tests.support.kill_points import kill_points
+from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import Project, make_project
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
@@ -59,11 +59,9 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
-    """In memory where that is possible: a killed process loses nothing that it has written to a file."""
-    memory = Path("/dev/shm")  # noqa: S108 - the folder gets a unique name
-    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
-        yield Scene(Path(folder), *getattr(request, "param", REBUILD))
+def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+    with folder_in_memory() as folder:
+        yield Scene(folder, *getattr(request, "param", REBUILD))
 
 
 @pytest.fixture

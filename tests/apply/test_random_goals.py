@@ -16,6 +16,7 @@ from slackwater.errors import DataError, Refused
 from slackwater.model.plan import Plan
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
+from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project
 
 Asked = tuple[Literal["resume", "rebuild", "replay", "reset"], str, Literal["cut", "keep", "clear", "swap"]]
@@ -49,9 +50,8 @@ def goals(draw: st.DrawFn) -> Asked:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    memory = Path("/dev/shm")  # noqa: S108 - the folder gets a unique name
-    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as made:
-        yield Path(made)
+    with folder_in_memory() as made:
+        yield made
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -110,7 +110,7 @@ class StubReplayer:
     def run_staged(self, run: StagedRun) -> None:
         """Three more batches, each with a file in the staged output."""
         store, folder = LocalStore(run.generation.location), self.pipeline.parent
-        first = read_logs(store).committed + 1
+        first = (-1 if run.generation.based_at is None else run.generation.based_at) + 1
         last = first + 2
         output = open_output(run.stream.sink)
         assert isinstance(output, Swappable)

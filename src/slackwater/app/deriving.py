@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -17,7 +17,7 @@ from slackwater.diagnose.refusal import refusal
 from slackwater.errors import DataError, Refused, UsageError
 from slackwater.model.finding import Goal
 from slackwater.model.history import History
-from slackwater.model.plan import Plan, Request
+from slackwater.model.plan import OutputTreatment, Plan, Request
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import StreamRecord
 from slackwater.model.sink import Cut, Swap
@@ -42,6 +42,14 @@ from slackwater.storage.open import open_read_store
 
 SHOWN = 3
 LARGEST_BATCH = 2**63 - 1
+OUTPUTS: Mapping[Goal, tuple[OutputTreatment, ...]] = {
+    "resume": ("cut",),
+    "rebuild": ("cut",),
+    "replay": ("cut", "swap", "keep"),
+    "reset": ("swap", "clear", "keep"),
+}
+"""The goals that can be planned, with what each can do with the output."""
+
 DIGITS_MAX = 19
 """Batch ids are 64 bits wide."""
 
@@ -109,6 +117,7 @@ def derive(
     ``read_query`` is called only where the recorded batches ran with other code. Raises Refused where no exact and safe
     way exists, DataError where something that is needed cannot be read.
     """
+    _check_request(asked, stream)
     reference = asked.pipeline_file or stream.pipeline_file
     snapshot = read_snapshot(
         SnapshotContext(workspace.ledger, workspace.home, own_lease=own_lease), replace(stream, pipeline_file=reference)
@@ -122,6 +131,25 @@ def derive(
     change = _swap(workspace, basis, identity[0]) if asked.request.output == "swap" else _cut(workspace, basis, scope)
     _refuse_missing(basis, scope)
     return Derived(plan_of(basis, scope, change, *identity), snapshot, history)
+
+
+def _check_request(asked: Asked, stream: StreamRecord) -> None:
+    """Raises UsageError (``plan-damaged``) for a request that the command line does not make."""
+    goal, request = asked.goal, asked.request
+    known = request.output in OUTPUTS.get(goal, ())
+    if goal != "reset":
+        known = known and not request.starts and request.only_source is None
+    if goal in {"resume", "reset"}:
+        known = known and request.retention_ms is None
+    if not known:
+        raise UsageError(
+            "plan-damaged",
+            "The plan was changed or damaged: its request is not one of its goal",
+            where=f"stream {stream.full_name}",
+            expected=f"a request as slackwater plan {goal} makes it",
+            found=str(request)[:120],
+            hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+        )
 
 
 def _scoped(basis: Basis, read_query: QueryReader) -> tuple[Basis, Scope | None]:
@@ -141,14 +169,7 @@ def _scoped(basis: Basis, read_query: QueryReader) -> tuple[Basis, Scope | None]
         case "reset":
             return basis, scope_of_reset(basis)
         case "backfill":
-            raise UsageError(
-                "plan-damaged",
-                "The plan was changed or damaged: its goal is not one that plan makes",
-                where=f"stream {basis.snapshot.stream.full_name}",
-                expected="resume, rebuild, replay or reset",
-                found=basis.goal,
-                hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
-            )
+            raise AssertionError("a request for it is refused before")
         case _:
             assert_never(basis.goal)
 
