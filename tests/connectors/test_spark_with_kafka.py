@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from slackwater import connectors
 from slackwater.demo.broker import Broker
+from slackwater.runtime.session import end_session
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 TOPICS = ("readings", "copies")
@@ -35,7 +36,7 @@ def spark(tmp_path: Path) -> Iterator[SparkSession]:
     builder = builder.config("spark.sql.warehouse.dir", str(tmp_path / "warehouse"))
     session = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
     yield session
-    session.stop()
+    end_session(session)
 
 
 def _produce(broker: Broker, values: list[str]) -> None:

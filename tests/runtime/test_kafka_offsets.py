@@ -17,6 +17,7 @@ from slackwater.demo.broker import Broker
 from slackwater.errors import EnvironmentMissing
 from slackwater.runtime.kafka_offsets import earliest_offsets
 from slackwater.runtime.profile import profile_of
+from slackwater.runtime.session import end_session
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 TOPICS = {"readings": 3, "clicks": 1, "clicks-old": 2}
@@ -48,7 +49,7 @@ def spark(tmp_path: Path) -> Iterator[SparkSession]:
     builder = builder.config("spark.sql.warehouse.dir", str(tmp_path / "warehouse"))
     session = builder.config("spark.ui.enabled", "false").getOrCreate()
     yield session
-    session.stop()
+    end_session(session)
 
 
 def test_each_kafka_source_has_its_oldest_offsets(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

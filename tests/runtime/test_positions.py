@@ -35,6 +35,7 @@ from slackwater.plan.batch_history import offsets_by_source
 from slackwater.runtime.positions import resolve
 from slackwater.runtime.ranges import range_between
 from slackwater.runtime.replay import COMPACT_INTERVAL
+from slackwater.runtime.session import end_session
 from slackwater.runtime.source_seen import Position
 from slackwater.sources.contract import EmptyBase, SourceEntries
 from tests.support.kafka_topics import create_topic
@@ -157,7 +158,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     builder = builder.config("spark.sql.streaming.fileSource.cleaner.numThreads", "0")
     session = builder.config("spark.ui.enabled", "false").getOrCreate()
     yield session
-    session.stop()
+    # With its JVM: the next tests of this process need other connectors.
+    end_session(session)
 
 
 @pytest.fixture(scope="module")
