@@ -202,3 +202,18 @@ def test_a_sink_that_skips_no_batch_can_keep_what_it_has(tmp_path: Path) -> None
     project.apply(plan)
     project.undo(plan)
     assert project.in_use() == before
+
+
+def test_a_run_that_planned_no_batch_is_undone_with_its_generation(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    before, plan = project.in_use(), project.plan("batch:4", goal="replay")
+    project.apply(plan)
+    with project.open() as workspace:
+        run = workspace.ledger.begin_run(STREAM, 2, "4.1.3")
+        workspace.ledger.end_run(run.id, "finished", None)
+
+    project.undo(plan)
+
+    assert project.in_use() == before
+    with project.open() as workspace:
+        assert {one.generation for one in workspace.ledger.runs(STREAM)} == {1}

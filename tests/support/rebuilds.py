@@ -108,7 +108,8 @@ class StubReplayer:
         return Replayed(batch, self._rows(store, batch))
 
     def run_staged(self, run: StagedRun) -> None:
-        """Three more batches, each with a file in the staged output."""
+        """Three more batches, each with a file in the staged output, in a run that the ledger records."""
+        recorded = run.ledger.begin_run(run.generation.stream, run.generation.number, "4.1.3")
         store, folder = LocalStore(run.generation.location), self.pipeline.parent
         first = (-1 if run.generation.based_at is None else run.generation.based_at) + 1
         last = first + 2
@@ -130,6 +131,7 @@ class StubReplayer:
                 store.write(f"state/0/0/{version}.delta", EMPTY_DELTA)
             store.write("state/0/_metadata/metadata", OPERATOR.encode())
             store.write("state/0/0/_metadata/schema", SCHEMA)
+        run.ledger.end_run(recorded.id, "finished", None)
 
     def _rows(self, store: LocalStore, batch: int) -> int:
         end = _entry(store, batch)

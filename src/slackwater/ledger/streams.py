@@ -12,7 +12,7 @@ from slackwater.errors import NotFound, UsageError
 from slackwater.ledger.columns import unreadable
 from slackwater.ledger.database import upsert
 from slackwater.ledger.part import LedgerPart, as_row
-from slackwater.ledger.tables import batches, generations, leases, log_lines, operations, replaced_lines, streams
+from slackwater.ledger.tables import batches, generations, leases, log_lines, operations, replaced_lines, runs, streams
 from slackwater.model.records import GenerationRecord, StreamRecord
 
 OPERATORS, STATE_STORES = "operators", "state_stores"
@@ -79,10 +79,13 @@ class StreamsPart(LedgerPart):
                 connection.execute(update(generations).where(this_one).values(changed))
 
     def remove_generation(self, stream: str, number: int) -> None:
-        """Remove the record of a generation that an operation built and removed; the one in use cannot be removed."""
+        """Remove the record of a generation that an operation built and removed, with its runs and their batches.
+
+        The one in use cannot be removed.
+        """
         here = (generations.c.stream == stream) & (generations.c.number == number)
         with self._database.write() as connection:
-            for table in (log_lines, replaced_lines, batches):
+            for table in (log_lines, replaced_lines, batches, runs):
                 connection.execute(delete(table).where((table.c.stream == stream) & (table.c.generation == number)))
             connection.execute(delete(generations).where(here))
 

@@ -40,7 +40,9 @@ def swap(operation: Operation, action: SwapOutput) -> ActionFacts:
     """Put the staged output in its place."""
     output = _swappable(operation)
     output.swap(action.swap, operation.backup)
-    operation.ledger.record_sink_mark(operation.plan.stream, operation.output.last_written() or 0)
+    written = operation.output.last_written()
+    if written is not None:
+        operation.ledger.record_sink_mark(operation.plan.stream, written)
     return NOTHING
 
 
