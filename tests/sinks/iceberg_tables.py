@@ -24,18 +24,22 @@ PROPERTY = "slackwater.written"
 SCHEMA = Schema(NestedField(1, "b", LongType(), required=False))
 
 
-def create(folder: Path, *, snapshot: bool = True) -> None:
+def create(folder: Path, *, snapshot: bool = True, version: int = 2) -> None:
     """Create an empty table: with one snapshot without files, as Spark does where it has a schema of rows, or none."""
-    _save(folder, _catalog().create_table(_name(folder), SCHEMA, location=str(folder)))
+    properties = {"format-version": str(version)}
+    _save(folder, _catalog().create_table(_name(folder), SCHEMA, location=str(folder), properties=properties))
     if snapshot:
         commit(folder, [])
 
 
-def write_batch(folder: Path, stream: str, batch: int, *, epoch: int = 1, files: int = 1, rows: int = 1) -> list[str]:
+def write_batch(
+    folder: Path, stream: str, batch: int, *, epoch: int = 1, files: int = 1, rows: int = 1, branch: str = "main"
+) -> list[str]:
     """Commit one batch with its marker and its property, as the sink would; the names of its files."""
-    names = [data_file(folder, f"part-{batch}-{number} a.parquet", [batch] * rows) for number in range(files)]
-    snapshot = commit(folder, names, {"wap.id": f"slackwater:{stream}:{epoch}:{batch}:0123"})
-    mark(folder, stream, batch, snapshot, epoch=epoch)
+    prefix = "part" if branch == "main" else "staged"
+    names = [data_file(folder, f"{prefix}-{batch}-{number} a.parquet", [batch] * rows) for number in range(files)]
+    snapshot = commit(folder, names, {"wap.id": f"slackwater:{stream}:{epoch}:{batch}:0123"}, branch)
+    mark(folder, stream, batch, snapshot, epoch=epoch, branch=branch)
     return names
 
 
@@ -46,25 +50,28 @@ def data_file(folder: Path, name: str, values: list[int]) -> str:
     return f"data/{name}"
 
 
-def commit(folder: Path, names: list[str], summary: Mapping[str, str] | None = None) -> int:
+def commit(folder: Path, names: list[str], summary: Mapping[str, str] | None = None, branch: str = "main") -> int:
     """Append files in one snapshot; its id."""
     table = _open(folder)
     if names:
-        table.add_files([str(folder / name) for name in names], snapshot_properties=dict(summary or {}))
+        paths = [str(folder / name) for name in names]
+        table.add_files(paths, snapshot_properties=dict(summary or {}), branch=branch)
     else:
-        with table.transaction() as transaction, transaction.update_snapshot(dict(summary or {})).fast_append():
-            pass
+        with table.transaction() as transaction:
+            update = transaction.update_snapshot(dict(summary or {}), branch=branch)
+            with update.fast_append():
+                pass
     _save(folder, table)
-    snapshot = table.current_snapshot()
+    snapshot = table.snapshot_by_name(branch)
     assert snapshot is not None
     return snapshot.snapshot_id
 
 
-def mark(folder: Path, stream: str, batch: int, snapshot: int | None, *, epoch: int = 1) -> None:
+def mark(folder: Path, stream: str, batch: int, snapshot: int | None, *, epoch: int = 1, branch: str = "main") -> None:
     """Set the property of the newest metadata, without a version of its own."""
     fields = metadata(folder)
     value = {"stream": stream, "epoch": epoch, "batch": batch, "snapshot": snapshot}
-    fields["properties"][PROPERTY] = json.dumps(value)
+    fields["properties"][PROPERTY if branch == "main" else f"{PROPERTY}.{branch}"] = json.dumps(value)
     _path(folder, newest(folder)).write_text(json.dumps(fields))
 
 
@@ -85,12 +92,14 @@ def metadata(folder: Path) -> dict[str, Any]:
     return fields
 
 
-def live_files(folder: Path) -> dict[str, bytes]:
-    """The files of the current snapshot with their content; raises where one does not exist."""
+def live_files(folder: Path, branch: str = "main") -> dict[str, bytes]:
+    """The files of the newest snapshot of a branch with their content; raises where one does not exist."""
     if not newest(folder):
         return {}
     table = StaticTable.from_metadata(str(_path(folder, newest(folder))))
-    paths = [Path(unquote(urlsplit(task.file.file_path).path)) for task in table.scan().plan_files()]
+    snapshot = table.snapshot_by_name(branch)
+    tasks = table.scan(snapshot_id=snapshot.snapshot_id).plan_files() if snapshot is not None else ()
+    paths = [Path(unquote(urlsplit(task.file.file_path).path)) for task in tasks]
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 

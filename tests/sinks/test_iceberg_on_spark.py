@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from slackwater.errors import PipelineError, Refused, SlackwaterError, StreamFailed
 from slackwater.model.sink import Owner, WriteContext
@@ -19,12 +23,14 @@ from slackwater.sinks.iceberg.publishing import Publisher
 from slackwater.sinks.registry import open_output
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
+from tests.support.postgres_server import postgres_server
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
+OPERATION = "20260105T093000-1a2b3c"
 SCHEMA = "id long, v string"
 Rows = list[tuple[int | None, str]]
 
@@ -37,7 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(tmp_path_factory.mktemp("lake")),
     }
-    session = start_session(SessionOptions("iceberg", "local[2]", settings, ("iceberg",)), lambda _: None)
+    session = start_session(SessionOptions("iceberg", "local[2]", settings, ("iceberg", "postgresql")), lambda _: None)
     yield session
     end_session(session)
 
@@ -135,6 +141,79 @@ def test_batches_repeated_cut_and_undone(
     fields = iceberg_tables.metadata(Path(target.sink.location))
     shown = next(one for one in fields["snapshots"] if one["snapshot-id"] == fields["current-snapshot-id"])
     assert shown["summary"]["wap.id"].startswith(f"slackwater:{OWNER.stream_id}:5:2:")
+
+
+@pytest.mark.parametrize(("mode", "keys", "final"), MODES)
+def test_built_on_a_branch_swapped_and_undone(
+    mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession, tmp_path: Path
+) -> None:
+    target = _target(spark, tmp_path / "a `table`", mode, *keys)
+    old: Rows = [(7, "old")]
+    target.write(0, old)
+    backup = LocalStore(tmp_path / "backup")
+    target.output.stage(OPERATION, -1, {})
+    staged = replace(target, sink=target.sink.staged(OPERATION))
+    staged.start(2)
+    staged.write(0, FIRST, epoch=2)
+    staged.write(1, [] if mode != "complete" else FIRST, epoch=2)
+    staged.write(2, SECOND, epoch=2)
+    staged.write(2, SECOND, epoch=2, planned=2)
+    _fails("sink-fenced", Refused, staged.write, 3, SECOND)
+    assert (target.rows(), target.output.last_written()) == (old, 0)
+    assert target.output.staged(OPERATION).last_written() == 2
+
+    swap = target.output.swap_of(OPERATION, OWNER.stream_id)
+    late = Publisher(spark, target.sink.name.sql, target.context)
+    target.output.swap(swap, backup)
+    assert (target.rows(), target.output.last_written()) == (sorted(final, key=repr), 2)
+    _fails("staged-absent", Refused, staged.write, 3, SECOND, epoch=2)
+    _fails("sink-fenced", Refused, late.refresh)
+    target.start(3)
+    target.write(2, SECOND, epoch=3, planned=2)
+    target.write(3, [(9, "on")] if mode != "complete" else [*SECOND, (9, "on")], epoch=3)
+    assert target.rows() == sorted([*final, (9, "on")], key=repr)
+    catalog, name = target.sink.name.sql.split(".", 1)
+    expired = f"older_than => TIMESTAMP '2100-01-01', retain_last => 1, table => '{name}'"
+    if mode == "append":
+        spark.sql(f"CALL {catalog}.system.expire_snapshots({expired})")
+
+    target.output.swap_back(swap, backup)
+    assert (target.rows(), target.output.last_written()) == (old, 0)
+    assert target.output.staged(OPERATION).last_written() == 3
+    target.output.discard_staged(OPERATION)
+    target.start(5)
+    target.write(1, [(8, "new")] if mode != "complete" else [*old, (8, "new")], epoch=5)
+    assert target.rows() == [*old, (8, "new")]
+    assert target.output.damage(thorough=True) == ()
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_built_again_from_an_older_batch(version: int, spark: SparkSession, tmp_path: Path) -> None:
+    """In other versions of the format; from before all batches once more, which is an empty snapshot."""
+    name = iceberg(tmp_path / "t").name
+    name.register(spark)
+    spark.sql(f"CREATE TABLE {name.sql} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version' = '{version}')")
+    target = _target(spark, tmp_path / "t")
+    for batch in range(3):
+        target.write(batch, [(batch, "a")])
+    for epoch, after in ((2, -1), (4, 0)):
+        operation, expected = f"{OPERATION}-{epoch}", target.rows()[: after + 1]
+        target.output.stage(operation, after, {})
+        staged = replace(target, sink=target.sink.staged(operation))
+        staged.start(epoch)
+        staged.write(after + 1, [(after + 1, "b")], epoch=epoch)
+        swap, backup = target.output.swap_of(operation, OWNER.stream_id), LocalStore(tmp_path / operation)
+        target.output.swap(swap, backup)
+        assert target.rows() == [*expected, (after + 1, "b")]
+        target.output.discard_replaced(operation)
+        target.start(epoch + 1)
+        for batch in range(after + 2, 3):
+            target.write(batch, [(batch, "c")], epoch=epoch + 1)
+    assert target.rows() == [(0, "b"), (1, "b"), (2, "c")]
+    cut = target.output.cut_after(0, {})
+    target.output.cut(cut, {}, LocalStore(tmp_path / "cut"))
+    assert target.rows() == [(0, "b")], "batches that were swapped in can be cut"
+    assert target.output.damage(thorough=True) == ()
 
 
 def test_as_one_of_several_outputs_it_skips_a_batch_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
@@ -282,16 +361,54 @@ def test_partitions_are_those_of_the_table(spark: SparkSession, tmp_path: Path) 
     assert (target.rows(), target.output.last_written()) == ([], -1)
 
 
+@pytest.fixture(scope="module")
+def jdbc(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlCatalog]:
+    """A JDBC catalog on a real PostgreSQL: ``pg`` in Spark, and the same as pyiceberg reads it, without Spark."""
+    warehouse = str(tmp_path_factory.mktemp("pg"))
+    with postgres_server(tcp=True) as server:
+        url = server.url(server.new_database())
+        parts = urlsplit(url)
+        settings = {
+            "": "org.apache.iceberg.spark.SparkCatalog",
+            ".type": "jdbc",
+            ".uri": f"jdbc:postgresql://{parts.hostname}:{parts.port}{parts.path}",
+            ".jdbc.user": parts.username,
+            ".warehouse": warehouse,
+        }
+        for key, value in settings.items():
+            spark.conf.set(f"spark.sql.catalog.pg{key}", str(value))
+        with closing(SqlCatalog("pg", uri=url.replace("postgresql:", "postgresql+psycopg:"))) as catalog:
+            yield catalog
+
+
 @pytest.mark.parametrize(("mode", "keys", "final"), MODES)
-def test_a_table_of_a_catalog(mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession) -> None:
-    target = _target(spark, f"lake.gold.{mode}", mode, *keys)
+def test_a_table_of_a_hadoop_catalog(mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession) -> None:
+    _check_catalog(spark, "lake", mode, keys, final)
+
+
+@pytest.mark.parametrize(("mode", "keys", "final"), MODES[:2])
+def test_a_table_of_a_jdbc_catalog(
+    mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession, jdbc: SqlCatalog
+) -> None:
+    _check_catalog(spark, "pg", mode, keys, final)
+    table = jdbc.load_table(("gold", mode))
+    shown = sorted(((row["id"], row["v"]) for row in table.scan().to_arrow().to_pylist()), key=repr)
+    assert shown == sorted(final, key=repr)
+    assert json.loads(table.properties["slackwater.written"])["batch"] == 2
+
+
+def _check_catalog(spark: SparkSession, catalog: str, mode: str, keys: tuple[str, ...], final: Rows) -> None:
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {catalog}.gold")
+    target = _target(spark, f"{catalog}.gold.{mode}", mode, *keys)
     target.write(0, FIRST)
-    target.write(1, SECOND)
-    target.write(1, SECOND, planned=1)
-    assert target.rows() == sorted(final, key=repr)
-    _fails("iceberg-ahead", Refused, target.write, 0, FIRST)
+    target.writer().stage(target.frame(SECOND), 1, "slackwater:5f0e:1:1:dead")
     target.start(2)
-    _fails("sink-fenced", Refused, target.write, 2, FIRST)
+    _fails("sink-fenced", Refused, target.write, 1, SECOND)
+    target.write(1, SECOND, epoch=2, planned=1)
+    target.write(1, SECOND, epoch=2, planned=1)
+    found = spark.table(target.sink.table).select("id", "v").collect()
+    assert sorted(((row["id"], row["v"]) for row in found), key=repr) == sorted(final, key=repr)
+    _fails("iceberg-ahead", Refused, target.write, 0, FIRST, epoch=2)
     target.write(2, [], epoch=2)
     stranger = replace(target.context, stream_id="other")
     _fails("sink-owned", Refused, target.sink.check, target.frame([]), stranger)

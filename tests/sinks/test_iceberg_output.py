@@ -186,6 +186,21 @@ def test_a_version_that_another_writer_adds_first_is_never_replaced(table: Path)
     assert _output(table).last_written() == 5
 
 
+def test_the_hint_of_a_faster_writer_is_not_replaced_by_an_older_one(table: Path) -> None:
+    """A stream that runs while ``prune`` drops a branch: it could not commit any more."""
+
+    class Late(LocalStore):
+        def write(self, path: str, data: bytes) -> None:
+            if path.endswith("version-hint.text"):
+                iceberg_tables.change(table)
+            super().write(path, data)
+
+    number = iceberg_tables.newest(table)
+    Versions(Late(table)).commit(Version(number, ".metadata.json"), iceberg_tables.metadata(table))
+    assert iceberg_tables.newest(table) == number + 2
+    assert not (table / "metadata" / "version-hint.text").exists(), "readers list the folder"
+
+
 def test_a_snapshot_that_expired_after_the_cut_cannot_be_restored(table: Path) -> None:
     output, backup = _output(table), _backup(table)
     head = iceberg_tables.metadata(table)["current-snapshot-id"]

@@ -175,6 +175,8 @@ def test_a_table_without_batch_ids_has_all_batches_or_none(scene: Scene) -> None
     output.stage(OPERATION, LAST, {})
     assert scene.ids(scene.aside) == OLD
     refused(scene, "stage-incomplete", lambda: output.stage("20260105T093000-000000", LAST + 1, {}))
+    whole = output.whole({})
+    assert (whole.batches, whole.files) == (tuple(range(LAST + 1)), ()), "no stream reads a table of PostgreSQL"
 
 
 def test_a_run_that_started_before_may_not_write(scene: Scene) -> None:

@@ -37,7 +37,7 @@ class BatchWriter:
         """Write the batch, unless the table has it."""
         session = frame.sparkSession
         self.table.register(session)
-        publisher = Publisher(session, self.table.sql, self.context)
+        publisher = Publisher(session, self.table.sql, self.context, self.table.branch)
         before = publisher.refresh()
         newest = publisher.written(before)
         if newest < batch:
@@ -59,9 +59,9 @@ class BatchWriter:
                 session.sql(statement)
 
         if self.keys:
-            Merge(self.table.sql, self.keys, self.where).write(frame, batch, run)
+            Merge(self.table.target, self.keys, self.where).write(frame, batch, run)
             return
-        writer = frame.writeTo(self.table.sql).options(**self.options)
+        writer = frame.writeTo(self.table.target).options(**self.options)
         with session_settings(session, {WAP_ID: staged}):
             if self.context.output_mode == "complete":
                 from pyspark.sql import functions as F  # noqa: PLC0415 - heavy; only a run pays for it

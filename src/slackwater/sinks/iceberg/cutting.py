@@ -7,24 +7,18 @@ snapshot from before the cut can be made the current one again.
 
 from __future__ import annotations
 
-import copy
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from slackwater.errors import Refused
 from slackwater.model.sink import Cut
 from slackwater.model.strict import STRICT
 from slackwater.sinks.backup import RecordFile, foreign
-from slackwater.sinks.iceberg.metadata import PROPERTY, Mark, Metadata, written
+from slackwater.sinks.iceberg.following import following, move
+from slackwater.sinks.iceberg.metadata import Mark, Metadata, written
 from slackwater.sinks.iceberg.span import Span
 from slackwater.sinks.iceberg.versions import Version, Versions
-
-KEPT_VERSIONS = "write.metadata.previous-versions-max"
-KEPT_VERSIONS_DEFAULT = 100
-NULL_FOR_NONE = 3
-"""From this version of the format on a table without snapshots has null as its current one, before that -1."""
 
 Seen = Literal["whole", "cut", "other"]
 
@@ -66,16 +60,21 @@ def take_out(versions: Versions, base: Version, metadata: Metadata, record: Reco
 
 def put_back(versions: Versions, base: Version, metadata: Metadata, record: Record) -> None:
     """Make the snapshot before the cut the current one. Raises Refused where it has expired."""
-    if record.head is not None and record.head not in metadata.snapshots:
+    check_kept(record.output, metadata, record.head)
+    _move(versions, base, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
+
+
+def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
+    """Raises Refused unless the table has the snapshot that is to be the current one again."""
+    if snapshot is not None and snapshot not in metadata.snapshots:
         raise Refused(
             "iceberg-restore",
-            "The Iceberg table no longer has the snapshot that the cut took out, so that it cannot be restored",
-            where=record.output,
-            expected=f"snapshot {record.head}",
+            "The Iceberg table no longer has the snapshot from before the operation, so that it cannot be restored",
+            where=location,
+            expected=f"snapshot {snapshot}",
             found=f"{len(metadata.snapshots)} other snapshots",
             hint="expire_snapshots has deleted its files; run the stream, which writes the batches again",
         )
-    _move(versions, base, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
 
 
 def seen_by(metadata: Metadata, older: Iterator[Metadata], record: Record) -> Seen:
@@ -100,7 +99,7 @@ def changed(record: Record, code: str) -> Refused:
 
 def _move(versions: Versions, base: Version, metadata: Metadata, mark: Mark, record: Record) -> None:
     try:
-        versions.commit(base, _moved(metadata, base, mark))
+        versions.commit(base, following(metadata, base, move(metadata.branch, mark)))
     except FileExistsError as error:
         raise changed(record, "output-changed") from error
 
@@ -108,26 +107,3 @@ def _move(versions: Versions, base: Version, metadata: Metadata, mark: Mark, rec
 def _next_epoch(metadata: Metadata) -> int:
     """A run that started before this may still be about to publish: it is refused from now on."""
     return metadata.mark.epoch + 1 if metadata.mark is not None else 1
-
-
-def _moved(metadata: Metadata, base: Version, mark: Mark) -> dict[str, Any]:
-    """The next version: the table with another current snapshot and this mark. Field names: the specification's."""
-    fields, current = copy.deepcopy(metadata.fields), mark.snapshot
-    before_ms = int(fields["last-updated-ms"])
-    now_ms = max(time.time_ns() // 1_000_000, before_ms)
-    kept = int(metadata.properties.get(KEPT_VERSIONS, KEPT_VERSIONS_DEFAULT))
-    entry = {"timestamp-ms": before_ms, "metadata-file": f"{metadata.location.rstrip('/')}/{base.path}"}
-    fields["metadata-log"] = [*(fields.get("metadata-log") or ()), entry][-kept:]
-    fields["last-updated-ms"] = now_ms
-    fields["properties"] = {**metadata.properties, PROPERTY: mark.render()}
-    references = fields.setdefault("refs", {})
-    if current is None:
-        references.pop("main", None)
-        fields["snapshot-log"] = []
-        fields["current-snapshot-id"] = None if fields["format-version"] >= NULL_FOR_NONE else -1
-    elif current != metadata.current:
-        references["main"] = {**references.get("main", {"type": "branch"}), "snapshot-id": current}
-        fields["current-snapshot-id"] = current
-        history = fields.get("snapshot-log") or ()
-        fields["snapshot-log"] = [*history, {"timestamp-ms": now_ms, "snapshot-id": current}]
-    return fields

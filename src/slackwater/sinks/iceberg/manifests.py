@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import EnvironmentMissing, SinkUnreadable
 from slackwater.sinks.iceberg.metadata import Metadata, Snapshot
+from slackwater.sinks.swapping import unsupported
 from slackwater.storage.protocols import ReadStore
 
 if TYPE_CHECKING:
@@ -48,6 +49,27 @@ def require_library() -> None:
             "Reading the manifests of an Iceberg table needs the pyiceberg library",
             hint="pip install 'slackwater[iceberg]'",
         )
+
+
+def empty_list(metadata: Metadata, snapshot: int, sequence_number: int) -> bytes:
+    """A manifest list without manifests: that of a snapshot without files."""
+    require_library()
+    from pyiceberg.avro.file import AvroOutputFile  # noqa: PLC0415 - heavy; only a swap writes one
+    from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS  # noqa: PLC0415 - as above
+
+    version = metadata.fields["format-version"]
+    if version not in MANIFEST_LIST_FILE_SCHEMAS:
+        raise unsupported(metadata.location, "a version of Iceberg's format that pyiceberg can write", str(version))
+    names = {"snapshot-id": snapshot, "parent-snapshot-id": "null", "format-version": version}
+    if version > 1:
+        names["sequence-number"] = sequence_number
+    output: Any = _Output(io.BytesIO())
+    described = {name: str(value) for name, value in names.items()}
+    schema = MANIFEST_LIST_FILE_SCHEMAS[version]
+    with AvroOutputFile[Any](output, schema, "manifest_file", metadata=described):
+        # The header is all there is, and it is written by now.
+        data: bytes = output.buffer.getvalue()
+    return data
 
 
 class Manifests:
@@ -97,7 +119,7 @@ class Manifests:
                 raise self._unreadable(path, error) from error
             for file in (entry.data_file for entry in entries):
                 name = self.relative(file.file_path)
-                found[name] = TableFile(name, file.file_size_in_bytes, file.record_count, file.content.value != 0)
+                found[name] = TableFile(name, file.file_size_in_bytes, file.record_count, int(file.content) != 0)
         return found
 
     def _unreadable(self, path: str, error: Exception) -> SinkUnreadable:
@@ -118,6 +140,17 @@ class _Input:
 
     def open(self) -> io.BytesIO:
         return io.BytesIO(self.store.read(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """A file as pyiceberg creates it."""
+
+    buffer: io.BytesIO
+
+    def create(self, overwrite: bool = False) -> io.BytesIO:
+        del overwrite
+        return self.buffer
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from slackwater.errors import FormatError, SinkUnreadable
 
 PROPERTY = "slackwater.written"
 """The table property with the newest batch as of one snapshot, as JSON: it outlives the snapshots, which expire."""
+MAIN = "main"
+"""The branch that readers of the table see. Another has its own property: see ``property_of``."""
 MARKER = "wap.id"
 """The key in a snapshot's summary that names the batch. Iceberg sets it for every kind of write, MERGE included."""
 _PREFIX = "slackwater"
@@ -63,19 +65,38 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """One version of the table's metadata. ``log`` names the files of older versions, the newest first."""
+    """One version of the table's metadata, as readers of ``branch`` see it: ``current`` is the newest snapshot there.
+
+    ``marks`` are those of all branches, by their property; ``log`` names the files of older versions, the newest first.
+    """
 
     location: str
     current: int | None
     snapshots: Mapping[int, Snapshot]
-    mark: Mark | None
+    branches: Mapping[str, int]
+    marks: Mapping[str, Mark]
     properties: Mapping[str, str]
     log: tuple[str, ...]
     fields: dict[str, Any]
+    branch: str = MAIN
+
+    @property
+    def mark(self) -> Mark | None:
+        """The newest batch of the branch, as the sink has recorded it."""
+        return self.marks.get(property_of(self.branch))
+
+    def on(self, branch: str) -> Metadata:
+        """The same version as readers of another branch see it."""
+        return self if branch == self.branch else replace(self, branch=branch, current=self.branches.get(branch))
 
     def staged(self, marker: str) -> Snapshot | None:
         """The snapshot with this marker."""
         return next((one for one in self.snapshots.values() if one.summary.get(MARKER) == marker), None)
+
+
+def property_of(branch: str) -> str:
+    """The table property with the mark of a branch."""
+    return PROPERTY if branch == MAIN else f"{PROPERTY}.{branch}"
 
 
 def marker(stream: str, epoch: int, batch: int, attempt: str) -> str:
@@ -94,7 +115,8 @@ def parse(text: str | bytes) -> Metadata:
             str(fields["location"]),
             None if current in {None, -1} else int(current),
             {one.id: one for one in snapshots},
-            _mark(json.loads(properties[PROPERTY])) if PROPERTY in properties else None,
+            {name: int(one["snapshot-id"]) for name, one in (fields.get("refs") or {}).items()},
+            {key: _mark(json.loads(value)) for key, value in properties.items() if _is_property(key)},
             properties,
             tuple(str(entry["metadata-file"]) for entry in reversed(fields.get("metadata-log") or ())),
             fields,
@@ -151,6 +173,10 @@ def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
         if batch is not None:
             return batch
     return -1
+
+
+def _is_property(key: str) -> bool:
+    return key == PROPERTY or key.startswith(f"{PROPERTY}.")
 
 
 def _mark(fields: Mapping[str, Any]) -> Mark:

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 
 from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
 from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Delivery, Owner, Traits
+from slackwater.model.marks import NONE_YET
+from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
 from slackwater.sinks import owner
 from slackwater.sinks.contract import Output, SinkLog
-from slackwater.sinks.iceberg import cutting
+from slackwater.sinks.iceberg import cutting, swapping
+from slackwater.sinks.iceberg.following import Change, following
 from slackwater.sinks.iceberg.manifests import Manifests, TableFile
-from slackwater.sinks.iceberg.metadata import Metadata, lineage, written
-from slackwater.sinks.iceberg.span import Span, span_after
+from slackwater.sinks.iceberg.metadata import MAIN, Metadata, lineage, written
+from slackwater.sinks.iceberg.span import Span, check_alone, snapshots_after, span_after
+from slackwater.sinks.iceberg.swapping import Branches
 from slackwater.sinks.iceberg.versions import FOLDER, Version, Versions
 from slackwater.sinks.place import Place
 from slackwater.sinks.silent import SilentOutput
+from slackwater.sinks.swapping import absent, check_parties, check_whole, incomplete, record, started, unsupported
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -33,10 +38,12 @@ ICEBERG_TRAITS = Traits(
     tells_written=True,
     skips_known_batches=True,
     cuts=True,
-    swaps=False,
+    swaps=True,
     reads_known_batches=True,
     combines=True,
 )
+ATTEMPTS = 20
+"""Commits of others that the removal of a branch tries to follow before it fails."""
 CATALOG_TRAITS = Traits(
     _DELIVERY,
     tells_written=False,
@@ -51,7 +58,7 @@ CATALOG_TRAITS = Traits(
 def open_iceberg_output(identity: Mapping[str, str]) -> Output:
     """The output of a recorded identity of kind ``iceberg``. Raises SinkUnreadable if the identity is incomplete."""
     if identity.get("path"):
-        return IcebergOutput(identity["path"])
+        return IcebergOutput(identity["path"], identity.get("branch", MAIN))
     if identity.get("table"):
         return CatalogOutput(identity["table"])
     raise SinkUnreadable(
@@ -74,16 +81,21 @@ class CatalogOutput(SilentOutput):
 
 
 class IcebergOutput:
-    """A table in a directory. ``path`` is what Spark is given; the store is not opened before it is needed."""
+    """A table in a directory, or one branch of it, which an operation builds aside.
+
+    ``path`` is what Spark is given; the store is not opened before it is needed.
+    """
 
     traits = ICEBERG_TRAITS
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, branch: str = MAIN) -> None:
         self._path = path
+        self._branch = branch
 
     @property
     def location(self) -> str:
-        return self._place.location
+        place = self._place.location
+        return place if self._branch == MAIN else f"{place} (branch {self._branch})"
 
     @cached_property
     def _place(self) -> Place:
@@ -99,8 +111,8 @@ class IcebergOutput:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a table."""
-        return self._versions.newest() is not None
+        """Whether there is a table, with this branch."""
+        return self._versions.newest() is not None if self._branch == MAIN else self._newest() is not None
 
     def last_written(self) -> int:
         newest = self._newest()
@@ -153,6 +165,76 @@ class IcebergOutput:
         if seen == "cut":
             cutting.put_back(self._versions, base, metadata, record)
 
+    def staged(self, operation: str) -> IcebergOutput:
+        return IcebergOutput(self._path, Branches(operation).staged)
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        """The staged table is a branch of the real one, with the same columns."""
+        del recorded  # As above.
+        branches = Branches(operation)
+        base, metadata = self._for_swap()
+        if branches.state(metadata) is not None:
+            return
+        stream = self._stream(metadata)
+        if stream is None:
+            raise unsupported(self.location, "a table that belongs to a stream", "no owner")
+        last = self._written(metadata)
+        if last < after:
+            raise incomplete(self.location, f"batches up to {after}", f"batch {last} as the newest")
+        span = span_after(metadata, self._versions.older(metadata), stream, after) if after >= 0 else None
+        mark = swapping.mark_after(metadata, stream, after, span)
+        self._commit(base, metadata, swapping.start(self._store, metadata, branches.staged, mark))
+
+    def swap_of(self, operation: str, stream_id: str) -> Swap:
+        return Swap(operation, stream_id, self.last_written())
+
+    def whole(self, recorded: Mapping[int, str]) -> Cut:
+        """Also where the snapshots before the first batch have expired, to which a cut could not go back."""
+        del recorded  # As above.
+        newest = self._newest()
+        metadata = newest[1] if newest is not None else None
+        if metadata is None or metadata.current is None:
+            return Cut(NONE_YET, ())
+        files = Manifests(self._store, metadata).difference(metadata.snapshots[metadata.current], None).added
+        batches = tuple(range(self._written(metadata) + 1))
+        return Cut(NONE_YET, batches, tuple(file.path for file in files))
+
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        self._check_swap(swap, backup, self._for_swap()[1])
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        base, metadata = self._for_swap()
+        self._check_swap(swap, backup, metadata)
+        branches = Branches(swap.operation)
+        if branches.state(metadata) == "staged":
+            # Written again, as the branch may have other snapshots since a swap that was undone.
+            record(backup, self.location, swap, metadata.branches[branches.staged])
+            older = self._versions.older(metadata)
+            self._commit(base, metadata, swapping.put_in_place(metadata, older, branches, swap.stream_id))
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        known = started(backup, self.location, swap)
+        if known is None:
+            return  # The swap was interrupted before it recorded anything, so that nothing was changed.
+        branches = Branches(swap.operation)
+        base, metadata = self._for_swap()
+        state = branches.state(metadata)
+        if state == "replaced":
+            older = self._versions.older
+            swapping.check_own(metadata, older(metadata), swap.stream_id, known.version)
+            cutting.check_kept(self.location, metadata, branches.replaced_mark(metadata).snapshot)
+            self._commit(base, metadata, swapping.put_back(metadata, older(metadata), branches, swap.stream_id))
+        elif state is None and self._written(metadata) != swap.replaced:
+            raise swapping.conflict(self.location, f"the branch {branches.replaced}", "no such branch")
+
+    def discard_staged(self, operation: str) -> None:
+        """Remove the branch; its files are deleted by ``expire_snapshots``."""
+        self._discard(operation, "staged", Branches(operation).staged)
+
+    def discard_replaced(self, operation: str) -> None:
+        """Remove the branch; its files are deleted by ``expire_snapshots``."""
+        self._discard(operation, "replaced", Branches(operation).replaced)
+
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         """Whether a source of Iceberg at one of these offsets has read a snapshot that the cut takes out."""
         places = {place for place in map(_snapshot_of, offsets) if place is not None}
@@ -161,8 +243,7 @@ class IcebergOutput:
             return False
         metadata = newest[1]
         older = self._versions.older(metadata)
-        span = span_after(metadata, older, self._stream(metadata) or "", cut.after)
-        return any(snapshot.id in places for snapshot in span.snapshots)
+        return not places.isdisjoint(snapshots_after(metadata, older, self._stream(metadata) or "", cut.after))
 
     def reader_path(self) -> str:
         if not self.exists:
@@ -175,12 +256,12 @@ class IcebergOutput:
         return self._path
 
     def _newest(self) -> tuple[Version, Metadata] | None:
-        """The newest version with its metadata, ``None`` where there is no table."""
+        """The newest version with its metadata, ``None`` where there is no table, or no such branch."""
         version = self._versions.newest()
         if version is None:
             return None
         try:
-            return version, self._versions.read(version)
+            metadata = self._versions.read(version).on(self._branch)
         except (FormatError, FileNotFoundError) as error:
             found = (error.found or error.message) if isinstance(error, FormatError) else "no file"
             raise SinkUnreadable(
@@ -191,6 +272,46 @@ class IcebergOutput:
                 found=found,
                 hint="restore the file from a backup; Spark cannot read the table either",
             ) from error
+        return (version, metadata) if self._branch in {MAIN, *metadata.branches} else None
+
+    def _for_swap(self) -> tuple[Version, Metadata]:
+        """The newest version. Raises Refused where there is no table, or where its store cannot commit by a rename."""
+        newest = self._newest()
+        if newest is None:
+            raise unsupported(self.location, "an Iceberg table", "none")
+        if not self._store.traits.atomic_rename:
+            raise unsupported(self.location, "a store with a rename in one step", "one without")
+        return newest
+
+    def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
+        """As ``check_swap``, for the version that the swap follows."""
+        known = started(backup, self.location, swap)
+        state = Branches(swap.operation).state(metadata)
+        if known is not None and state == "replaced":
+            return
+        staged = self.staged(swap.operation)
+        if state != "staged":
+            raise absent(staged.location, swap.operation, "no such branch" if state is None else state)
+        check_whole(self.location, staged.damage(thorough=True))
+        check_parties(self.location, swap, self._written(metadata), self.owner(), staged.owner())
+
+    def _commit(self, base: Version, metadata: Metadata, change: Change) -> None:
+        """Add the version after ``base``. Raises Refused (``swap-moved``) where another writer was faster."""
+        try:
+            self._versions.commit(base, following(metadata, base, change))
+        except FileExistsError as error:
+            raise swapping.moved(self.location) from error
+
+    def _discard(self, operation: str, state: swapping.State, branch: str) -> None:
+        # The stream may be running when what it replaced is removed.
+        for _ in range(ATTEMPTS):
+            newest = self._newest()
+            if newest is None or Branches(operation).state(newest[1]) != state:
+                return
+            with suppress(FileExistsError):
+                self._versions.commit(newest[0], following(newest[1], newest[0], swapping.drop(branch)))
+                return
+        raise swapping.moved(self.location)
 
     def _stream(self, metadata: Metadata) -> str | None:
         """The id of the stream that writes here, ``None`` if no stream has."""
@@ -230,7 +351,7 @@ class IcebergOutput:
             return Cut(batch, ()), None, ""
         metadata = newest[1]
         span = span_after(metadata, self._versions.older(metadata), stream, batch)
-        _check_alone(self.location, span)
+        check_alone(self.location, span)
         known = metadata.snapshots
         head, target = (known[one] if one is not None else None for one in (span.head, span.target))
         files = Manifests(self._store, metadata).difference(head, target)
@@ -258,7 +379,7 @@ class IcebergOutput:
         if version is None:
             return
         try:
-            metadata = self._versions.read(version)
+            metadata = self._versions.read(version).on(self._branch)
         except (OSError, FormatError) as error:
             kind, found = (error.code, error.found) if isinstance(error, FormatError) else ("unreadable", str(error))
             yield Damage(version.path, kind, "table metadata of the Iceberg specification", found or "")
@@ -286,21 +407,6 @@ class IcebergOutput:
             else:
                 if size != file.size:
                     yield Damage(file.path, "torn", f"{file.size} bytes", f"{size} bytes")
-
-
-def _check_alone(location: str, span: Span) -> None:
-    """Raises Refused if another writer has changed rows since the first batch that is cut."""
-    others = span.others()
-    if others:
-        raise Refused(
-            "sink-uncuttable",
-            "The batches cannot be cut out of the Iceberg table: another writer has changed it since, and going back "
-            "to an older snapshot would take out its rows, too",
-            where=location,
-            expected=f"snapshots of the stream after {span.target}",
-            found=f"snapshot {others[0].id} of another writer ({others[0].summary.get('operation')})",
-            hint="rebuild at the last written batch, which removes nothing",
-        )
 
 
 def _snapshot_of(offset: str) -> int | None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slackwater.errors import Refused, StreamFailed
 from slackwater.model.sink import WriteContext
-from slackwater.sinks.iceberg.metadata import PROPERTY, Mark, Metadata, parse, written
+from slackwater.sinks.iceberg.metadata import MAIN, PROPERTY, Mark, Metadata, parse, property_of, written
 from slackwater.sinks.iceberg.problems import reading, reason_of
+from slackwater.sinks.swapping import absent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,11 +26,12 @@ ATTEMPTS = 20
 
 
 class Publisher:
-    """One table as one run sees it. ``table`` is its name in SQL."""
+    """One branch of a table as one run sees it. ``table`` is the table's name in SQL."""
 
-    def __init__(self, session: SparkSession, table: str, context: WriteContext) -> None:
+    def __init__(self, session: SparkSession, table: str, context: WriteContext, branch: str = MAIN) -> None:
         self._packages = cast("Any", session.sparkContext._jvm)
         self._table = table
+        self._branch = branch
         self._context = context
         iceberg: Any = self._packages.org.apache.iceberg
         self._parser: Any = iceberg.TableMetadataParser
@@ -41,11 +43,14 @@ class Publisher:
     def refresh(self) -> Metadata:
         """The newest metadata, which the next commit compares with.
 
-        Raises Refused: ``sink-owned`` if another stream has written to the table, ``sink-fenced`` if a later run has.
+        Raises Refused: ``sink-owned`` if another stream has written to the table, ``sink-fenced`` if a later run has,
+        ``staged-absent`` if the branch of an operation was swapped or discarded.
         """
         with reading(self._table):
             self._base = self._operations.refresh()
         metadata = self._parsed(self._base)
+        if self._branch not in {MAIN, *metadata.branches}:
+            raise absent(self._table, self._branch, "no such branch")
         self._check_fence(metadata.mark)
         return metadata
 
@@ -82,7 +87,7 @@ class Publisher:
         raise self._busy()
 
     def _parsed(self, metadata: Any) -> Metadata:
-        return parse(str(self._parser.toJson(metadata)))
+        return parse(str(self._parser.toJson(metadata))).on(self._branch)
 
     def _older(self) -> Iterator[Metadata]:
         """Older metadata as far as they are kept, the newest first."""
@@ -102,9 +107,9 @@ class Publisher:
         mark = Mark(self._context.stream_id, self._context.epoch, batch, current)
         builder = self._packages.org.apache.iceberg.TableMetadata.buildFrom(self._base)
         if current is not None and current != metadata.current:
-            builder = builder.setBranchSnapshot(current, "main")
+            builder = builder.setBranchSnapshot(current, self._branch)
         properties = self._packages.java.util.HashMap()
-        properties.put(PROPERTY, mark.render())
+        properties.put(property_of(self._branch), mark.render())
         properties.put(WAP, "true")
         try:
             self._operations.commit(self._base, builder.setProperties(properties).build())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.errors import PipelineError
@@ -17,12 +17,15 @@ from slackwater.model.sink import Traits, WriteContext
 from slackwater.sinks.batch_function import batch_function
 from slackwater.sinks.directory import absolute, directory
 from slackwater.sinks.iceberg.batches import BatchWriter
+from slackwater.sinks.iceberg.metadata import MAIN
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS, IcebergOutput
 from slackwater.sinks.iceberg.problems import reading
 from slackwater.sinks.iceberg.publishing import Publisher
 from slackwater.sinks.iceberg.schema import check_catalog, check_place, check_schema, check_store, create_table
+from slackwater.sinks.iceberg.swapping import Branches
 from slackwater.sinks.iceberg.table_name import TableName, in_directory
 from slackwater.sinks.options import key_columns, option_strings
+from slackwater.sinks.swapping import unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,13 +39,15 @@ _EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
 class IcebergSink:
     """An Iceberg table: in the directory ``path``, or else ``table``, its name in a catalog of Spark's settings.
 
-    With ``keys``, rows replace those with equal keys; ``options`` are Iceberg's own for each write.
+    With ``keys``, rows replace those with equal keys; ``options`` are Iceberg's own for each write. ``branch`` is the
+    branch of the table that is written to.
     """
 
     path: str = ""
     table: str = ""
     keys: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    branch: str = MAIN
 
     kind = "iceberg"
     connectors = ("iceberg",)
@@ -65,11 +70,20 @@ class IcebergSink:
     @property
     def name(self) -> TableName:
         """How Spark names it."""
-        return in_directory(self.location) if self.path else TableName(self.table)
+        return in_directory(self.location, self.branch) if self.path else TableName(self.table)
 
     def identity(self) -> Mapping[str, str]:
         """Kind and absolute path or table: a stream may not change them between restarts."""
-        return {"kind": self.kind, "path": self.location} if self.path else {"kind": self.kind, "table": self.table}
+        if not self.path:
+            return {"kind": self.kind, "table": self.table}
+        branch = {} if self.branch == MAIN else {"branch": self.branch}
+        return {"kind": self.kind, "path": self.location, **branch}
+
+    def staged(self, operation: str, /) -> IcebergSink:
+        """The same sink with the staged branch of an operation. Raises Refused for a table of a catalog."""
+        if not self.path:
+            raise unsupported(self.table, "an Iceberg table in a directory", "a table of a catalog")
+        return replace(self, branch=Branches(operation).staged)
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the table, empty, unless it exists."""
@@ -94,7 +108,7 @@ class IcebergSink:
         Raises PipelineError where the table does not accept the rows, Refused where it is another stream's.
         """
         self.create_output(frame, context.partition_by)
-        publisher = Publisher(frame.sparkSession, self.name.sql, context)
+        publisher = Publisher(frame.sparkSession, self.name.sql, context, self.branch)
         check_schema(frame, self.name, publisher.refresh(), context.partition_by, self.keys)
         publisher.begin_epoch()
 

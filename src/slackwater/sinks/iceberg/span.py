@@ -28,6 +28,41 @@ class Span:
 
 def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> Span:
     """The snapshots of batches above ``batch``. Raises Refused (``iceberg-expired``) where they are not kept."""
+    span, complete = _known_after(newest, older, stream, batch)
+    if not complete or (span.target is not None and span.target not in newest.snapshots):
+        raise Refused(
+            "iceberg-expired",
+            f"The Iceberg table no longer has the snapshot before batch {batch + 1}",
+            where=newest.location,
+            found=f"{len(newest.snapshots)} snapshots",
+            hint="cut at a later batch; expire_snapshots and history.expire.max-snapshot-age-ms decide how long "
+            "snapshots are kept",
+        )
+    return span
+
+
+def snapshots_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> frozenset[int]:
+    """The ids of the snapshots of batches above ``batch``, as far as they are still known."""
+    return frozenset(snapshot.id for snapshot in _known_after(newest, older, stream, batch)[0].snapshots)
+
+
+def check_alone(location: str, span: Span) -> None:
+    """Raises Refused if another writer has changed rows since the first batch that is cut."""
+    others = span.others()
+    if others:
+        raise Refused(
+            "sink-uncuttable",
+            "The batches cannot be cut out of the Iceberg table: another writer has changed it since, and going back "
+            "to an older snapshot would take out its rows, too",
+            where=location,
+            expected=f"snapshots of the stream after {span.target}",
+            found=f"snapshot {others[0].id} of another writer ({others[0].summary.get('operation')})",
+            hint="rebuild at the last written batch, which removes nothing",
+        )
+
+
+def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> tuple[Span, bool]:
+    """The span as far as it is known, and whether that is all of it."""
     seen, own, span = list[Snapshot](), set[int](), 0
     target, complete = newest.current, False
     for identifier, snapshot in lineage(newest, older):
@@ -39,16 +74,7 @@ def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: 
         if number is not None:
             own.add(snapshot.id)
             span, target, complete = len(seen), snapshot.parent, number == batch + 1
-    if not (complete or identifier is None) or (target is not None and target not in newest.snapshots):
-        raise Refused(
-            "iceberg-expired",
-            f"The Iceberg table no longer has the snapshot before batch {batch + 1}",
-            where=newest.location,
-            found=f"{len(newest.snapshots)} snapshots",
-            hint="cut at a later batch; expire_snapshots and history.expire.max-snapshot-age-ms decide how long "
-            "snapshots are kept",
-        )
-    return Span(newest.current, target, tuple(seen[:span]), frozenset(own))
+    return Span(newest.current, target, tuple(seen[:span]), frozenset(own)), complete or identifier is None
 
 
 def _is_before(newest: Metadata, identifier: int | None, snapshot: Snapshot | None, stream: str, batch: int) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from slackwater.sinks.iceberg.metadata import MAIN
 from slackwater.sinks.spark_names import backquoted
 
 if TYPE_CHECKING:
@@ -17,10 +18,19 @@ CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """``sql`` is the name in SQL; ``settings`` are those of its catalog, empty for one that the user has set up."""
+    """``sql`` is the name in SQL; ``settings`` are those of its catalog, empty for one that the user has set up.
+
+    ``branch`` is the one that rows are written to.
+    """
 
     sql: str
     settings: Mapping[str, str] = field(default_factory=dict)
+    branch: str = MAIN
+
+    @property
+    def target(self) -> str:
+        """The name in SQL of what rows are written to."""
+        return self.sql if self.branch == MAIN else f"{self.sql}.{backquoted(f'branch_{self.branch}')}"
 
     def register(self, session: SparkSession) -> None:
         """Make the session know the catalog."""
@@ -29,7 +39,7 @@ class TableName:
                 session.conf.set(key, value)
 
 
-def in_directory(location: str) -> TableName:
+def in_directory(location: str, branch: str = MAIN) -> TableName:
     """The table in a directory: a Hadoop catalog whose warehouse is the directory above has it under its name."""
     warehouse, _, name = location.rstrip("/").rpartition("/")
     catalog = f"slackwater_{sha256(warehouse.encode()).hexdigest()[:12]}"
@@ -43,4 +53,5 @@ def in_directory(location: str) -> TableName:
             # A batch must see what the batch before it has committed.
             f"{key}.cache-enabled": "false",
         },
+        branch,
     )

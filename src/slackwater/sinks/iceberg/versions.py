@@ -66,15 +66,21 @@ class Versions:
         data = json.dumps(fields).encode()
         temporary = f"{FOLDER}/.{uuid.uuid4()}{LEFTOVER}"
         self._store.write(temporary, gzip.compress(data) if ".gz" in following.ending else data)
-        # Iceberg refuses to commit while the hint names another version than the newest; without one it lists.
-        self._store.delete(f"{FOLDER}/.{HINT}.crc")
-        self._store.delete(f"{FOLDER}/{HINT}")
+        self._drop_hint()
         try:
             self._store.rename(temporary, following.path)
         except FileExistsError:
             self._store.delete(temporary)
             raise
         self._store.write(f"{FOLDER}/{HINT}", str(following.number).encode())
+        if self.newest() != following:
+            # Another writer has committed meanwhile: its hint was perhaps replaced just now.
+            self._drop_hint()
+
+    def _drop_hint(self) -> None:
+        """Iceberg refuses to commit while the hint names another version than the newest; without one it lists."""
+        self._store.delete(f"{FOLDER}/.{HINT}.crc")
+        self._store.delete(f"{FOLDER}/{HINT}")
 
     def _read(self, path: str) -> Metadata:
         data = self._store.read(path)

@@ -1,0 +1,162 @@
+"""Builds the rows of an Iceberg table aside, on a branch of the same table, and makes them those that readers see.
+
+A branch starts empty or at an older snapshot; the sink writes to it as to the table. One version of the metadata then
+makes its newest snapshot that of the main branch, and keeps the one from before on a second branch, so that
+``expire_snapshots`` deletes neither. No file is written twice or moved, and none is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal
+
+from slackwater.errors import Refused
+from slackwater.sinks.iceberg.following import Change, next_sequence_number
+from slackwater.sinks.iceberg.manifests import empty_list
+from slackwater.sinks.iceberg.metadata import MAIN, Mark, Metadata, lineage, property_of, written
+from slackwater.sinks.iceberg.span import Span, check_alone
+from slackwater.sinks.iceberg.versions import FOLDER
+from slackwater.sinks.swapping import occupied
+from slackwater.storage.protocols import WriteStore
+
+State = Literal["staged", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """The branches of one operation: what it builds aside, and what it has replaced. Only one of them exists.
+
+    The property with the mark of a branch shows that it is the operation's own.
+    """
+
+    operation: str
+
+    @property
+    def staged(self) -> str:
+        """The one that is built aside."""
+        return f"slackwater-staged-{self.operation}"
+
+    @property
+    def replaced(self) -> str:
+        """The one with what readers saw before the swap; it does not exist if they saw a table without snapshots."""
+        return f"slackwater-replaced-{self.operation}"
+
+    def replaced_mark(self, metadata: Metadata) -> Mark:
+        """The newest batch and snapshot that readers saw before the swap."""
+        return metadata.marks[property_of(self.replaced)]
+
+    def state(self, metadata: Metadata) -> State | None:
+        """What the table has of the operation. Raises Refused (``staged-foreign``) for another's branch."""
+        for branch in (self.staged, self.replaced):
+            if branch in metadata.branches and property_of(branch) not in metadata.marks:
+                raise occupied(
+                    metadata.location, self.operation, f"branch {branch} without the property of its batches"
+                )
+        if property_of(self.replaced) in metadata.marks:
+            return "replaced"
+        return "staged" if self.staged in metadata.branches else None
+
+
+def start(store: WriteStore, metadata: Metadata, branch: str, mark: Mark) -> Change:
+    """A new branch with what ``mark`` names, without rows if that is no snapshot."""
+    snapshot = mark.snapshot
+    if snapshot is not None:
+        return Change({branch: snapshot}, {branch: mark})
+    # The same for each attempt, so that one which was interrupted leaves nothing that is not used.
+    snapshot = int.from_bytes(sha256(branch.encode()).digest()[:8], "big") >> 1
+    mark = Mark(mark.stream, mark.epoch, mark.batch, snapshot)
+    added = () if snapshot in metadata.snapshots else (_empty(store, metadata, snapshot),)
+    return Change({branch: snapshot}, {branch: mark}, added)
+
+
+def mark_after(metadata: Metadata, stream: str, after: int, span: Span | None) -> Mark:
+    """Where a branch with the batches up to ``after`` starts. Raises Refused where others have written rows since.
+
+    Without a span, before all batches.
+    """
+    if span is not None:
+        check_alone(metadata.location, span)
+    return Mark(stream, _epoch(metadata), after, None if span is None else span.target)
+
+
+def put_in_place(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
+    """Make the staged branch what readers see; runs that started before it publish nothing to either."""
+    staged = metadata.on(branches.staged)
+    epoch = max(_epoch(metadata) + 1, _epoch(staged))
+    replaced = Mark(stream, _epoch(metadata), written(metadata, older, stream), metadata.current)
+    now = Mark(stream, epoch, written(staged, iter(()), stream), staged.current)
+    return Change(
+        {MAIN: now.snapshot, branches.staged: None, branches.replaced: replaced.snapshot},
+        {MAIN: now, branches.staged: None, branches.replaced: replaced},
+    )
+
+
+def put_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
+    """Undo ``put_in_place``; what readers have seen since is the staged branch again."""
+    replaced, epoch = branches.replaced_mark(metadata), _epoch(metadata) + 1
+    staged = Mark(stream, epoch, written(metadata, older, stream), metadata.current)
+    now = Mark(stream, epoch, replaced.batch, replaced.snapshot)
+    return Change(
+        {MAIN: now.snapshot, branches.replaced: None, branches.staged: staged.snapshot},
+        {MAIN: now, branches.replaced: None, branches.staged: staged},
+    )
+
+
+def drop(branch: str) -> Change:
+    """Remove a branch; ``expire_snapshots`` then deletes the files that only it has."""
+    return Change({branch: None}, {branch: None})
+
+
+def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int) -> None:
+    """Raises Refused if another writer has changed the table since ``swapped`` became the current snapshot."""
+    for identifier, snapshot in lineage(metadata, older):
+        if identifier == swapped:
+            return
+        if snapshot is None:
+            break
+        if snapshot.batch_of(stream) is None and snapshot.changes_rows:
+            raise conflict(metadata.location, "snapshots of the stream", f"snapshot {snapshot.id} of another writer")
+    raise conflict(metadata.location, f"a history from snapshot {swapped} on", f"snapshot {metadata.current}")
+
+
+def conflict(location: str, expected: str, found: str) -> Refused:
+    """The refusal to undo a swap that other changes have followed."""
+    return Refused(
+        "restore-conflict",
+        "Another writer has changed the Iceberg table since the swap; going back would undo that",
+        where=location,
+        expected=expected,
+        found=found,
+        hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), and "
+        "go back to a snapshot with CALL CATALOG.system.rollback_to_snapshot",
+    )
+
+
+def moved(location: str) -> Refused:
+    """The refusal where another writer was faster."""
+    return Refused(
+        "swap-moved",
+        "Another writer has committed to the Iceberg table meanwhile",
+        where=location,
+        expected="no other writer until the command has ended",
+        hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then run "
+        "the command again",
+    )
+
+
+def _empty(store: WriteStore, metadata: Metadata, snapshot: int) -> dict[str, Any]:
+    """A snapshot without files, whose manifest list is written now."""
+    path = f"{FOLDER}/snap-{snapshot}-1-slackwater.avro"
+    store.write(path, empty_list(metadata, snapshot, next_sequence_number(metadata.fields)))
+    totals = ("records", "data-files", "delete-files", "position-deletes", "equality-deletes", "files-size")
+    return {
+        "snapshot-id": snapshot,
+        "manifest-list": f"{metadata.location.rstrip('/')}/{path}",
+        "summary": {"operation": "append", **{f"total-{name}": "0" for name in totals}},
+    }
+
+
+def _epoch(metadata: Metadata) -> int:
+    return metadata.mark.epoch if metadata.mark is not None else 0
