@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-import fsspec
 import pytest
 
 from slackwater.app.inspect import inspect_checkpoint
 from slackwater.storage.open import open_write_store
-from tests.support.s3 import s3_endpoint, s3_location
+from tests.support.s3 import before_requests, s3_endpoint, s3_location
 
 __all__ = ["s3_endpoint", "s3_location"]
 
@@ -26,17 +24,14 @@ INFO = {
 @pytest.fixture
 def asked(s3_location: str) -> Iterator[Counter[str]]:
     """Method and path of each request that the store made, listings as ``LIST``."""
-    filesystem: Any = fsspec.filesystem("s3", use_listings_cache=False, max_concurrency=1)
     found: Counter[str] = Counter()
 
-    def count(request: Any, **_: object) -> None:
-        path = str(request.url).partition(s3_location.rpartition("/")[2])[2]
-        found["LIST" if "list-type=2" in request.url else f"{request.method} {path}"] += 1
+    def count(method: str, url: str) -> None:
+        path = url.partition(s3_location.rpartition("/")[2])[2]
+        found["LIST" if "list-type=2" in url else f"{method} {path}"] += 1
 
-    events = filesystem.s3.meta.events
-    events.register("before-send.s3", count)
-    yield found
-    events.unregister("before-send.s3", count)
+    with before_requests(count):
+        yield found
 
 
 def test_a_read_is_one_request(s3_location: str, asked: Counter[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import fsspec
 import pytest
@@ -31,3 +33,20 @@ def s3_location(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
     if not filesystem.exists("slackwater"):
         filesystem.mkdir("slackwater")
     return f"s3a://slackwater/{uuid.uuid4()}"
+
+
+@contextmanager
+def before_requests(look: Callable[[str, str], object]) -> Iterator[None]:
+    """Call ``look`` with the method and the URL of each request before Slackwater's store sends it."""
+    # The same arguments as the store's: fsspec then returns the same object.
+    filesystem: Any = fsspec.filesystem("s3", use_listings_cache=False, max_concurrency=1)
+    events = filesystem.s3.meta.events
+
+    def called(request: Any, **_: object) -> None:
+        look(str(request.method), str(request.url))
+
+    events.register("before-send.s3", called)
+    try:
+        yield
+    finally:
+        events.unregister("before-send.s3", called)

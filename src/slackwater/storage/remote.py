@@ -6,6 +6,7 @@ import contextlib
 import errno
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import fsspec
@@ -33,6 +34,8 @@ _TRAITS = {
 _SAME_AS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs"}
 _OPTIONS = {"s3": {"max_concurrency": 1}}
 """With more, s3fs asks for the size before each read, to read what is above 50 MB in parts: a request more for each."""
+_WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "created")
+"""Where listings of S3, Azure, SFTP and memory have the time; of any other store it is a request for each file."""
 _PIECE = 1 << 20
 _LISTED_AT_ONCE = 16
 _LEVELS_BEFORE_FLAT = 2
@@ -128,6 +131,15 @@ class RemoteStore:
         }
         folders = _tree(path, sizes)
         return tuple(folders if self._traits.atomic_replace else map(with_files_set_aside, folders))
+
+    def written_ms(self) -> Iterator[tuple[str, int]]:
+        """Every file with the time at which it was written, by the clock of the store."""
+        root = self._full("").strip("/")
+        with self._translated():
+            found = self._filesystem.find(self._root, detail=True)
+            for name, item in found.items():
+                written = next((item[key] for key in _WRITTEN if item.get(key)), None)
+                yield name.strip("/")[len(root) + 1 :], _ms(written or self._filesystem.modified(name))
 
     def size(self, path: str) -> int:
         with self._translated():
@@ -273,6 +285,10 @@ class RemoteStore:
         if "\0" in path or ".." in path.split("/"):
             raise FileNotFoundError(path)
         return f"{self._root}/{path.strip('/')}" if path else self._root
+
+
+def _ms(time: datetime | float) -> int:
+    return round((time.timestamp() if isinstance(time, datetime) else time) * 1000)
 
 
 def _is_invalid_range(error: Exception) -> bool:

@@ -1,0 +1,431 @@
+"""Checkpoints at a path that the user's own code names: the new one ends up there, also after a kill, and goes back.
+
+No process of Slackwater's runs such a query, so that there is no lease: what its files show counts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
+
+from slackwater.app.adopted import adopted_directory, find_stream, quiet_time_ms
+from slackwater.app.prune import prune
+from slackwater.apply.journal import Journal
+from slackwater.checkpoint.logs import read_logs
+from slackwater.errors import NotFound, SlackwaterError
+from slackwater.model.finding import Goal
+from slackwater.model.plan import Action, Inverse, Plan
+from slackwater.model.records import BatchRecord
+from slackwater.plan.runbook import runbook
+from slackwater.plan.words import ALL_MS
+from slackwater.sinks.aside import Aside
+from slackwater.storage.local import LocalStore
+from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
+from tests.support.kill_points import kill_points, run_killed_at
+from tests.support.memory import folder_in_memory
+from tests.support.rebuilds import BEGINNING, Silent, make_project
+
+SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
+EVERY = 24
+"""Of the kills while the new checkpoint is built, which is as for any stream, one in so many is tried."""
+
+EVERY_OF_UNDO = 9
+
+
+@event.listens_for(Engine, "commit")
+def _mark(connection: Connection) -> None:
+    """SQLite's own writes raise no audit event: each commit of the ledger is counted as one change to a file."""
+    if connection.dialect.name == "sqlite" and connection.engine.url.database:
+        sys.audit("os.mkdir", connection.engine.url.database, 0o700, -1)
+
+
+class StopBefore(Silent):
+    """Presses Ctrl-C before an action of a kind, or does something else then."""
+
+    def __init__(self, kind: str, then: Callable[[], object] | None = None) -> None:
+        self._kind = kind
+        self._then = then
+
+    def action(self, action: Action | Inverse) -> None:
+        if action.kind == self._kind:
+            if self._then is None:
+                raise KeyboardInterrupt
+            self._then()
+
+
+class Scene:
+    """A project that can be put back to one of several saved states."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.project: AdoptedProject = make_adopted(folder / "project")
+        self.original = self.project.in_use()
+        self.plan: Plan = self.project.plan("batch:4", goal="replay")
+        self.save("planned")
+
+    def save(self, name: str) -> None:
+        shutil.copytree(self.project.folder, self._folder / name)
+
+    def restore(self, name: str) -> None:
+        shutil.rmtree(self.project.folder)
+        shutil.copytree(self._folder / name, self.project.folder)
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    with folder_in_memory() as folder:
+        yield Scene(folder)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> AdoptedProject:
+    return make_adopted(tmp_path)
+
+
+def refused(code: str, call: Callable[[], object]) -> SlackwaterError:
+    with pytest.raises(SlackwaterError) as caught:
+        call()
+    assert caught.value.code == code, str(caught.value)
+    return caught.value
+
+
+@pytest.fixture(autouse=True)
+def _without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A plan for code that was not recorded would start Spark.
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+
+def code_of(project: AdoptedProject) -> str:
+    return str(project.folder / "clicks.py")
+
+
+def written_now(project: AdoptedProject) -> None:
+    """The user's program runs batch 6, which was planned."""
+    (project.path / "state" / "0" / "0" / "7.delta").write_bytes(b"")
+
+
+def test_a_switch_that_is_killed_is_continued_or_undone(scene: Scene) -> None:
+    choose, project, plan = random.Random(SEED), scene.project, scene.plan
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, display=StopBefore("switch-generation"))
+    scene.save("built")
+    project.apply(plan)
+    applied = project.in_use()
+    assert applied != scene.original
+    count = 0
+    for count in kill_points(lambda: project.apply(plan), project.folder, lambda: scene.restore("built")):
+        then = choose.choice(["continue", "undo"])
+        _finish(scene, then, applied, f"seed {SEED}, switch killed before change {count}, then {then}")
+    assert count > 8, f"only {count} changes were counted"
+    assert project.in_use() == applied
+
+
+def test_an_apply_that_is_killed_is_continued_or_undone(scene: Scene) -> None:
+    choose, project, plan = random.Random(SEED), scene.project, scene.plan
+    project.apply(plan)
+    applied = project.in_use()
+    first = choose.randrange(EVERY)
+    for number in some_kill_points(lambda: project.apply(plan), scene, "planned", (first, EVERY)):
+        then = choose.choice(["continue", "undo"])
+        _finish(scene, then, applied, f"seed {SEED}, apply killed before change {number}, then {then}")
+    assert project.in_use() == applied
+
+
+def some_kill_points(
+    function: Callable[[], object], scene: Scene, state: str, points: tuple[int, int]
+) -> Iterator[int]:
+    """As ``kill_points``, but only the first and then every n-th of ``points``."""
+    first, every = points
+    for number in itertools.count(1 + first, every):
+        scene.restore(state)
+        if not run_killed_at(number, function, scene.project.folder):
+            return
+        yield number
+
+
+def test_an_undo_that_is_killed_is_continued(scene: Scene) -> None:
+    project, plan = scene.project, scene.plan
+    project.apply(plan)
+    scene.save("applied")
+    first = random.Random(SEED).randrange(EVERY_OF_UNDO)
+    for number in some_kill_points(lambda: project.undo(plan), scene, "applied", (first, EVERY_OF_UNDO)):
+        _checked(lambda: project.undo(plan), f"seed {SEED}, undo killed before change {number}")
+        assert project.in_use() == scene.original, number
+    assert project.in_use() == scene.original
+
+
+def _finish(scene: Scene, then: str, applied: dict[str, str], where: str) -> None:
+    project, plan = scene.project, scene.plan
+    if then == "continue":
+        _checked(lambda: project.apply(plan), where)
+        assert project.in_use() == applied, where
+    elif _is_known(project, plan):
+        _checked(lambda: project.undo(plan), where)
+        assert project.in_use() == scene.original, where
+    with project.open() as workspace:
+        assert workspace.ledger.open_operation(ADOPTED) is None, where
+
+
+def _is_known(project: AdoptedProject, plan: Plan) -> bool:
+    with project.open() as workspace:
+        return any(one.id == plan.id for one in workspace.ledger.operations(plan.stream))
+
+
+def _checked(step: Callable[[], object], where: str) -> None:
+    try:
+        step()
+    except BaseException as error:
+        error.add_note(where)
+        raise
+
+
+@pytest.mark.parametrize("then", ["continue", "undo", "by hand, on", "by hand, back"])
+@pytest.mark.parametrize("renames", [1, 2])
+def test_an_exchange_by_renames_that_was_interrupted(project: AdoptedProject, then: str, renames: int) -> None:
+    """Where the file system cannot exchange two directories: after each of the first two renames."""
+    original, plan = project.in_use(), project.plan("batch:4", goal="replay")
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, display=StopBefore("switch-generation"))
+    switch = next(index for index, action in enumerate(plan.actions) if action.kind == "switch-generation")
+    Journal(project.home / "streams" / ADOPTED / "operations" / plan.id).write(
+        switch, "switch-generation", "started", 0
+    )
+    aside = Aside(str(project.path), plan.id)
+    aside.set_mark(aside.folder, "staged")
+    held = aside.folder.with_name(f"{aside.folder.name}.held")
+    aside.real.rename(held)
+    if renames == 2:
+        aside.folder.rename(aside.real)
+    if then.startswith("by hand"):
+        _by_hand(plan, renames, then)
+    if then == "undo":
+        project.undo(plan)
+        assert project.in_use() == original
+        return
+    project.apply(plan)
+    assert read_logs(LocalStore(project.path)).committed == 3
+    assert project.beside() == [aside.folder.name]
+    project.undo(plan)
+    assert project.in_use() == original
+
+
+def _by_hand(plan: Plan, renames: int, then: str) -> None:
+    """Type what the plan says."""
+    back, on, rest = plan.facts.notes[-3:]
+    note = rest if renames == 2 else on if then == "by hand, on" else back
+    subprocess.run(["/bin/sh", "-c", note[note.index("mv -T") :]], check=True)
+
+
+def test_the_journal_has_what_to_do_by_hand(project: AdoptedProject) -> None:
+    plan = project.plan("batch:4", goal="replay")
+    project.apply(plan)
+    journal = (project.home / "streams" / ADOPTED / "operations" / plan.id / "journal.jsonl").read_text()
+    facts = [json.loads(line).get("facts") or {} for line in journal.splitlines()]
+    (by_hand,) = [one["by_hand"] for one in facts if "by_hand" in one]
+    assert tuple(by_hand) == plan.facts.notes[-3:]
+
+
+def test_the_generation_at_the_path_is_the_one_in_use(project: AdoptedProject) -> None:
+    """``watch`` finds a generation by location and query id: the new one, and after an undo the old one."""
+    with project.open() as workspace:
+        before = workspace.ledger.generation(ADOPTED, 1)
+    plan = project.plan("batch:4", goal="replay")
+    project.apply(plan)
+    with project.open() as workspace:
+        old, new = workspace.ledger.generations(ADOPTED)
+        assert workspace.ledger.find_stream(ADOPTED).current_generation == 2
+        assert (new.location, new.query_id, new.based_at) == (before.location, before.query_id, 3)
+        assert Path(old.location).name == project.beside()[0]
+    assert project.apply(plan).repeated
+    project.undo(plan)
+    with project.open() as workspace:
+        assert workspace.ledger.generations(ADOPTED) == [before]
+        assert workspace.ledger.find_stream(ADOPTED).current_generation == 1
+
+
+def test_a_torn_commit_is_resumed_without_code(project: AdoptedProject) -> None:
+    torn = project.path / "commits" / "5"
+    torn.write_text('v1\n{"nextBatch')
+    os.utime(torn, (1_767_300_000, 1_767_300_000))
+    original, plan = project.in_use(), project.plan(goal="resume")
+    project.apply(plan)
+    assert read_logs(LocalStore(project.path)).committed == 5
+    assert not project.plan(goal="resume").actions
+    project.undo(plan)
+    assert project.in_use() == original
+
+
+@pytest.mark.parametrize("lost", ["checkpoint", "parent"])
+def test_a_deleted_checkpoint_is_rebuilt_in_its_place(project: AdoptedProject, lost: str) -> None:
+    shutil.rmtree(project.path if lost == "checkpoint" else project.path.parent)
+    plan = project.plan(retention_ms=ALL_MS, pipeline=code_of(project))
+    project.apply(plan)
+    assert read_logs(LocalStore(project.path)).committed == 5
+    assert project.beside() == []
+    project.undo(plan)
+    assert not project.path.exists()
+    assert project.beside() == []
+
+
+def test_a_reset_needs_the_code_and_clears_the_output(project: AdoptedProject) -> None:
+    original = project.in_use()
+    plan = project.plan_reset("clear", BEGINNING, code_of(project))
+    project.apply(plan)
+    assert read_logs(LocalStore(project.path)).planned == -1
+    assert not list((project.folder / "out").glob("part-*"))
+    project.undo(plan)
+    assert project.in_use() == original
+
+
+def test_a_location_names_the_stream(project: AdoptedProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.folder)
+    relative = str(project.path.relative_to(project.folder))
+    with project.open() as workspace:
+        for name in (str(project.path), f"{project.path}/", project.path.as_uri(), relative, "per_page", ADOPTED):
+            assert find_stream(workspace, name).full_name == ADOPTED
+        with pytest.raises(NotFound) as unknown:
+            find_stream(workspace, str(project.folder / "out"))
+    assert unknown.value.code == "location-unknown"
+    assert "slackwater.watch" in (unknown.value.hint or "")
+
+
+def test_prune_removes_what_operations_have_left_beside_it(project: AdoptedProject) -> None:
+    (project.path.parent / ".per_page checkpoint.mine").mkdir()
+    plan = project.plan("batch:4", goal="replay")
+    project.apply(plan)
+    in_place = project.files(project.path)
+    with project.open() as workspace:
+        (removed,) = prune(workspace, None, 0, lambda _: None)
+    assert removed.generations == (1,)
+    assert project.beside() == [".per_page checkpoint.mine"]
+    assert project.files(project.path) == in_place
+    refused("undo-pruned", lambda: project.undo(plan))
+
+
+def test_an_adopted_checkpoint_of_a_pipeline_is_copied_from_where_it_is(tmp_path: Path) -> None:
+    """``pipeline.stream(checkpoint=...)``: Slackwater runs the stream, and its next generation is in the home."""
+    project = make_project(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    project.checkpoint(1).rename(elsewhere)
+    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+        ledger.execute("UPDATE generations SET location = ?", (elsewhere.as_uri(),))
+    project.apply(project.plan("batch:4", goal="replay"))
+    assert read_logs(LocalStore(project.checkpoint(2))).committed == 3
+    assert (project.checkpoint(2) / "state" / "0" / "0" / "4.delta").exists()
+
+
+class TestRefusals:
+    """Nothing is changed."""
+
+    @pytest.fixture(autouse=True)
+    def _nothing_is_changed(self, project: AdoptedProject) -> Iterator[None]:
+        before = {name: digest for name, digest in project.in_use().items() if "7.delta" not in name}
+        yield
+        after = {name: digest for name, digest in project.in_use().items() if "7.delta" not in name}
+        assert after == before
+        with project.open() as workspace:
+            assert workspace.ledger.open_operation(ADOPTED) is None
+
+    def test_a_query_that_is_alive(self, project: AdoptedProject) -> None:
+        plan = project.plan("batch:4", goal="replay")
+        written_now(project)
+        error = refused("checkpoint-in-use", lambda: project.apply(plan))
+        assert error.where == str(project.path / "state/0/0/7.delta")
+        assert error.expected == "nothing written in the last 60 s"
+
+    def test_a_query_that_has_stopped_a_moment_ago(self, project: AdoptedProject) -> None:
+        written_now(project)
+        plan = project.plan("batch:4", goal="replay")
+        project.apply(plan, stopped=True)
+        project.undo(plan)
+
+    def test_a_query_that_is_started_while_the_plan_is_applied(self, project: AdoptedProject) -> None:
+        plan = project.plan("batch:4", goal="replay")
+        started = StopBefore("cut-sink", lambda: written_now(project))
+        refused("moved-writer", lambda: project.apply(plan, display=started, stopped=True))
+
+    def test_an_undo_while_the_query_runs(self, project: AdoptedProject) -> None:
+        plan = project.plan("batch:4", goal="replay")
+        project.apply(plan)
+        time.sleep(0.02)
+        (project.path / "offsets" / ".5.tmp").write_text("being written")
+        refused("checkpoint-in-use", lambda: project.undo(plan))
+        (project.path / "offsets" / ".5.tmp").unlink()
+        project.undo(plan)
+
+    def test_an_undo_after_the_query_has_run(self, project: AdoptedProject) -> None:
+        plan = project.plan("batch:4", goal="replay")
+        project.apply(plan)
+        file = project.path / "commits" / "4"
+        file.write_bytes((project.path / "commits" / "3").read_bytes())
+        refused("undo-late", lambda: project.undo(plan, stopped=True))
+        file.unlink()
+        project.undo(plan)
+
+    @pytest.mark.parametrize("goal", ["rebuild", "reset"])
+    def test_code_that_is_not_known(self, project: AdoptedProject, goal: Goal) -> None:
+        error = refused("code-needed", lambda: project.plan(goal=goal))
+        assert f"slackwater plan {goal} {ADOPTED} --pipeline FILE" in (error.hint or "")
+
+    def test_a_backfill(self, project: AdoptedProject) -> None:
+        error = refused(
+            "backfill-watched", lambda: project.plan("earliest", None, "backfill", "keep", code_of(project))
+        )
+        assert "a stream of its own" in (error.hint or "")
+
+    def test_a_swap(self, project: AdoptedProject) -> None:
+        error = refused("swap-unsupported", lambda: project.plan_reset("swap", BEGINNING, code_of(project)))
+        assert f"slackwater plan reset {ADOPTED}" in (error.hint or "")
+
+    def test_a_directory_that_cannot_be_renamed(self, project: AdoptedProject) -> None:
+        with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+            ledger.execute("UPDATE generations SET location = '/proc'")
+        refused("checkpoint-fixed", lambda: project.plan(goal="rebuild", pipeline=code_of(project)))
+
+    def test_a_directory_of_another_user(self, project: AdoptedProject, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "geteuid", lambda: project.path.stat().st_uid + 1)
+        error = refused("checkpoint-fixed", lambda: project.plan("batch:4", goal="replay"))
+        assert "a directory of user" in (error.found or "")
+
+    def test_a_name_that_is_no_folder(self, project: AdoptedProject) -> None:
+        with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+            for table, column in (("generations", "stream"), ("log_lines", "stream"), ("streams", "full_name")):
+                ledger.execute(f"UPDATE {table} SET {column} = 'watched/../../x'")
+            ledger.execute("UPDATE streams SET name = '../../x'")
+        with project.open() as workspace:
+            stream = workspace.ledger.find_stream("../../x")
+            refused("query-name", lambda: adopted_directory(workspace, stream))
+
+
+def test_the_interval_of_a_query() -> None:
+    def batches(*times_s: int) -> list[BatchRecord]:
+        return [BatchRecord(ADOPTED, 1, number, at * 1000, 1) for number, at in enumerate(times_s)]
+
+    assert quiet_time_ms([]) == 60_000
+    assert quiet_time_ms(batches(0, 1, 2, 3)) == 60_000
+    assert quiet_time_ms(batches(0, 3600, 7200)) == 7_200_000
+    # It was stopped for a day, once.
+    assert quiet_time_ms(batches(0, 60, 120, 86_520, 86_580)) == 120_000
+
+
+def test_the_runbook_names_the_path(project: AdoptedProject) -> None:
+    plan = project.plan("batch:4", goal="replay")
+    with project.open() as workspace:
+        text = runbook(plan, workspace.home, "plan.json")
+    assert f"export CHECKPOINT='{project.path}'" in text
+    assert 'mv -T "$ASIDE" "$CHECKPOINT"' in text
+    assert "slackwater stop" not in text

@@ -1,0 +1,342 @@
+"""Checkpoints on S3 that the user's own code names: their files are replaced, also after a kill, and go back.
+
+At each step the checkpoint is the old one, the new one, or one that no query can start on.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
+
+from slackwater.app.prune import prune
+from slackwater.checkpoint.halted import is_halted
+from slackwater.checkpoint.logs import read_logs
+from slackwater.errors import OutcomeUnknown, SlackwaterError
+from slackwater.model.plan import Action, Inverse, Plan
+from slackwater.plan.runbook import runbook
+from slackwater.plan.words import ALL_MS
+from slackwater.storage.open import open_read_store, open_write_store
+from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
+from tests.support.kill_points import kill_points
+from tests.support.memory import folder_in_memory
+from tests.support.rebuilds import Silent
+from tests.support.s3 import before_requests, s3_endpoint, s3_location
+
+__all__ = ["s3_endpoint", "s3_location"]
+
+SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
+EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "7"))
+POINTS = range(1 + SEED % EVERY, sys.maxsize, EVERY)
+"""A kill takes seconds here, because all objects are put back: each run takes a part, another one each time."""
+
+CHANGING = {"PUT", "POST", "DELETE"}
+
+
+@event.listens_for(Engine, "commit")
+def _mark(connection: Connection) -> None:
+    """SQLite's own writes raise no audit event: each commit of the ledger is counted as one change to a file."""
+    if connection.dialect.name == "sqlite" and connection.engine.url.database:
+        sys.audit("os.mkdir", connection.engine.url.database, 0o700, -1)
+
+
+class StopBefore(Silent):
+    """Presses Ctrl-C before an action of a kind."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def action(self, action: Action | Inverse) -> None:
+        if action.kind == self._kind:
+            raise KeyboardInterrupt
+
+
+class Scene:
+    """A project whose folder and objects can be put back to one of several saved states."""
+
+    def __init__(self, folder: Path, location: str) -> None:
+        self._folder = folder
+        self.project: ObjectsProject = moved_to(make_adopted(folder / "project"), location)
+        self._objects: dict[str, dict[str, bytes]] = {}
+        self.original = self.project.in_use()
+        self.plan: Plan = self.project.plan("batch:4", goal="replay")
+        self.save("planned")
+
+    def save(self, name: str) -> None:
+        shutil.copytree(self.project.folder, self._folder / name)
+        self._objects[name] = self.project.objects()
+
+    def restore(self, name: str) -> None:
+        shutil.rmtree(self.project.folder)
+        shutil.copytree(self._folder / name, self.project.folder)
+        self.project.set_objects(self._objects[name])
+        for file in self.project.home.glob("**/operations/*/plan.json"):
+            # Objects that were put back are not newer than the operation.
+            file.touch()
+
+    def apply(self) -> None:
+        """Apply; each request that changes an object counts as a change to a file."""
+        with before_requests(self._count):
+            self.project.apply(self.plan, stopped=True)
+
+    def undo(self) -> None:
+        """Undo; each request that changes an object counts as a change to a file."""
+        with before_requests(self._count):
+            self.project.undo(self.plan, stopped=True)
+
+    def _count(self, method: str, _: str) -> None:
+        if method in CHANGING:
+            sys.audit("os.mkdir", str(self.project.folder / "object"), 0o700, -1)
+
+
+@pytest.fixture
+def scene(s3_location: str) -> Iterator[Scene]:
+    with folder_in_memory() as folder:
+        yield Scene(folder, s3_location)
+
+
+@pytest.fixture
+def project(tmp_path: Path, s3_location: str) -> ObjectsProject:
+    return moved_to(make_adopted(tmp_path), s3_location)
+
+
+@pytest.fixture(autouse=True)
+def _without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A plan for code that was not recorded would start Spark.
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+
+def _usable(project: ObjectsProject, *states: dict[str, str]) -> bool:
+    """Whether the checkpoint is one of these states, or no query can start on it."""
+    store = open_read_store(project.location)
+    return is_halted(store) or project.in_use_at_location() in [_at_location(one) for one in states]
+
+
+def _at_location(state: dict[str, str]) -> dict[str, str]:
+    return {name: digest for name, digest in state.items() if name.startswith("s3:")}
+
+
+def test_a_switch_that_is_killed_is_continued_or_undone(scene: Scene) -> None:
+    choose, project = random.Random(SEED), scene.project
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(scene.plan, display=StopBefore("switch-generation"), stopped=True)
+    scene.save("built")
+    project.apply(scene.plan, stopped=True)
+    applied = project.in_use()
+    assert applied != scene.original
+    count = halted = 0
+    for count in kill_points(scene.apply, project.folder, lambda: scene.restore("built"), every=POINTS):
+        then = choose.choice(["continue", "undo"])
+        where = f"seed {SEED}, switch killed before change {count}, then {then}"
+        assert _usable(project, scene.original, applied), where
+        halted += is_halted(open_read_store(project.location))
+        _finish(scene, then, applied, where)
+    assert count > 15, f"only {count} changes were counted"
+    assert halted > 0, "never killed while files were replaced"
+    assert project.in_use() == applied
+
+
+def _finish(scene: Scene, then: str, applied: dict[str, str], where: str) -> None:
+    project = scene.project
+    try:
+        project.apply(scene.plan, stopped=True) if then == "continue" else project.undo(scene.plan, stopped=True)
+    except BaseException as error:
+        error.add_note(where)
+        raise
+    assert project.in_use() == (applied if then == "continue" else scene.original), where
+    with project.open() as workspace:
+        assert workspace.ledger.open_operation(ADOPTED) is None, where
+
+
+def test_an_undo_that_is_killed_is_continued(scene: Scene) -> None:
+    project = scene.project
+    project.apply(scene.plan, stopped=True)
+    applied = project.in_use()
+    scene.save("applied")
+    count = 0
+    for count in kill_points(scene.undo, project.folder, lambda: scene.restore("applied"), every=POINTS):
+        where = f"undo killed before change {count}"
+        assert _usable(project, scene.original, applied), where
+        _finish(scene, "undo", applied, where)
+    assert count > 15, f"only {count} changes were counted"
+    assert project.in_use() == scene.original
+
+
+def test_the_plan_is_that_of_a_local_checkpoint(tmp_path: Path, s3_location: str) -> None:
+    local = make_adopted(tmp_path / "local")
+    remote = moved_to(make_adopted(tmp_path / "remote"), s3_location)
+    for target in ("batch:4", "last-written"):
+        one, other = local.plan(target, goal="replay"), remote.plan(target, goal="replay")
+        assert other.facts.adopted == s3_location
+        facts = [replace(plan.facts, adopted=None, notes=()) for plan in (one, other)]
+        assert facts[0] == facts[1]
+        assert [action.kind for action in one.actions] == [action.kind for action in other.actions]
+        assert (one.cost, one.risks) == (other.cost, other.risks)
+
+
+def test_requests_are_few(project: ObjectsProject) -> None:
+    """An apply copies each object, writes what differs, and nothing else; a plan writes nothing."""
+    asked: Counter[str] = Counter()
+
+    def count(method: str, url: str) -> None:
+        asked["LIST" if "list-type=2" in url else method] += 1
+
+    objects = len(project.objects())
+    with before_requests(count):
+        plan = project.plan("batch:4", goal="replay")
+    planning = asked.copy()
+    asked.clear()
+    before = project.objects()
+    with before_requests(count):
+        project.apply(plan, stopped=True)
+    after = project.objects()
+    changed = sum(before.get(name) != content for name, content in after.items())
+    removed = len(before.keys() - after.keys())
+    assert planning["PUT"] == planning["DELETE"] == planning["POST"] == 0
+    assert planning.total() <= 3 * objects, planning
+    assert asked["PUT"] == changed + 2, "each file that differs, and metadata twice"
+    assert asked["DELETE"] + asked["POST"] == removed
+    assert asked["GET"] <= 6 * objects, asked
+
+
+def test_a_torn_commit_is_resumed_without_code(project: ObjectsProject) -> None:
+    open_write_store(project.location).write("commits/5", b'v1\n{"nextBatch')
+    original, plan = project.in_use(), project.plan(goal="resume")
+    project.apply(plan, stopped=True)
+    assert read_logs(open_read_store(project.location)).committed == 5
+    assert not project.plan(goal="resume").actions
+    assert project.apply(plan, stopped=True).repeated
+    project.undo(plan, stopped=True)
+    assert project.in_use() == original
+
+
+@pytest.mark.parametrize("lost", ["checkpoint", "metadata"])
+def test_what_was_deleted_is_rebuilt_in_its_place(project: ObjectsProject, lost: str) -> None:
+    left = (
+        {} if lost == "checkpoint" else {name: data for name, data in project.objects().items() if name != "metadata"}
+    )
+    project.set_objects(left)
+    plan = project.plan(retention_ms=ALL_MS, pipeline=str(project.folder / "clicks.py"))
+    project.apply(plan, stopped=True)
+    assert read_logs(open_read_store(project.location)).committed == 5
+    assert not [name for name in project.objects() if name.endswith(".crc")]
+    project.undo(plan, stopped=True)
+    assert project.objects() == left
+
+
+def test_operators_name_their_schema_files_where_they_are(project: ObjectsProject) -> None:
+    project.apply(project.plan("batch:4", goal="replay"), stopped=True)
+    named = project.objects()["state/0/_metadata/metadata"].decode()
+    assert str(project.folder) not in named
+
+
+def test_prune_removes_the_copy(project: ObjectsProject) -> None:
+    plan = project.plan("batch:4", goal="replay")
+    project.apply(plan, stopped=True)
+    in_place = project.objects()
+    kept = project.home / "streams" / ADOPTED / "operations" / plan.id / "kept"
+    assert kept.is_dir()
+    with project.open() as workspace:
+        (removed,) = prune(workspace, None, 0, lambda _: None)
+    assert removed.generations == (1,)
+    assert not kept.exists()
+    assert project.objects() == in_place
+    _refused("undo-pruned", lambda: project.undo(plan, stopped=True))
+
+
+def _refused(code: str, call: Callable[[], object]) -> SlackwaterError:
+    with pytest.raises(SlackwaterError) as caught:
+        call()
+    assert caught.value.code == code, str(caught.value)
+    return caught.value
+
+
+def test_a_query_that_is_alive(project: ObjectsProject) -> None:
+    plan, before = project.plan("batch:4", goal="replay"), project.in_use()
+    error = _refused("checkpoint-in-use", lambda: project.apply(plan))
+    assert (error.where or "").startswith(project.location)
+    assert project.in_use() == before
+
+
+def test_an_undo_after_the_query_has_run(project: ObjectsProject) -> None:
+    plan = project.plan("batch:4", goal="replay")
+    project.apply(plan, stopped=True)
+    store = open_write_store(project.location)
+    store.write("commits/4", store.read("commits/3"))
+    _refused("undo-late", lambda: project.undo(plan, stopped=True))
+    store.delete("commits/4")
+    project.undo(plan, stopped=True)
+
+
+def test_a_store_that_fails_in_between(project: ObjectsProject) -> None:
+    """Nothing is lost: what is printed continues, or goes back."""
+    original, plan = project.in_use(), project.plan("batch:4", goal="replay")
+    error = _fail_in_between(project, plan)
+    assert f"slackwater undo {plan.id}" in (error.hint or "")
+    project.undo(plan, stopped=True)
+    assert project.in_use() == original
+
+
+def _fail_in_between(project: ObjectsProject, plan: Plan) -> OutcomeUnknown:
+    left = 4
+
+    def fail(method: str, _: str) -> None:
+        nonlocal left
+        left -= method in CHANGING
+        if left < 0:
+            raise OSError("the network is gone")
+
+    with before_requests(fail), pytest.raises(OutcomeUnknown) as error:
+        project.apply(plan, stopped=True)
+    assert is_halted(open_read_store(project.location))
+    return error.value
+
+
+@pytest.mark.parametrize(
+    "lost", ["copies.json", "kept/commits/5", "checkpoint/metadata", "checkpoint/state/0/0/4.delta"]
+)
+def test_a_copy_that_was_damaged_meanwhile(project: ObjectsProject, lost: str) -> None:
+    """Nothing more is replaced, and when it is there again the same command continues."""
+    original, plan = project.in_use(), project.plan("batch:4", goal="replay")
+    _fail_in_between(project, plan)
+    between = project.objects()
+    file = project.home / "streams" / ADOPTED / "operations" / plan.id / lost
+    moved = file.rename(project.folder / "moved")
+    if lost.startswith("checkpoint"):
+        with pytest.raises(OutcomeUnknown, match="backup is missing or damaged"):
+            project.apply(plan, stopped=True)
+    else:
+        _refused("backup-damaged", lambda: project.undo(plan, stopped=True))
+    assert project.objects() == between
+    moved.rename(file)
+    if lost.startswith("checkpoint"):
+        project.apply(plan, stopped=True)
+    project.undo(plan, stopped=True)
+    assert project.in_use() == original
+
+
+def test_the_runbook_names_the_location(project: ObjectsProject) -> None:
+    plan = project.plan("batch:4", goal="replay")
+    with project.open() as workspace:
+        text = runbook(plan, workspace.home, "plan.json")
+    assert f"export CHECKPOINT={project.location}" in text
+    assert f"operations/{plan.id}/checkpoint" in text
+    assert "mv -T" not in text
+
+
+def test_the_journal_has_what_to_do_by_hand(project: ObjectsProject) -> None:
+    plan = project.plan("batch:4", goal="replay")
+    project.apply(plan, stopped=True)
+    folder = project.home / "streams" / ADOPTED / "operations" / plan.id
+    journal: Any = (folder / "journal.jsonl").read_text()
+    assert f"{folder}/kept, metadata last" in journal
