@@ -19,9 +19,11 @@ from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.storage.protocols import WriteStore
 
 
-def base_of(plan: Plan) -> tuple[int, Base]:
-    """The action that starts the new checkpoint, with its index."""
-    return next((index, one) for index, one in enumerate(plan.actions) if isinstance(one, Base))
+def base_of(plan: Plan, number: int) -> tuple[int, Base]:
+    """The action that starts the checkpoint of a generation, with its index."""
+    return next(
+        (index, one) for index, one in enumerate(plan.actions) if isinstance(one, Base) and one.number == number
+    )
 
 
 def check_absent(operation: Operation, action: Base) -> None:

@@ -75,7 +75,7 @@ def _check_query(operation: Operation, batches: BatchHistory, profile: QueryProf
 def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
     """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
     batches, reach = operation.batches, StoreReach(replayer.earliest_offsets())
-    missing = batches.missing_for(action.first, action.last, reach)
+    missing = batches.missing_for(action.first, action.last, reach, operation.plan.request.ranges)
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(

@@ -16,6 +16,7 @@ from slackwater.checkpoint.writer import write_log
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.plan import CopyGeneration
 from slackwater.storage.local import LocalStore
+from slackwater.storage.open import open_read_store
 
 COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
@@ -26,14 +27,15 @@ def do(operation: Operation, action: CopyGeneration) -> ActionFacts:
     # Only reached after the journal records that the folder is this operation's own.
     if folder.exists():
         shutil.rmtree(folder)
-    store, source = LocalStore(folder), LocalStore(operation.checkpoint(action.source))
+    generation = operation.ledger.generation(operation.plan.stream, action.source)
+    store = LocalStore(folder)
     write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
     write_sources(store, action, operation.batches, _compact_interval(operation), {})
     oldest = _oldest_needed(operation, action)
     write_entries(store, operation.batches, oldest, action.last)
     if action.state is not None:
-        copy_state(source, store, action.state)
-    generation = operation.ledger.generation(operation.plan.stream, action.source)
+        # Where the ledger has it: a pipeline can have adopted a checkpoint, so that it is in no home.
+        copy_state(open_read_store(generation.location), store, action.state)
     return {LAYOUT: dict(generation.layout or {})}
 
 

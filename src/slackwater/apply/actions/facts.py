@@ -13,5 +13,8 @@ LAYOUT = "layout"
 PLANNED, COMMITTED = "planned", "committed"
 """The newest batches of the new checkpoint after the query has run with it."""
 
+BY_HAND = "by_hand"
+"""How an exchange of directories that was interrupted is finished or taken back without Slackwater."""
+
 CODE = "code"
 """The SHA-256 of the pipeline file that the generation is built with."""

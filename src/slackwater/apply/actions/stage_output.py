@@ -5,7 +5,7 @@ from __future__ import annotations
 from slackwater.apply.actions.facts import COMMITTED, NOTHING, PLANNED, ActionFacts
 from slackwater.apply.actions.switch_generation import record_of
 from slackwater.apply.operation import Operation
-from slackwater.apply.replayer import StagedRun
+from slackwater.apply.replayer import OperationRun
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import Refused
 from slackwater.model.plan import RunStaged, StageOutput, SwapBack, SwapOutput
@@ -30,7 +30,9 @@ def run_into_it(operation: Operation, action: RunStaged) -> ActionFacts:
     folder = operation.checkpoint(action.number)
     generation = record_of(operation, action.number)
     operation.ledger.add_generation(generation)
-    run = StagedRun(generation, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home)
+    run = OperationRun(
+        generation, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home
+    )
     operation.open_replayer().run_staged(run)
     logs = read_logs(LocalStore(folder))
     return {PLANNED: logs.planned, COMMITTED: logs.committed}

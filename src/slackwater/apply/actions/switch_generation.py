@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from slackwater.apply.actions.base import base_of
-from slackwater.apply.actions.facts import COMMITTED, LAYOUT, NOTHING, PLANNED, ActionFacts
+from slackwater.apply.actions.facts import BY_HAND, COMMITTED, LAYOUT, NOTHING, PLANNED, ActionFacts
+from slackwater.apply.actions.skip_batch import skipped_in
+from slackwater.apply.adopted import AdoptedCheckpoint
 from slackwater.apply.operation import Operation
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.stores import state_stores
+from slackwater.diagnose.words import undo_command
 from slackwater.errors import Refused
-from slackwater.model.plan import Base, RunStaged, StartGeneration, SwitchGeneration
+from slackwater.model.plan import Base, Plan, RunBackfill, RunStaged, StartGeneration, SwitchGeneration
 from slackwater.model.records import GenerationRecord
 from slackwater.plan.basis import BEFORE_ALL, ends_after
 from slackwater.plan.words import at_batch
@@ -19,17 +22,31 @@ from slackwater.storage.local import LocalStore
 
 def do(operation: Operation, action: SwitchGeneration) -> ActionFacts:
     """Record the new generation with what it inherits, then make it the one in use."""
-    ledger, record = operation.ledger, record_of(operation, action.new)
-    ledger.add_generation(record)
-    copy_new(ledger, record.stream, record.number, LocalStore(record.location))
+    ledger, adopted = operation.ledger, operation.adopted
+    if adopted is not None:
+        _put_in_place(operation, adopted)
+        record = record_of(operation, action.new)
+        adopted.record_in_place(record)
+    else:
+        record = record_of(operation, action.new)
+        ledger.add_generation(record)
+    copy_new(ledger, record.stream, record.number, LocalStore(operation.checkpoint(action.new)))
     _use(operation, action.new)
     return NOTHING
+
+
+def _put_in_place(operation: Operation, adopted: AdoptedCheckpoint) -> None:
+    """Put the new checkpoint at the path that the user's code names; the journal has how to do that by hand."""
+    index, by_hand = operation.plan.actions.index(adopted.switch), list(adopted.by_hand)
+    operation.journal.write(index, adopted.switch.kind, "started", operation.ledger.now_ms(), {BY_HAND: by_hand})
+    adopted.put_in_place()
 
 
 def record_of(operation: Operation, number: int) -> GenerationRecord:
     """The generation that the operation has built, for the ledger."""
     plan = operation.plan
-    index, built = base_of(plan)
+    index, built = base_of(plan, number)
+    skipped = skipped_in(plan, number)
     folder = operation.checkpoint(number)
     return GenerationRecord(
         plan.stream,
@@ -37,51 +54,70 @@ def record_of(operation: Operation, number: int) -> GenerationRecord:
         str(folder),
         query_id=built.query_id,
         layout={**operation.journal.facts(index).get(LAYOUT, {}), "state_stores": state_stores(LocalStore(folder))},
-        based_at=built.last,
-        parent=next(one.old for one in plan.actions if isinstance(one, SwitchGeneration)),
-        source_cut=_inherited(operation, built),
-        begins=_begins(operation, built),
+        based_at=built.last if skipped is None else skipped,
+        parent=_parent(plan, skipped),
+        source_cut=_inherited(operation, built, skipped),
+        begins=_begins(operation, built, skipped),
     )
 
 
-def _inherited(operation: Operation, built: Base) -> dict[str, int]:
-    """The newest entry of each source's own log that the new generation has in common with the old one."""
-    last = BEFORE_ALL if isinstance(built, StartGeneration) else built.last
+def _parent(plan: Plan, skipped: int | None) -> int:
+    """The generation whose batches are the past of the new one; of a batch that was skipped, the one that ran it."""
+    ran = next((one for one in plan.actions if isinstance(one, RunBackfill) and one.batch == skipped), None)
+    return _switch_of(plan)[1].old if ran is None else ran.number
+
+
+def _inherited(operation: Operation, built: Base, skipped: int | None) -> dict[str, int]:
+    """The newest entry of each source's own log that the new generation has in common with its parent."""
+    last = BEFORE_ALL if isinstance(built, StartGeneration) or skipped is not None else built.last
     return ends_after(operation.batches, last)
 
 
-def _begins(operation: Operation, built: Base) -> int | None:
-    """The first batch since a reset; any other operation leaves it, unless it starts before all batches."""
+def _begins(operation: Operation, built: Base, skipped: int | None) -> int | None:
+    """The first batch since a reset or backfill; any other operation leaves it, unless it starts before all batches."""
     if built.last < 0:
         return None
+    if skipped is not None:
+        return skipped + 1
     if isinstance(built, StartGeneration):
         return built.last + 1
     return operation.history.begins or None
 
 
+def _switch_of(plan: Plan) -> tuple[int, SwitchGeneration]:
+    return next((index, one) for index, one in enumerate(plan.actions) if isinstance(one, SwitchGeneration))
+
+
 def back(operation: Operation, inverse: SwitchGeneration) -> None:
     """Make the old generation the one in use again."""
+    adopted = operation.adopted
+    if adopted is not None:
+        adopted.put_back()
+        adopted.record_back()
     _use(operation, inverse.new)
 
 
 def check_unused(operation: Operation) -> None:
     """Raises Refused where the generation that was switched in is not in use, or has run batches since."""
     plan = operation.plan
-    index, switch = next((i, one) for i, one in enumerate(plan.actions) if isinstance(one, SwitchGeneration))
-    if operation.journal.state(index) != "done":
+    index, switch = _switch_of(plan)
+    state, adopted = operation.journal.state(index), operation.adopted
+    # Its own program could start the query as soon as the new checkpoint was in place.
+    exchanged = state == "started" and adopted is not None and adopted.is_new_in_place
+    if state != "done" and not exchanged:
         return
     current = operation.ledger.find_stream(plan.stream).current_generation
-    if current != switch.new:
+    if current != switch.new and not exchanged:
         raise Refused(
             "undo-superseded",
             f"Generation {switch.new}, which the operation switched to, is no longer in use",
             where=f"stream {plan.stream}",
             expected=f"generation {switch.new} in use",
             found=f"generation {current} in use",
-            hint=f"undo the newer operation first: slackwater undo {_newest_applied(operation)} --yes",
+            hint=f"undo the newer operation first: {undo_command(_newest_applied(operation))}",
         )
-    _, built = base_of(plan)
-    found = read_logs(LocalStore(operation.checkpoint(switch.new)))
+    _, built = base_of(plan, switch.new)
+    found = read_logs(LocalStore(operation.checkpoint(switch.new)) if adopted is None else adopted.store_of_new())
     planned, committed = _left_at(operation, built)
     if found.committed > committed or found.planned > planned:
         raise Refused(
@@ -101,6 +137,9 @@ def _left_at(operation: Operation, built: Base) -> tuple[int, int]:
         if isinstance(action, RunStaged):
             facts = operation.journal.facts(index)
             return facts[PLANNED], facts[COMMITTED]
+    skipped = skipped_in(operation.plan, built.number)
+    if skipped is not None:
+        return skipped, skipped
     return built.last if built.pending is None else built.pending, built.last
 
 

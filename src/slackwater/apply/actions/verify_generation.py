@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.apply.actions.base import base_of
 from slackwater.apply.actions.facts import NOTHING, ActionFacts
+from slackwater.apply.actions.skip_batch import skipped_in
 from slackwater.apply.actions.start_generation import entry_of
 from slackwater.apply.operation import Operation
 from slackwater.checkpoint.damage import cheap_damage
@@ -32,7 +33,7 @@ def do(operation: Operation, action: VerifyGeneration) -> ActionFacts:
             hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )
     _check_files(operation, store)
-    _, base = base_of(operation.plan)
+    _, base = base_of(operation.plan, action.number)
     if isinstance(base, StartGeneration):
         if base.last >= 0:
             _check_entry(logs.offset(base.last), entry_of(operation, base), base.last, operation)
@@ -40,6 +41,9 @@ def do(operation: Operation, action: VerifyGeneration) -> ActionFacts:
     for batch in batches_used(action.first, action.last, action.pending):
         if batch in operation.history.offsets:
             _check_entry(logs.offset(batch), operation.batches.offset(batch), batch, operation)
+    skipped = skipped_in(operation.plan, action.number)
+    if skipped is not None:
+        _check_entry(logs.offset(skipped), operation.batches.offset(skipped - 1), skipped, operation)
     return NOTHING
 
 

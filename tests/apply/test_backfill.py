@@ -1,0 +1,356 @@
+"""Backfills without Spark: what is free for them, that the stream keeps its place, and that undo restores all."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slackwater.apply.replayer import OperationRun
+from slackwater.checkpoint.logs import read_logs
+from slackwater.diagnose.number_line import findings
+from slackwater.errors import OutcomeUnknown, Refused
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.model.checkpoint_logs import SourceFile
+from slackwater.model.finding import Goal
+from slackwater.model.plan import Plan, SourceStart
+from slackwater.model.records import GenerationRecord, LogLine, StreamRecord
+from slackwater.model.sink import Delivery
+from slackwater.model.snapshot import Snapshot
+from slackwater.recording.executed import executed
+from slackwater.recording.history import history_of
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.sinks.registry import register
+from slackwater.sinks.silent import SilentOutput, silent_traits
+from slackwater.sources.files import Files
+from slackwater.storage.local import LocalStore
+from tests.support.homes import STATELESS, STREAM, HomeSpec
+from tests.support.outputs import manifest_ids
+from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
+
+SPEC = HomeSpec(state=None, layout=STATELESS)
+KAFKA = HomeSpec(state=None, layout=STATELESS, source="kafka")
+SKIPS = silent_traits(Delivery("exactly-once", "it skips batches that it has"), one_writer=True, skips=True)
+NEWEST = 5
+BATCH = NEWEST + 1
+"""The id of the first backfill."""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A stream that was started again behind three files that no batch has read."""
+    return reset_behind(make_project(tmp_path / "project", SPEC), 3)
+
+
+def _apply(project: Project, plan: Plan) -> None:
+    project.apply(plan, StubReplayer(project.folder / "clicks.py", STATELESS))
+
+
+def _snapshot(project: Project) -> Snapshot:
+    with project.open() as workspace:
+        stream = workspace.ledger.find_stream(STREAM)
+        return read_snapshot(SnapshotContext(workspace.ledger, workspace.home), stream)
+
+
+def _read(project: Project) -> list[str]:
+    """The names of the files that batches have read, as the ledger has them."""
+    with project.open() as workspace:
+        spans = executed(workspace.ledger, workspace.ledger.find_stream(STREAM))
+    return sorted(Path(file.path).name for span in spans for file in Files().files(span))
+
+
+def test_the_batch_is_written_and_the_stream_keeps_its_place(project: Project) -> None:
+    before, position = project.in_use(), _position(project)
+    plan = project.plan_backfill(old_files(project, 3))
+    assert [action.kind for action in plan.actions][-2:] == ["run-backfill", "switch-generation"]
+
+    _apply(project, plan)
+
+    after = _snapshot(project)
+    assert (after.marks.next_batch, after.marks.next_is_planned, after.marks.written) == (BATCH + 1, False, BATCH)
+    assert _position(project) == position
+    assert findings(after)[0].code == "clean"
+    assert manifest_ids(project.folder / "out") == [*range(BATCH + 1)]
+    assert _read(project) == [
+        *(f"{number:03d}.json" for number in range(NEWEST + 1)),
+        "old-0.json",
+        "old-1.json",
+        "old-2.json",
+    ]
+    assert project.plan(goal="resume").actions == ()
+    assert project.apply(plan).repeated
+    project.undo(plan)
+    assert project.in_use() == before
+    assert findings(_snapshot(project))[0].code == "clean"
+
+
+def _position(project: Project) -> str:
+    """Where the next batch starts."""
+    snapshot = _snapshot(project)
+    offsets = Path(snapshot.generation.location) / "offsets" / str(snapshot.marks.planned)
+    return parse_offset_entry(offsets.read_bytes()).offsets[0].text or ""
+
+
+def test_one_backfill_after_another(project: Project) -> None:
+    before = project.in_use()
+    first, second = old_files(project, 3)[:1], old_files(project, 3)[1:]
+    plans = []
+    for files in (first, second):
+        plans.append(project.plan_backfill(files))
+        _apply(project, plans[-1])
+
+    assert _snapshot(project).marks.next_batch == BATCH + 2
+    assert len(_read(project)) == NEWEST + 4
+    for plan in reversed(plans):
+        project.undo(plan)
+    assert project.in_use() == before
+
+
+def test_an_undone_backfill_can_be_applied_and_undone_again(project: Project) -> None:
+    before = project.in_use()
+    plan = project.plan_backfill(old_files(project, 3))
+    for _ in range(2):
+        _apply(project, plan)
+        project.undo(plan)
+        assert project.in_use() == before
+
+
+def test_there_is_nothing_to_do_for_an_empty_range(project: Project) -> None:
+    plan = project.plan_backfill([])
+
+    assert plan.actions == ()
+    assert plan.facts.notes[0].startswith("nothing to do: ")
+
+
+def test_files_that_were_read_or_will_be_read_are_refused(project: Project) -> None:
+    read = SourceFile(f"file://{project.folder}/clicks/003.json", 1, 0)
+    new = SourceFile(f"file://{project.folder}/clicks/new.json", 1, 0)
+    for file in (read, new):
+        with pytest.raises(Refused) as refused:
+            project.plan_backfill([*old_files(project, 3), file])
+        assert (refused.value.code, refused.value.found) == ("backfill-overlaps", file.path)
+    files = old_files(project, 3)
+    _apply(project, project.plan_backfill(files[:2]))
+    with pytest.raises(Refused, match="read already") as again:
+        project.plan_backfill(files)
+    assert again.value.expected == files[2].path
+
+
+def test_a_file_that_no_longer_exists(project: Project) -> None:
+    files = old_files(project, 3)
+    plan = project.plan_backfill(files)
+    (project.folder / "clicks" / "old-1.json").unlink()
+
+    with pytest.raises(Refused) as refused:
+        _apply(project, plan)
+
+    assert refused.value.code == "source-files-lost"
+
+
+def test_a_query_with_state_is_refused_with_the_alternative(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", HomeSpec())
+
+    with pytest.raises(Refused) as refused:
+        project.plan_backfill(old_files(project, 1))
+
+    assert refused.value.code == "backfill-stateful"
+    assert str(refused.value.hint).endswith(f"slackwater plan reset {STREAM} --from earliest")
+
+
+def test_rows_that_would_replace_newer_ones(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", replace(SPEC, output_mode="update"))
+
+    with pytest.raises(Refused) as refused:
+        project.plan_backfill(old_files(project, 1))
+
+    assert refused.value.code == "backfill-replaces"
+
+
+def test_where_it_is_not_recorded_what_was_read(project: Project) -> None:
+    files = old_files(project, 3)
+    _apply(project, project.plan_backfill(files[:1]))
+    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+        ledger.execute("DELETE FROM log_lines WHERE generation = 3 AND log = 'offsets'")
+
+    with pytest.raises(Refused) as refused:
+        project.plan_backfill(files)
+
+    assert refused.value.code == "backfill-unknown"
+
+
+def test_a_lost_ledger_is_restored_with_what_was_read(project: Project) -> None:
+    files = old_files(project, 3)
+    _apply(project, project.plan_backfill(files[:1]))
+    for file in project.home.glob("ledger.db*"):
+        file.unlink()
+    assert project.plan(goal="resume").actions == ()
+
+    with pytest.raises(Refused) as refused:
+        project.plan_backfill(files)
+
+    assert (refused.value.code, refused.value.found) == ("backfill-overlaps", files[0].path)
+
+
+def test_a_source_of_which_nothing_is_known(project: Project) -> None:
+    start = SourceStart("0", '{"somewhere":0}', {}, None, "source 0")
+
+    with pytest.raises(Refused) as refused:
+        project.plan_backfill_of(start, '{"somewhere":5}')
+
+    assert refused.value.code == "backfill-unknown"
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        (HomeSpec(planned=6, state=None, layout=STATELESS), "--until-caught-up"),
+        (HomeSpec(planned=7, committed=6, state=None, layout=STATELESS, written=4), f"plan resume {STREAM}"),
+        (HomeSpec(planned=-1, committed=-1, state=None, layout=STATELESS, written=-1), "--until-caught-up"),
+    ],
+    ids=["interrupted", "sink behind", "never ran"],
+)
+def test_a_stream_without_a_position_to_keep(spec: HomeSpec, hint: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", spec)
+
+    with pytest.raises(Refused) as refused:
+        project.plan_backfill(old_files(project, 1))
+
+    assert refused.value.code == "backfill-unready"
+    assert hint in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("goal", "target"), [("rebuild", "earliest"), ("rebuild", "batch:4"), ("replay", "earliest"), ("replay", "batch:6")]
+)
+def test_batches_before_it_are_not_processed_again(goal: Goal, target: str, project: Project) -> None:
+    _apply(project, project.plan_backfill(old_files(project, 3)))
+
+    with pytest.raises(Refused) as refused:
+        project.plan(target, goal=goal)
+
+    assert refused.value.code == "target-unknown"
+    assert str(refused.value.hint).endswith(f"slackwater plan reset {STREAM} --from earliest")
+
+
+def test_a_rebuild_behind_it_leaves_its_rows_and_the_position(project: Project) -> None:
+    _apply(project, project.plan_backfill(old_files(project, 3)))
+    position = _position(project)
+    output = project.files(project.folder / "out")
+
+    plan = project.plan()
+    _apply(project, plan)
+
+    assert plan.facts.target == BATCH
+    assert (_position(project), project.files(project.folder / "out")) == (position, output)
+    assert len(_read(project)) == NEWEST + 4
+
+
+def test_offsets_between_what_was_read_are_free(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", KAFKA)
+    project.claim_output()
+    live = {"clicks": {"0": 1000, "1": 1000}}
+    log = {"0": f"\0v1\n{_json(live)}"}
+    _apply(project, project.plan_reset("keep", SourceStart("0", _json(live), log, None, "")))
+    free = "clicks-0: offsets 360 to 999, clicks-1: offsets 240 to 999"
+    for start, end, found in (
+        ({"0": 359, "1": 240}, {"0": 500, "1": 500}, "clicks-0: offsets 359 to 499"),
+        ({"0": 360, "1": 240}, {"0": 500, "1": 1001}, "clicks-1: offsets 240 to 1000"),
+    ):
+        with pytest.raises(Refused) as refused:
+            project.plan_backfill_of(*_range(start, end))
+        assert (refused.value.code, refused.value.expected, refused.value.found) == ("backfill-overlaps", free, found)
+
+    plan = project.plan_backfill_of(*_range({"0": 360, "1": 300}, {"0": 1000, "1": 1000}))
+    _apply(project, plan)
+
+    assert json.loads(_position(project)) == live
+    with pytest.raises(Refused) as again:
+        project.plan_backfill_of(*_range({"0": 360, "1": 240}, {"0": 360, "1": 301}))
+    assert again.value.expected == "clicks-1: offsets 240 to 299"
+    with project.open() as workspace:
+        history = history_of(workspace.ledger, workspace.ledger.find_stream(STREAM))
+    assert history.begins == BATCH + 1
+
+
+def _range(start: dict[str, int], end: dict[str, int]) -> tuple[SourceStart, str]:
+    first = _json({"clicks": start})
+    return SourceStart("0", first, {"0": f"\0v1\n{first}"}, None, "source 0"), _json({"clicks": end})
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+class Silent(StubReplayer):
+    """Writes rows to a sink that does not show them, then fails as many times as asked for."""
+
+    failures: int = 0
+
+    def run_backfill(self, run: OperationRun) -> None:
+        store = LocalStore(run.generation.location)
+        if self.failures:
+            self.failures -= 1
+            raise OSError("connection lost")
+        store.write(f"commits/{read_logs(store).planned}", b'v1\n{"nextBatchWatermarkMs":0}')
+
+
+@pytest.mark.parametrize(("kind", "undone"), [("console", True), ("skips", False)])
+def test_a_sink_that_keeps_the_rows(kind: str, undone: bool, tmp_path: Path) -> None:
+    register("skips", lambda _: SilentOutput("skips", SKIPS, None))
+    spec = replace(SPEC, sink={"kind": kind}, written=-1)
+    project = reset_behind(make_project(tmp_path / "project", spec), 3)
+    before = project.in_use()
+    plan = project.plan_backfill(old_files(project, 3))
+    assert any(f"cannot remove what batch {BATCH} wrote" in risk for risk in plan.risks)
+    replayer = Silent(project.folder / "clicks.py", STATELESS)
+    replayer.failures = 1
+
+    with pytest.raises(OutcomeUnknown):
+        project.apply(plan, replayer)
+    if undone:
+        project.undo(plan)
+        assert project.in_use() == before
+        return
+    with pytest.raises(Refused) as refused:
+        project.undo(plan)
+    assert refused.value.code == "backfill-kept"
+    project.apply(plan, replayer)
+    assert _snapshot(project).marks.next_batch == BATCH + 1
+    with pytest.raises(Refused) as kept:
+        project.undo(plan)
+    assert kept.value.code == "backfill-kept"
+    assert "slackwater run" in str(kept.value.hint)
+
+
+def test_a_batch_that_another_stream_has_read_is_not_taken_out(project: Project) -> None:
+    plan = project.plan_backfill(old_files(project, 3))
+    _apply(project, plan)
+    with project.open() as workspace:
+        workspace.ledger.register_stream(
+            StreamRecord("clicks", "later", {"kind": "noop"}, "append", str(project.folder / "clicks.py"))
+        )
+        workspace.ledger.add_generation(GenerationRecord("clicks/later", 1, str(project.folder / "later")))
+        file = {"path": f"file://{project.folder}/out/older-{BATCH}.parquet", "timestamp": 1, "batchId": 0}
+        workspace.ledger.record_lines([LogLine("clicks/later", 1, "sources/0", 0, f"v1\n{_json(file)}")])
+
+    with pytest.raises(Refused) as refused:
+        project.undo(plan)
+
+    assert (refused.value.code, refused.value.found) == ("cut-was-read", "clicks/later")
+    assert manifest_ids(project.folder / "out") == [*range(BATCH + 1)]
+
+
+def test_an_edited_pipeline_does_not_continue_it(project: Project) -> None:
+    plan = project.plan_backfill(old_files(project, 3))
+    replayer = Silent(project.folder / "clicks.py", STATELESS)
+    replayer.failures = 1
+    with pytest.raises(OutcomeUnknown):
+        project.apply(plan, replayer)
+    (project.folder / "clicks.py").write_text("import slackwater as sw\n")
+
+    with pytest.raises(OutcomeUnknown, match="edited"):
+        _apply(project, plan)

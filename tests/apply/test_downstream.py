@@ -1,0 +1,200 @@
+"""Plans for several stages: who has to do what, one apply, one undo."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slackwater.app.undo_operation import find_operation, plan_of_operation, undo_operation
+from slackwater.apply.replayer import Replayed
+from slackwater.diagnose.number_line import findings
+from slackwater.errors import OutcomeUnknown, Refused, UsageError
+from slackwater.model.plan import Plan
+from slackwater.model.records import LogLine
+from slackwater.model.snapshot import Snapshot
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
+from tests.support.homes import STREAM, HomeSpec
+from tests.support.rebuilds import Project, Silent, StubReplayer
+from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, three_stages
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Stages:
+    return three_stages(tmp_path / "project")
+
+
+def _replay(project: Project, target: str = "batch:3") -> Plan:
+    return project.plan(target, goal="replay", downstream=True)
+
+
+def _snapshot(project: Project, stream: str) -> Snapshot:
+    with project.open() as workspace:
+        return read_snapshot(SnapshotContext(workspace.ledger, workspace.home), workspace.ledger.find_stream(stream))
+
+
+def _asked(plan: Plan) -> list[tuple[str, str, str, str]]:
+    return [(one.stream, one.goal, one.request.target, one.request.output) for one in plan.members]
+
+
+def test_each_stage_is_named_with_what_it_must_do(project: Stages) -> None:
+    plan = _replay(project)
+
+    assert _asked(plan) == [
+        (STREAM, "replay", "batch:3", "cut"),
+        (DAY, "replay", "batch:3", "cut"),
+        (MONTH, "replay", "batch:3", "cut"),
+    ]
+    assert [one.id for one in plan.members] == [plan.id, f"{plan.id}-2", f"{plan.id}-3"]
+    assert f"{IDLE} has read nothing that is changed: nothing to do" in plan.facts.notes
+
+
+def test_all_of_them_continue_before_what_is_gone(project: Stages) -> None:
+    before = project.in_use()
+    plan = _replay(project)
+
+    assert not project.apply(plan).repeated
+
+    for stream in (DAY, MONTH):
+        after = _snapshot(project, stream)
+        # Not with its recorded range: the files of that are cut.
+        assert (after.marks.next_batch, after.marks.next_is_planned, after.marks.written) == (3, False, 2)
+        assert findings(after)[0].code == "clean"
+    assert _snapshot(project, IDLE).stream.current_generation == 1
+    assert project.apply(plan).repeated
+    project.undo(plan)
+    assert project.in_use() == before
+
+
+def test_a_stage_that_has_not_written_what_it_read_is_rebuilt(tmp_path: Path) -> None:
+    planned = HomeSpec(planned=3, committed=2, state=2, written=2)
+    project = make_stages(tmp_path / "project", {"day": ("out", planned)})
+    before = project.in_use()
+
+    plan = _replay(project)
+
+    assert _asked(plan)[1] == (DAY, "rebuild", "batch:2", "cut")
+    project.apply(plan)
+    marks = _snapshot(project, DAY).marks
+    assert (marks.next_batch, marks.next_is_planned, marks.written) == (3, False, 2)
+    project.undo(plan)
+    assert project.in_use() == before
+
+
+def test_a_stage_of_two_sources_goes_back_to_the_first_batch_that_read_either(tmp_path: Path) -> None:
+    stages = {"day": ("out", STAGE), "other": ("out", STAGE), "month": ("day", STAGE)}
+    project = make_stages(tmp_path / "project", stages)
+
+    plan = _replay(project, "batch:5")
+
+    assert {stream: target for stream, _, target, _ in _asked(plan)} == dict.fromkeys(
+        (STREAM, DAY, MONTH, "clicks/other"), "batch:5"
+    )
+    assert [one.stream for one in plan.members].index(DAY) < [one.stream for one in plan.members].index(MONTH)
+
+
+def test_what_is_swapped_is_all_new_to_the_stages(project: Stages) -> None:
+    plan = project.plan("batch:3", goal="replay", output="swap", downstream=True)
+
+    assert _asked(plan)[1:] == [
+        (DAY, "replay", "earliest", "swap"),
+        (IDLE, "replay", "earliest", "swap"),
+        (MONTH, "replay", "earliest", "swap"),
+    ]
+
+
+def test_without_it_the_refusal_names_the_readers(project: Stages) -> None:
+    with pytest.raises(Refused) as refused:
+        project.plan("batch:3", goal="replay")
+
+    assert (refused.value.code, refused.value.found) == ("cut-was-read", DAY)
+    assert (refused.value.hint or "").startswith(
+        f"plan them as well: slackwater plan replay {STREAM} --from batch:3 --downstream"
+    )
+
+
+class _Stops(StubReplayer):
+    """Fails where a stage is rebuilt."""
+
+    def run_pending(self, *_: object, **__: object) -> Replayed:
+        raise Refused("made-up", "Spark is not to be had")
+
+
+def test_where_a_stage_fails_the_whole_can_be_continued_or_undone(tmp_path: Path) -> None:
+    planned = HomeSpec(planned=3, committed=2, state=2, written=2)
+    project = make_stages(tmp_path / "project", {"day": ("out", planned)})
+    before, plan = project.in_use(), _replay(project)
+
+    with pytest.raises(OutcomeUnknown) as unknown:
+        project.apply(plan, _Stops(project.folder / "clicks.py"))
+
+    assert f"slackwater undo {plan.id} --yes" in (unknown.value.hint or "")
+    assert findings(_snapshot(project, DAY))[0].code == "operation-unfinished"
+    project.undo(plan)
+    assert project.in_use() == before
+    project.apply(plan)
+    assert _snapshot(project, DAY).marks.next_batch == 3
+
+
+def test_nothing_of_it_is_done_where_the_first_stream_is_refused(project: Stages) -> None:
+    before, plan = project.in_use(), project.plan("batch:2", downstream=True)
+
+    with pytest.raises(Refused, match="not to be had"):
+        project.apply(plan, _Stops(project.folder / "clicks.py"))
+
+    assert project.in_use() == before
+    for stream in (STREAM, DAY, MONTH):
+        assert findings(_snapshot(project, stream))[0].code == "clean"
+
+
+def test_the_part_of_a_stage_is_neither_applied_nor_undone_alone(project: Stages) -> None:
+    before, plan = project.in_use(), _replay(project)
+    part = plan.downstream[0]
+
+    with pytest.raises(Refused) as refused:
+        project.apply(part)
+    assert refused.value.code == "plan-of-a-part"
+    project.apply(plan)
+    with pytest.raises(Refused) as refused:
+        project.apply(part)
+    assert refused.value.hint == f"slackwater apply {_file(project, plan)} --yes"
+
+    with project.open() as workspace:
+        whole = find_operation(workspace, part.id)
+        assert whole.id == plan.id
+        undo_operation(workspace, whole, plan_of_operation(workspace, whole), Silent())
+    assert project.in_use() == before
+
+
+def _file(project: Project, plan: Plan) -> Path:
+    return project.home / "streams" / "clicks" / "per_page" / "operations" / plan.id / "plan.json"
+
+
+@pytest.mark.parametrize("part", ["target", "stages", "ranges"])
+def test_a_plan_that_was_edited_is_refused(part: str, project: Stages) -> None:
+    before, plan = project.in_use(), _replay(project)
+    stage = plan.downstream[0]
+    edited = {
+        "target": replace(plan, downstream=(replace(stage, target="batch:4"), *plan.downstream[1:])),
+        "stages": replace(plan, downstream=plan.downstream[:1]),
+        "ranges": replace(plan, request=replace(plan.request, ranges="new")),
+    }[part]
+
+    with pytest.raises(UsageError) as refused:
+        project.apply(edited)
+
+    assert refused.value.code == "plan-damaged"
+    assert project.in_use() == before
+
+
+def test_streams_that_read_each_other_have_no_order(project: Stages) -> None:
+    reading = json.dumps({"path": f"file://{project.folder}/day/part-0.parquet", "timestamp": 1, "batchId": 0})
+    with project.open() as workspace:
+        workspace.ledger.record_lines([LogLine(STREAM, 1, "sources/1", 0, f"v1\n{reading}")])
+
+    with pytest.raises(Refused) as refused:
+        _replay(project)
+
+    assert refused.value.code == "downstream-cycle"
