@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from slackwater.app.adopted import adopted_directory, require_code
 from slackwater.app.workspace import Workspace
 from slackwater.checkpoint.layout import STATE, parse_state_file
 from slackwater.checkpoint.listing import read_listing
@@ -23,6 +24,7 @@ from slackwater.model.records import StreamRecord
 from slackwater.model.sink import Cut, Swap
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.assembly import plan_of, plan_of_nothing
+from slackwater.plan.backfill import ranges_of, scope_of_backfill
 from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, is_cut
 from slackwater.plan.contributing import Code
 from slackwater.plan.document import HOW_TO_PLAN
@@ -31,6 +33,7 @@ from slackwater.plan.replay import kept_scope_of_replay, recomputed_scope_of_rep
 from slackwater.plan.reset import scope_of_reset
 from slackwater.plan.resume import scope_of_resume
 from slackwater.plan.words import BATCH, EARLIEST, LAST_WRITTEN, plan_command
+from slackwater.recording.executed import executed
 from slackwater.recording.history import history_of, readers_of
 from slackwater.recording.log_copier import copy_new
 from slackwater.recording.reach import StoreReach
@@ -46,6 +49,7 @@ OUTPUTS: Mapping[Goal, tuple[OutputTreatment, ...]] = {
     "resume": ("cut",),
     "rebuild": ("cut",),
     "replay": ("cut", "swap", "keep"),
+    "backfill": ("keep",),
     "reset": ("swap", "clear", "keep"),
 }
 """The goals that can be planned, with what each can do with the output."""
@@ -78,9 +82,11 @@ class Derived:
 def target_of(goal: Goal, request: Request) -> int | None:
     """The batch to continue after, -1 for none, ``None`` for what the goal continues after by itself.
 
-    A replay names the first batch that is processed again, a reset no batch at all.
+    A replay names the first batch that is processed again, a reset and a backfill no batch at all.
     Raises UsageError (``target``) for anything else.
     """
+    if goal == "backfill":
+        return None
     if goal == "reset":
         return None if request.output == "keep" else BEFORE_ALL
     if request.target == LAST_WRITTEN:
@@ -118,6 +124,7 @@ def derive(
     way exists, DataError where something that is needed cannot be read.
     """
     _check_request(asked, stream)
+    adopted = adopted_directory(workspace, stream)
     reference = asked.pipeline_file or stream.pipeline_file
     snapshot = read_snapshot(
         SnapshotContext(workspace.ledger, workspace.home, own_lease=own_lease), replace(stream, pipeline_file=reference)
@@ -125,21 +132,28 @@ def derive(
     _refuse(snapshot, operation=identity[0])
     reconcile(workspace, stream)
     history = history_of(workspace.ledger, stream)
-    basis, scope = _scoped(_basis(workspace, snapshot, history, asked), read_query)
+    basis = replace(_basis(workspace, snapshot, history, asked), adopted=adopted)
+    basis, scope = _scoped(basis, read_query)
     if scope is None:
         return Derived(plan_of_nothing(basis, *identity), snapshot, history)
-    change = _swap(workspace, basis, identity[0]) if asked.request.output == "swap" else _cut(workspace, basis, scope)
+    swaps = asked.request.output == "swap"
+    change, readers = _swap(workspace, basis, identity[0]) if swaps else _cut(workspace, basis, scope)
     _refuse_missing(basis, scope)
-    return Derived(plan_of(basis, scope, change, *identity), snapshot, history)
+    plan = plan_of(replace(basis, readers=tuple(readers)), scope, change, *identity)
+    return Derived(plan, snapshot, history)
 
 
 def _check_request(asked: Asked, stream: StreamRecord) -> None:
     """Raises UsageError (``plan-damaged``) for a request that the command line does not make."""
     goal, request = asked.goal, asked.request
     known = request.output in OUTPUTS.get(goal, ())
-    if goal != "reset":
+    if goal not in {"reset", "backfill"}:
         known = known and not request.starts and request.only_source is None
-    if goal in {"resume", "reset"}:
+    if goal == "backfill":
+        known = known and sorted(one.source for one in request.starts) == sorted(request.ends)
+    else:
+        known = known and request.to is None and not request.ends
+    if goal in {"resume", "reset", "backfill"}:
         known = known and request.retention_ms is None
     if not known:
         raise UsageError(
@@ -158,25 +172,34 @@ def _scoped(basis: Basis, read_query: QueryReader) -> tuple[Basis, Scope | None]
         case "resume":
             return basis, scope_of_resume(basis)
         case "rebuild":
+            _require_code(basis)
             basis = _with_query(basis, read_query)
             return basis, scope_of_rebuild(basis)
         case "replay":
             kept = kept_scope_of_replay(basis)
             if kept is not None:
                 return basis, kept
+            _require_code(basis)
             basis = _with_query(basis, read_query)
             return basis, recomputed_scope_of_replay(basis)
         case "reset":
             return basis, scope_of_reset(basis)
         case "backfill":
-            raise AssertionError("a request for it is refused before")
+            return basis, scope_of_backfill(basis)
         case _:
             assert_never(basis.goal)
+
+
+def _require_code(basis: Basis) -> None:
+    require_code(basis.snapshot.stream, basis.goal, basis.snapshot.stream.pipeline_file)
 
 
 def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
     """Copy into the ledger what the checkpoint and the sink have and it lacks, if this user may write to it."""
     if not workspace.can_refresh(stream.full_name):
+        return
+    if stream.is_watched and workspace.ledger.open_operation(stream.full_name) is not None:
+        # Until it has ended, the directory at the path may be the checkpoint of another generation than recorded.
         return
     generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
     checkpoint, output = open_read_store(generation.location), open_output(stream.sink)
@@ -218,10 +241,11 @@ def _basis(workspace: Workspace, snapshot: Snapshot, history: History, asked: As
         history=history,
         request=asked.request,
         target=target_of(asked.goal, asked.request),
-        code=Code(digest(reference)),
+        code=Code(digest(reference) if reference else ""),
         number=max([*generations, *folders]) + 1,
-        environment=environment_read(reference),
+        environment=environment_read(reference) if reference else (),
         states=_states(snapshot),
+        executed=executed(workspace.ledger, stream) if asked.goal == "backfill" else (),
     )
 
 
@@ -238,7 +262,9 @@ def _states(snapshot: Snapshot) -> frozenset[int]:
 def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
     """With the present query where batches ran with other code, which may have read other rows."""
     runs = basis.history.runs
-    if not basis.snapshot.stateful or all(basis.code.reads_as(runs.get(batch)) for batch in basis.history.offsets):
+    # Nothing but its checkpoint shows whether a query that was only watched has state.
+    may_have_state = basis.snapshot.stateful or basis.adopted is not None
+    if not may_have_state or all(basis.code.reads_as(runs.get(batch)) for batch in basis.history.offsets):
         return basis
     query = read_query()
     if query is None:
@@ -246,28 +272,30 @@ def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
     return replace(basis, query=query, code=Code(basis.code.digest, query.rows_digest))
 
 
-def _cut(workspace: Workspace, basis: Basis, scope: Scope) -> Cut:
-    """What is in the sink after the target. Raises Refused where another stream has read it already."""
+def _cut(workspace: Workspace, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:
+    """What is in the sink after the target, and who has read it: raises Refused where they are not planned, too."""
     stream = basis.snapshot.stream
     if basis.request.output == "keep" or not is_cut(basis, scope):
-        return Cut(scope.target, ())
+        return Cut(scope.target, ()), []
     cut = open_output(stream.sink).cut_after(scope.target, basis.history.written)
     readers = _readers(workspace, stream, cut)
-    if readers:
+    if readers and not basis.request.downstream:
         raise Refused(
             "cut-was-read",
             f"The sink would have to be cut back to batch {cut.after}, but other streams have read what would be cut",
             where=open_output(stream.sink).location,
             found=", ".join(readers),
-            hint=_hint_for_read(workspace, basis, cut, readers),
+            hint=_hint_for_read(workspace, basis, cut),
         )
-    return cut
+    return cut, readers
 
 
-def _swap(workspace: Workspace, basis: Basis, operation: str) -> Swap:
-    """The swap of the whole output. Raises Refused where it cannot be swapped, or another stream reads it."""
+def _swap(workspace: Workspace, basis: Basis, operation: str) -> tuple[Swap, list[str]]:
+    """The swap of the whole output, and who reads it. Raises Refused where that cannot be, or as for a cut."""
     stream = basis.snapshot.stream
     output = open_output(stream.sink)
+    if basis.adopted is not None:
+        raise _swap_of_adopted(basis, output.location)
     command = f"slackwater plan {basis.goal} {stream.full_name} --from {basis.request.target} --output"
     other = "clear" if basis.goal == "reset" else "cut"
     if not isinstance(output, Swappable) or not output.traits.swaps:
@@ -277,16 +305,27 @@ def _swap(workspace: Workspace, basis: Basis, operation: str) -> Swap:
             where=output.location,
             hint=f"empty it instead: {command} {other}",
         )
-    readers = _readers(workspace, stream, output.cut_after(BEFORE_ALL, basis.history.written))
-    if readers:
+    readers = _readers(workspace, stream, output.whole(basis.history.written))
+    if readers and not basis.request.downstream:
         raise Refused(
             "cut-was-read",
             "Other streams have read the output: all of it would be new to them after a swap",
             where=output.location,
             found=", ".join(readers),
-            hint=f"{basis.goal} them as well, under new names and with new outputs",
+            hint=f"plan them as well: {_with_downstream(basis)}",
         )
-    return output.swap_of(operation, stream.id or "")
+    return output.swap_of(operation, stream.id or ""), readers
+
+
+def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
+    request = replace(basis.request, output="clear" if basis.goal == "reset" else "cut")
+    return Refused(
+        "swap-unsupported",
+        "The new output of a swap is written by a run of Slackwater, which does not run this query",
+        where=location,
+        hint="empty the output instead: "
+        f"{plan_command(basis.goal, basis.snapshot.stream.full_name, request)} --pipeline FILE",
+    )
 
 
 def _readers(workspace: Workspace, stream: StreamRecord, cut: Cut) -> list[str]:
@@ -296,28 +335,33 @@ def _readers(workspace: Workspace, stream: StreamRecord, cut: Cut) -> list[str]:
     return readers_of(workspace.ledger, stream, cut)
 
 
-def _hint_for_read(workspace: Workspace, basis: Basis, cut: Cut, readers: list[str]) -> str:
-    """The oldest batch after which nothing was read yet; if the sink's last batch was read, only readers can change."""
+def _hint_for_read(workspace: Workspace, basis: Basis, cut: Cut) -> str:
+    """The readers as well, or the oldest batch after which nothing was read yet."""
     stream, history = basis.snapshot.stream, basis.history
     output = open_output(stream.sink)
+    hint = f"plan them as well: {_with_downstream(basis)}"
     for batch in (one for one in cut.batches if basis.batches.is_whole(one)):
         if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written)):
             named = batch + 1 if basis.goal == "replay" else batch
             at = plan_command(basis.goal, stream.full_name, basis.request, at=f"{BATCH}{named}")
-            return f"choose a batch that the readers have not passed: {at}"
-    return (
-        "nothing can be cut that was not read: give this stream a new name and a new output, and have "
-        f"{', '.join(readers)} read that one, each under a new name, too"
-    )
+            return f"{hint}\nor choose a batch that they have not passed: {at}"
+    return hint
+
+
+def _with_downstream(basis: Basis) -> str:
+    request = replace(basis.request, downstream=True)
+    return plan_command(basis.goal, basis.snapshot.stream.full_name, request)
 
 
 def _refuse_missing(basis: Basis, scope: Scope) -> None:
-    missing = basis.batches.missing_for(scope.first, scope.target, StoreReach())
+    reach = StoreReach()
+    missing = basis.batches.missing_for(scope.first, scope.target, reach, "recorded")
+    missing += [line for kind, span in ranges_of(basis.request) for line in kind.unavailable(span, reach)]
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(
             "source-files-lost",
-            f"The source no longer has {len(missing)} files that have to be read again",
+            f"The source no longer has {len(missing)} files that have to be read",
             where=f"stream {basis.snapshot.stream.full_name}",
             found=", ".join(missing[:SHOWN]) + more,
             hint="restore the files; nothing was changed",

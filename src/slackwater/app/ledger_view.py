@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from slackwater.app.workspace import Workspace
@@ -12,6 +11,7 @@ from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.lease.view import end_of, view_of
 from slackwater.model.checkpoint_logs import OffsetEntry
 from slackwater.model.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.recording.executed import shares
 from slackwater.sinks.registry import open_output
 
 NEWEST_BATCHES = 20
@@ -19,6 +19,7 @@ NEWEST_BATCHES = 20
 
 NEWEST_POSSIBLE = 2**63 - 1
 _SHOWN = 80
+_Ends = tuple[OffsetEntry | None, OffsetEntry | None]
 _RANGE = re.compile(r"(?P<first>\d*)(?P<dots>\.\.)?(?P<last>\d*)")
 
 
@@ -142,11 +143,22 @@ def _batches(workspace: Workspace, stream: StreamRecord, wanted: BatchRange | No
         newest = known[-NEWEST_BATCHES:]
         wanted = BatchRange(newest[0] if newest else None)
     reported = {batch.batch_id: batch for batch in ledger.batches(name, wanted.first, wanted.last)}
-    before = None if wanted.first is None else max(wanted.first - 1, 0)
-    lines = ledger.lines(name, "offsets", before, wanted.last)
-    entries = {batch: _entry(line.text) for batch, line in lines.items()}
-    shown = sorted({batch for batch in {*entries, *reported} if wanted.first is None or batch >= wanted.first})
-    return tuple(_batch(batch, reported.get(batch), entries) for batch in shown)
+    ranges = _ranges(workspace, stream, wanted)
+    return tuple(
+        _batch(batch, reported.get(batch), ranges.get(batch, (None, None))) for batch in sorted({*ranges, *reported})
+    )
+
+
+def _ranges(workspace: Workspace, stream: StreamRecord, wanted: BatchRange) -> dict[int, _Ends]:
+    """The entry before each batch and its own, in the generation that ran it: another one may start elsewhere."""
+    first, found = 0 if wanted.first is None else wanted.first, dict[int, _Ends]()
+    for share in shares(workspace.ledger, stream):
+        base = max(share.base, first - 1)
+        last = min((one for one in (share.last, wanted.last) if one is not None), default=None)
+        lines = workspace.ledger.lines(stream.full_name, "offsets", max(base, 0), last, generation=share.generation)
+        entries = {batch: _entry(line.text) for batch, line in lines.items()}
+        found |= {batch: (entries.get(batch - 1), entry) for batch, entry in entries.items() if batch > base}
+    return found
 
 
 def _entry(text: str) -> OffsetEntry | None:
@@ -157,8 +169,8 @@ def _entry(text: str) -> OffsetEntry | None:
         return None
 
 
-def _batch(batch: int, progress: BatchRecord | None, entries: Mapping[int, OffsetEntry | None]) -> BatchView:
-    entry, before = entries.get(batch), entries.get(batch - 1)
+def _batch(batch: int, progress: BatchRecord | None, ends: _Ends) -> BatchView:
+    before, entry = ends
     starts = {offset.source: offset.text for offset in before.offsets} if before else {}
     if entry is not None:
         sources = tuple(SourceRange(end.source, starts.get(end.source), end.text) for end in entry.offsets)

@@ -119,7 +119,7 @@ def offsets(workspace: Workspace, name: str, at: At, say: Callable[[str], None])
     refuse_unreadable(snapshot)
     history = history_of(ledger, stream)
     known = _Known(BatchHistory(history), snapshot)
-    request = Request(str(at), None, query_read=True, output="cut", only_source=None, starts=())
+    request = Request.at(str(at))
     # The code that ran: what it read is what a restart would have to read again.
     code = Code(_code_of(history))
     target = target_batch(Basis("rebuild", snapshot, history, request, at.batch, code, number=0))

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from slackwater.app.acting import Consent, acting
-from slackwater.app.deriving import Asked, derive
+from slackwater.app.adopted import find_stream, require_code
+from slackwater.app.backfill_range import with_range
+from slackwater.app.deriving import Asked, QueryReader
+from slackwater.app.downstream import derive_all
 from slackwater.app.run_pipeline import session_options
 from slackwater.app.starts import starts_at
 from slackwater.app.workspace import Workspace
@@ -17,6 +20,8 @@ from slackwater.lease.lease import JVM_WAIT_S, wait_until_free
 from slackwater.model.plan import Plan
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import StreamRecord
+from slackwater.plan.backfill import check_ready
+from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.runtime.loader import LoadedPipeline, load
 from slackwater.runtime.replay import SparkReplayer
 from slackwater.runtime.session import require_spark
@@ -32,30 +37,39 @@ class PlanOptions:
 
 
 def plan_goal(workspace: Workspace, name: str, asked: Asked, options: PlanOptions, say: Callable[[str], None]) -> Plan:
-    """The plan for one stream. Raises Refused where no exact and safe way exists, NotFound for an unknown stream."""
+    """The plan for one stream, and for later stages if asked for.
+
+    Raises Refused where no exact and safe way exists, NotFound for an unknown stream.
+    """
     acting(workspace, options.consent, say)
-    stream = workspace.ledger.find_stream(name)
+    stream = find_stream(workspace, name)
     wait_until_free(workspace.ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
-    reference = asked.pipeline_file or stream.pipeline_file
     made_at = datetime.now(UTC)
     identifier = f"{made_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
 
-    def read_query() -> QueryProfile | None:
-        return _read_present_query(workspace, stream, reference, options, say)
+    def reader(one: StreamRecord) -> QueryReader:
+        upgraded = asked.pipeline_file or stream.pipeline_file
+        reference = upgraded if one.pipeline == stream.pipeline else one.pipeline_file
+        return lambda: _read_present_query(workspace, one, reference, options, say)
 
-    if asked.goal == "reset":
-        asked = _with_starts(workspace, stream, asked, options, say)
+    if asked.goal in {"reset", "backfill"}:
+        require_code(stream, asked.goal, asked.pipeline_file or stream.pipeline_file)
+        asked = _with_positions(workspace, stream, asked, options, say)
     identity = (identifier, made_at.isoformat(timespec="seconds"))
-    return derive(workspace, stream, asked, read_query, identity=identity).plan
+    return derive_all(workspace, stream, asked, reader, identity=identity)
 
 
-def _with_starts(
+def _with_positions(
     workspace: Workspace, stream: StreamRecord, asked: Asked, options: PlanOptions, say: Callable[[str], None]
 ) -> Asked:
     """With the positions of the sources, which only Spark can look up."""
+    if asked.goal == "backfill":
+        check_ready(read_snapshot(SnapshotContext(workspace.ledger, workspace.home), stream))
     require_spark()
     reference = asked.pipeline_file or stream.pipeline_file
     with _replayer(workspace, stream, load(reference), options, say) as replayer:
+        if asked.goal == "backfill":
+            return replace(asked, request=with_range(workspace, stream, asked.request, replayer))
         starts = starts_at(workspace, stream, asked.request, replayer)
     return replace(asked, request=replace(asked.request, starts=starts))
 

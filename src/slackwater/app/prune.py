@@ -24,12 +24,14 @@ from slackwater.lease.keeper import LeaseKeeper
 from slackwater.lease.lease import RUN
 from slackwater.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
+from slackwater.model.beside import beside
 from slackwater.model.plan import SwitchGeneration
 from slackwater.model.records import OperationRecord, StreamRecord
+from slackwater.plan.adopted import KEPT
 from slackwater.recording.log_copier import copy_new
 from slackwater.sinks.contract import Swappable
 from slackwater.sinks.registry import open_output
-from slackwater.storage.open import open_read_store
+from slackwater.storage.open import local_path_of, open_read_store
 
 _ASIDE = ".pruned-"
 """Prefix of the name of a folder that is being removed."""
@@ -43,7 +45,7 @@ class Prunable:
     """What a prune removes of one stream.
 
     ``generations`` are numbers of checkpoint folders; ``operations`` are ids of those that cannot be undone afterwards;
-    ``folders`` are all folders that are removed, ``bytes`` their size.
+    ``folders`` are all folders that are removed, those of the generations first, ``bytes`` their size.
     """
 
     stream: str
@@ -90,19 +92,40 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     operations = workspace.ledger.operations(name)
     _refuse_unfinished(workspace.ledger, stream)
     current = workspace.ledger.find_stream(name).current_generation
-    old = [number for number in home.generation_numbers(stream.pipeline, stream.name) if number != current]
+    checkpoints, interrupted = _checkpoints(workspace, stream)
+    old = [number for number in sorted(checkpoints) if number != current]
     kept = {current, *sorted(old)[len(old) - keep :]} if keep else {current}
     generations = tuple(number for number in old if number not in kept)
     lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
     ended = [one for one in operations if one.status not in _FINAL] + lost
     backups = [home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended]
-    checkpoints = home.checkpoints(stream.pipeline, stream.name)
-    folders = [home.checkpoint(stream.pipeline, stream.name, number) for number in generations]
-    interrupted = sorted(checkpoints.glob(f"{_ASIDE}*"))
+    folders = [checkpoints[number] for number in generations]
     interrupted += [aside for backup in backups if (aside := backup.with_name(_ASIDE + backup.name)).is_dir()]
     folders += [*interrupted, *(backup for backup in backups if backup.is_dir())]
     undoable = tuple(one.id for one in lost if one.status != PRUNED)
     return Prunable(name, generations, undoable, tuple(folders), sum(map(_size, folders)))
+
+
+def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, Path], list[Path]]:
+    """The folders that operations have left, by generation, and those whose removal was interrupted."""
+    home, ledger, name = workspace.home, workspace.ledger, stream.full_name
+    if not stream.is_watched:
+        folders = {
+            number: home.checkpoint(stream.pipeline, stream.name, number)
+            for number in home.generation_numbers(stream.pipeline, stream.name)
+        }
+        return folders, sorted(home.checkpoints(stream.pipeline, stream.name).glob(f"{_ASIDE}*"))
+    path = local_path_of(ledger.generation(name, stream.current_generation).location)
+    operations = ledger.operations(name)
+    if path is None:
+        owned = [home.operation(stream.pipeline, stream.name, one.id) / KEPT for one in operations]
+    else:
+        # Beside the checkpoint that the user's code names: nothing there is removed but what an operation owns.
+        real = Path(path).resolve()
+        owned = [real.with_name(beside(real.name, one.id)) for one in operations]
+    known = {one.location: one.number for one in ledger.generations(name)}
+    folders = {known[str(one)]: one for one in owned if str(one) in known and one.is_dir()}
+    return folders, [aside for one in owned if (aside := one.with_name(_ASIDE + one.name)).is_dir()]
 
 
 def _refuse_unfinished(ledger: Ledger, stream: StreamRecord) -> None:
@@ -135,10 +158,9 @@ def _no_operation_starts(workspace: Workspace, stream: StreamRecord, say: Callab
 
 def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable) -> None:
     home, ledger = workspace.home, workspace.ledger
-    for number in what.generations:
+    for number, folder in zip(what.generations, what.folders, strict=False):
         # What only the folder has of ranges and watermarks stays in the ledger.
-        checkpoint = str(home.checkpoint(stream.pipeline, stream.name, number))
-        copy_new(ledger, stream.full_name, number, open_read_store(checkpoint))
+        copy_new(ledger, stream.full_name, number, open_read_store(str(folder)))
     for identifier in what.operations:
         Journal(home.operation(stream.pipeline, stream.name, identifier)).write_end(PRUNED, ledger.now_ms())
         ledger.end_operation(identifier, PRUNED, "applied; can no longer be undone")

@@ -31,7 +31,7 @@ def starts_at(
     reconcile(workspace, stream)
     history = history_of(workspace.ledger, stream)
     batches = BatchHistory(history)
-    target, offsets = _position_target(workspace, stream, batches, wanted.target)
+    target, offsets = position_target(workspace, stream, batches, wanted.target)
     committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
     current: Mapping[str, str | None] = {} if committed is None else offsets_by_source(batches.offset(committed))
     found = resolve(
@@ -47,18 +47,18 @@ def starts_at(
         SourceStart(
             source,
             position.base.end,
-            _decoded(position.base.log),
-            None if (first := kind_of(position.base.end, {}).first_log(position.base)) is None else _decoded(first),
+            decoded(position.base.log),
+            None if (first := kind_of(position.base.end, {}).first_log(position.base)) is None else decoded(first),
             position.summary,
         )
         for source, position in found.items()
     )
 
 
-def _position_target(
+def position_target(
     workspace: Workspace, stream: StreamRecord, batches: BatchHistory, text: str
 ) -> tuple[PositionTarget, Mapping[str, str] | None]:
-    """The target as a position, with the offsets of a file or of a recorded batch."""
+    """The target as a position, with the offsets of a file or of a recorded batch. Raises as ``starts_at``."""
     target = parse_target(text)
     if isinstance(target, FromFile):
         return target, parse_offsets(_content(target.file), target.file)
@@ -94,5 +94,6 @@ def _content(file: str) -> str:
         ) from error
 
 
-def _decoded(log: Mapping[str, bytes]) -> dict[str, str]:
+def decoded(log: Mapping[str, bytes]) -> dict[str, str]:
+    """The files of a source's own log as the strings that a plan has."""
     return {name: content.decode("utf-8", "surrogateescape") for name, content in log.items()}

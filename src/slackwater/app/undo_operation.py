@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from slackwater.app.acting import Consent, acting
-from slackwater.app.apply_plan import ApplyDisplay, operation_as_recorded, operation_for_undo
+from slackwater.app.adopted import check_stopped, modified_ms
+from slackwater.app.apply_plan import ApplyDisplay
+from slackwater.app.deriving import reconcile
+from slackwater.app.operations import operations_of
 from slackwater.app.workspace import Workspace
+from slackwater.apply.actions.run_backfill import check_removable
 from slackwater.apply.actions.switch_generation import check_unused
 from slackwater.apply.executor import undo
-from slackwater.apply.journal import PRUNED
-from slackwater.apply.operation import PLAN_FILE
+from slackwater.apply.journal import JOURNAL, PRUNED
+from slackwater.apply.operation import PLAN_FILE, Operation
 from slackwater.errors import DataError, NotFound, Refused, UsageError
 from slackwater.lease.keeper import LeaseKeeper
 from slackwater.model.plan import Plan
-from slackwater.model.records import UNDOING, OperationRecord
+from slackwater.model.records import UNDOING, OperationRecord, leader_id
 from slackwater.plan.document import IDENTIFIER, parse
 from slackwater.plan.words import at_batch
 from slackwater.storage.local import LocalStore
@@ -35,10 +40,10 @@ class Undone:
 
 
 def find_operation(workspace: Workspace, name: str) -> OperationRecord:
-    """The operation with this id. Raises NotFound (``operation-unknown``)."""
+    """The operation with this id, or that with a part of this id. Raises NotFound (``operation-unknown``)."""
     operations = [one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name)]
     for operation in operations:
-        if operation.id == name:
+        if operation.id == leader_id(name):
             return operation
     raise NotFound(
         "operation-unknown",
@@ -84,38 +89,75 @@ def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
 
 
 def undo_operation(
-    workspace: Workspace, operation: OperationRecord, plan: Plan, display: ApplyDisplay, consent: Consent = None
+    workspace: Workspace,
+    operation: OperationRecord,
+    plan: Plan,
+    display: ApplyDisplay,
+    consent: Consent = None,
+    *,
+    stopped: bool = False,
 ) -> Undone:
-    """Take the operation back. Raises Refused where the stream has run since, or what the undo needs was pruned."""
+    """Take the operation back. Raises Refused where a stream has run since, or what the undo needs was pruned.
+
+    ``stopped``: the user declares that a query that Slackwater does not run was stopped.
+    """
     acting(workspace, consent, display.say)
-    if operation.status in ENDED_WITHOUT_EFFECT:
+    records = _records(workspace, operation, plan)
+    if all(one.status in ENDED_WITHOUT_EFFECT for one in records):
         return Undone(plan, repeated=True)
-    _check_kept(operation, plan)
-    stream = workspace.ledger.find_stream(operation.stream)
-    with LeaseKeeper([stream], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say) as leases:
-        taken_back = operation_for_undo(workspace, plan, stream, display, leases.fence(stream.full_name))
-        check_unused(taken_back)
-        # Open until it has ended: a run between two steps of an undo that was killed would find neither state.
-        file = str(taken_back.folder / PLAN_FILE)
-        workspace.ledger.begin_operation(replace(operation, status=UNDOING, ended_ms=None, summary=file))
-        undo(taken_back)
+    _check_kept(records, plan)
+    streams = [workspace.ledger.find_stream(one.stream) for one in plan.members]
+    with LeaseKeeper(streams, workspace.home, workspace.ledger, f"undo {plan.goal}", display.say) as leases:
+        for stream in streams:
+            reconcile(workspace, stream)
+        left = _left(operations_of(workspace, plan, display, leases.fence), records)
+        for one, _ in left:
+            check_unused(one)
+            check_removable(one)
+            # What the operation itself has written is older than the last line of its journal.
+            since_ms = modified_ms(one.folder / JOURNAL)
+            check_stopped(workspace, one.stream, since_ms=since_ms, stopped=stopped)
+        for one, record in left:
+            # Open until it has ended: a run between two steps of an undo that was killed would find neither state.
+            file = str(one.whole / PLAN_FILE)
+            workspace.ledger.begin_operation(replace(record, status=UNDOING, ended_ms=None, summary=file))
+        for one, _ in reversed(left):
+            undo(one)
     return Undone(plan)
 
 
 def check_undoable(workspace: Workspace, operation: OperationRecord, display: ApplyDisplay) -> None:
     """Raises the error that an undo of the operation would end with, as far as it can be seen; nothing is written."""
     plan = plan_of_operation(workspace, operation)
-    _check_kept(operation, plan)
-    stream = workspace.ledger.find_stream(operation.stream)
-    check_unused(operation_as_recorded(workspace, plan, stream, display))
+    records = _records(workspace, operation, plan)
+    _check_kept(records, plan)
+    for one, _ in _left(operations_of(workspace, plan, display, lambda _: 0), records):
+        check_unused(one)
+        check_removable(one)
 
 
-def _check_kept(operation: OperationRecord, plan: Plan) -> None:
-    if operation.status == PRUNED:
-        raise Refused(
-            "undo-pruned",
-            f"Operation {operation.id} can no longer be undone: the generation to switch back to was deleted",
-            where=f"stream {operation.stream}",
-            hint="to go back to an older batch: "
-            f"slackwater plan rebuild {operation.stream} --at {at_batch(plan.facts.target)}",
-        )
+def _records(workspace: Workspace, operation: OperationRecord, plan: Plan) -> list[OperationRecord]:
+    """The record of each stream's operation that was recorded; killed before, it has changed nothing."""
+    ledger, ids = workspace.ledger, [one.id for one in plan.downstream]
+    later = [one for stage in plan.downstream for one in ledger.operations(stage.stream) if one.id in ids]
+    return [operation, *later]
+
+
+def _left(
+    operations: Sequence[Operation], records: Sequence[OperationRecord]
+) -> list[tuple[Operation, OperationRecord]]:
+    """Those that have an effect, in the order in which they were applied."""
+    open_ones = {one.id: one for one in records if one.status not in ENDED_WITHOUT_EFFECT}
+    return [(one, open_ones[one.plan.id]) for one in operations if one.plan.id in open_ones]
+
+
+def _check_kept(records: Sequence[OperationRecord], plan: Plan) -> None:
+    for one in records:
+        if one.status == PRUNED:
+            raise Refused(
+                "undo-pruned",
+                f"Operation {records[0].id} can no longer be undone: the generation to switch back to was deleted",
+                where=f"stream {one.stream}",
+                hint="to go back to an older batch: "
+                f"slackwater plan rebuild {records[0].stream} --at {at_batch(plan.facts.target)}",
+            )

@@ -17,6 +17,8 @@ from slackwater.apply.actions import (
     cut_sink,
     plan_batch,
     replay_batches,
+    run_backfill,
+    skip_batch,
     stage_output,
     start_generation,
     switch_generation,
@@ -25,6 +27,7 @@ from slackwater.apply.actions import (
 from slackwater.apply.actions.facts import ActionFacts
 from slackwater.apply.journal import End
 from slackwater.apply.operation import PLAN_FILE, Operation
+from slackwater.diagnose.words import undo_command
 from slackwater.errors import OutcomeUnknown, SlackwaterError
 from slackwater.model.plan import (
     Action,
@@ -32,6 +35,7 @@ from slackwater.model.plan import (
     BuildGeneration,
     Building,
     CopyGeneration,
+    CutBackfill,
     CutSink,
     DiscardStaged,
     Inverse,
@@ -40,7 +44,9 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunBackfill,
     RunStaged,
+    SkipBatch,
     StageOutput,
     StartGeneration,
     SwapBack,
@@ -81,7 +87,7 @@ def undo(operation: Operation) -> None:
     try:
         _take_back_all(operation)
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(f"continue: slackwater undo {operation.plan.id} --yes")
+        interrupt.add_note(f"continue: {undo_command(operation.plan.id)}")
         raise
     _end(operation, "undone", "undone")
 
@@ -91,7 +97,7 @@ def has_changed_what_is_in_use(operation: Operation) -> bool:
     return any(
         operation.journal.state(index) is not None
         for index, action in enumerate(operation.plan.actions)
-        if isinstance(action, CutSink | SwapOutput | SwitchGeneration)
+        if isinstance(action, CutSink | SwapOutput | RunBackfill | SwitchGeneration)
     )
 
 
@@ -119,6 +125,8 @@ def _do(operation: Operation, action: Action) -> ActionFacts:
             return stage_output.run_into_it(operation, action)
         case SwapOutput():
             return stage_output.swap(operation, action)
+        case RunBackfill():
+            return run_backfill.do(operation, action)
         case SwitchGeneration():
             return switch_generation.do(operation, action)
         case _:
@@ -137,6 +145,8 @@ def _build(operation: Operation, action: Building) -> ActionFacts:
             return replay_batches.do(operation, action)
         case PlanBatch():
             return plan_batch.do(operation, action)
+        case SkipBatch():
+            return skip_batch.do(operation, action)
         case VerifyGeneration():
             return verify_generation.do(operation, action)
         case _:
@@ -177,6 +187,8 @@ def _take_back(operation: Operation, inverse: Inverse) -> None:
             stage_output.discard(operation)
         case SwapBack():
             stage_output.swap_back(operation, inverse)
+        case CutBackfill():
+            run_backfill.take_out(operation, inverse)
         case SwitchGeneration():
             switch_generation.back(operation, inverse)
         case _:
@@ -184,8 +196,11 @@ def _take_back(operation: Operation, inverse: Inverse) -> None:
 
 
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
-    """Remove what was built aside; once the change of something in use was started, nothing more is changed."""
-    if has_changed_what_is_in_use(operation):
+    """Remove what was built aside; once the change of something in use was started, nothing more is changed.
+
+    Before a later stage is changed, the earlier ones have been.
+    """
+    if operation.is_part or has_changed_what_is_in_use(operation):
         raise OutcomeUnknown(
             "apply-interrupted",
             f"The plan was applied in part: {error}",
@@ -199,8 +214,8 @@ def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
 def _ways(operation: Operation) -> str:
     """How an operation that stopped halfway is brought to an end."""
     return (
-        f"continue: slackwater apply {shlex.quote(str(operation.folder / PLAN_FILE))} --yes; "
-        f"or go back: slackwater undo {operation.plan.id} --yes"
+        f"continue: slackwater apply {shlex.quote(str(operation.whole / PLAN_FILE))} --yes; "
+        f"or go back: {undo_command(operation.plan.id)}"
     )
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from slackwater.apply.adopted import AdoptedCheckpoint
+from slackwater.apply.adopted_directory import AdoptedDirectory
+from slackwater.apply.adopted_objects import AdoptedObjects
 from slackwater.apply.journal import Journal
 from slackwater.apply.replayer import Replayer
 from slackwater.home.home import Home
@@ -17,6 +20,7 @@ from slackwater.model.records import StreamRecord
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.sinks.contract import Output
 from slackwater.storage.local import LocalStore
+from slackwater.storage.open import local_path_of
 
 BACKUP = "backup"
 PLAN_FILE = "plan.json"
@@ -37,7 +41,8 @@ class Operation:
     """One operation on one stream, under the stream's lease.
 
     ``facts`` look up what preconditions are about, each time they are called; ``open_replayer`` starts Spark when it is
-    first needed. ``epoch`` is the fence number of the lease.
+    first needed. ``epoch`` is the fence number of the lease. ``whole`` is the folder of the operation that this one
+    belongs to: its own, unless it is on a later stage of a plan for several streams.
     """
 
     plan: Plan
@@ -51,6 +56,12 @@ class Operation:
     open_replayer: Callable[[], Replayer]
     progress: Progress
     epoch: int
+    whole: Path
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is on a later stage of a plan for several streams."""
+        return self.whole != self.folder
 
     @property
     def folder(self) -> Path:
@@ -67,6 +78,20 @@ class Operation:
         """The recorded batches, decoded."""
         return BatchHistory(self.history)
 
+    @property
+    def adopted(self) -> AdoptedCheckpoint | None:
+        """The checkpoint of a query that the user's own program runs; ``None`` where Slackwater runs the stream."""
+        if not self.stream.is_watched:
+            return None
+        name = self.plan.stream
+        # Whichever generation is in use is the one at the path that the code names.
+        current = self.ledger.generation(name, self.ledger.find_stream(name).current_generation)
+        kind = AdoptedObjects if local_path_of(current.location) is None else AdoptedDirectory
+        return kind(self.plan, self.ledger, current.location, self.folder)
+
     def checkpoint(self, number: int) -> Path:
-        """The checkpoint directory of a generation; always derived from the home, never read from a plan."""
+        """The directory of a checkpoint that the operation builds or has built; never read from a plan."""
+        adopted = self.adopted
+        if adopted is not None:
+            return adopted.checkpoint(number)
         return self.home.checkpoint(self.stream.pipeline, self.stream.name, number)

@@ -22,8 +22,8 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True)
-class StagedRun:
-    """A run of the query with the checkpoint of ``generation`` into the staged output of an operation.
+class OperationRun:
+    """A run of the query with the checkpoint of ``generation``, as an action of ``operation``.
 
     ``epoch`` is the fence number of the lease under which it runs.
     """
@@ -37,7 +37,7 @@ class StagedRun:
 
 
 class Replayer(Protocol):
-    """The present query, with a no-op sink or with a staged output."""
+    """The present query, with a no-op sink, with a staged output, or with that of the stream."""
 
     def profile(self) -> QueryProfile:
         """What the query's plan shows of its state."""
@@ -58,5 +58,8 @@ class Replayer(Protocol):
         run, ``None``: those of the session. Raises StreamFailed where the batch fails.
         """
 
-    def run_staged(self, run: StagedRun) -> None:
-        """Run the query until it has processed what its sources have. Raises StreamFailed where it fails."""
+    def run_staged(self, run: OperationRun) -> None:
+        """Run the query into the staged output until it has caught up. Raises StreamFailed where it fails."""
+
+    def run_backfill(self, run: OperationRun) -> None:
+        """Run the one batch that is planned and not committed, into the output. Raises StreamFailed where it fails."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from slackwater.cli.arguments import (
     add_format,
     add_home,
     add_spark,
+    add_stopped,
     consent_of,
     path,
     string,
@@ -33,6 +33,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--confirm", metavar="NAME", type=string, help="the stream's name; a plan that clears the output needs it"
     )
+    add_stopped(parser)
     add_spark(parser)
     add_home(parser)
     add_consent(parser)
@@ -47,6 +48,7 @@ def apply(
     plan_file: Path,
     yes: bool,
     confirm: str | None,
+    stopped: bool,
     master: str | None,
     conf: list[str] | None,
     home: str | None,
@@ -61,10 +63,11 @@ def apply(
     from slackwater.app.workspace import open_workspace  # noqa: PLC0415
     from slackwater.cli.apply_display import ApplyDisplay  # noqa: PLC0415
     from slackwater.plan.document import parse  # noqa: PLC0415
+    from slackwater.plan.words import start_command  # noqa: PLC0415
 
     settings = prepare(home, shown_as, logging=True, debug=debug)
     plan = parse(_read(plan_file), plan_file)
-    options = ApplyOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
+    options = ApplyOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied), stopped)
     with open_workspace(settings, restore=True) as workspace:
         if not is_started(workspace, plan) or not yes:
             _check_confirmed(plan, confirm, yes=yes)
@@ -74,17 +77,22 @@ def apply(
         print_json(apply_document(applied))
     elif not plan.actions:
         out().print(f"nothing was to be done: {plan.stream} can be started as it is", markup=False)
-        err().print(f"next: slackwater run {shlex.quote(plan.pipeline_file)}", markup=False)
+        err().print(f"next: {start_command(plan)}", markup=False)
     elif applied.repeated:
         out().print(f"applied before: plan {plan.id} changed nothing now", markup=False)
     else:
-        last = plan.facts.target
-        where = f"continues after batch {last}" if last >= 0 else "starts at batch 0"
-        if plan.request.output == "swap":
-            where = "has caught up, and its new output is in place"
-        out().print(f"applied: {plan.stream} {where}", markup=False)
-        err().print(f"next: slackwater run {shlex.quote(plan.pipeline_file)}", markup=False)
+        for one in plan.members:
+            out().print(f"applied: {one.stream} {_continues(one)}", markup=False)
+        for command in dict.fromkeys(start_command(one) for one in plan.members):
+            err().print(f"next: {command}", markup=False)
     return 0
+
+
+def _continues(plan: Plan) -> str:
+    if plan.request.output == "swap":
+        return "has caught up, and its new output is in place"
+    last = plan.facts.target
+    return f"continues after batch {last}" if last >= 0 else "starts at batch 0"
 
 
 def _read(file: Path) -> str:

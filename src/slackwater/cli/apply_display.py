@@ -26,7 +26,7 @@ class ApplyDisplay:
             console=self._console,
             disable=not sys.stderr.isatty(),
         )
-        self._task = self._progress.add_task("replay", total=plan.cost.batches_replayed)
+        self._task = self._progress.add_task("replay", total=sum(one.cost.batches_replayed for one in plan.members))
 
     def __enter__(self) -> Self:
         self._progress.start()

@@ -212,6 +212,16 @@ def add_consent(parser: Parser) -> None:
     choice.add_argument("--copied", action="store_true", help="the home is a copy, and becomes one of its own")
 
 
+def add_stopped(parser: Parser) -> None:
+    """The flag for a query that Slackwater does not run, and whose checkpoint was written to a moment ago."""
+    parser.add_argument(
+        "--i-stopped-it",
+        dest="stopped",
+        action="store_true",
+        help="the query, which another program runs, has stopped, although its checkpoint has just been written to",
+    )
+
+
 def consent_of(*, moved: bool, copied: bool) -> Literal["moved", "copied"] | None:
     """The two flags as one value."""
     return "moved" if moved else "copied" if copied else None

@@ -41,7 +41,34 @@ def declare(parser: Parser) -> None:
     _declare_resume(add_verb("resume", "Make the stream startable from the state it has; the least change that does."))
     _declare_rebuild(add_verb("rebuild", "Continue after the last written batch, with state recomputed."))
     _declare_replay(add_verb("replay", "Process the batches from a given one on again."))
+    _declare_backfill(
+        add_verb("backfill", "Process an older range that the stream never saw, while it keeps its place.")
+    )
     _declare_reset(add_verb("reset", "Start again at a position of the sources, with empty state."))
+
+
+def _declare_backfill(parser: Parser) -> None:
+    add_stream(parser)
+    parser.add_argument(
+        "--from",
+        dest="at",
+        metavar="TARGET",
+        default=EARLIEST,
+        help=f"where the range starts: {EARLIEST} (default), time:2026-01-31T00:00Z, by:PT6H, shift:-1000, batch:N or "
+        "offsets:FILE",
+    )
+    parser.add_argument(
+        "--to",
+        metavar="TARGET",
+        help="where it ends, as --from; default: where batches have read on, or the stream is",
+    )
+    parser.add_argument(
+        "--output", choices=("keep",), default="keep", help="keep (default): the rows are added to what the sink has"
+    )
+    parser.add_argument("--only-source", metavar="NAME", type=string, help="the one source to read, as 0; default: all")
+    add_spark(parser)
+    _declare_common(parser)
+    parser.set_defaults(goal="backfill", retention=None)
 
 
 def _declare_reset(parser: Parser) -> None:
@@ -119,13 +146,23 @@ def _declare_common(parser: Parser) -> None:
         "--export", metavar="RUNBOOK.md", type=path, help="write the steps for doing it by hand to this new file"
     )
     add_force(parser)
-    parser.add_argument("--pipeline", metavar="FILE|MODULE", type=string, help="the upgraded pipeline, if it moved")
+    parser.add_argument(
+        "--pipeline",
+        metavar="FILE|MODULE",
+        type=string,
+        help="the upgraded pipeline, if it moved; of a query that Slackwater only watches, a pipeline with its code",
+    )
+    parser.add_argument(
+        "--downstream",
+        action="store_true",
+        help="plan the later stages, too, that have read what is taken out of the output; one apply, one undo",
+    )
     add_home(parser)
     add_consent(parser)
     add_debug(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. The plan is for slackwater apply."
-    parser.set_defaults(verb=plan, only_source=None)
+    parser.set_defaults(verb=plan, only_source=None, to=None)
 
 
 def plan(
@@ -138,8 +175,10 @@ def plan(
     export: Path | None,
     force: bool,
     pipeline: str | None,
+    downstream: bool,
     retention: str | None,
     only_source: str | None,
+    to: str | None,
     master: str | None,
     conf: list[str] | None,
     home: str | None,
@@ -158,8 +197,20 @@ def plan(
     from slackwater.plan.runbook import runbook  # noqa: PLC0415
 
     settings = prepare(home, shown_as, debug=debug)
-    check_target(goal, at)
-    request = Request(at, _retention_ms(retention), query_read=True, output=output, only_source=only_source, starts=())
+    for target in (at,) if to is None else (at, to):
+        check_target(goal, target)
+    request = Request(
+        at,
+        _retention_ms(retention),
+        query_read=True,
+        output=output,
+        only_source=only_source,
+        starts=(),
+        to=to,
+        ends={},
+        downstream=downstream,
+        ranges="recorded",
+    )
     asked = Asked(goal, request, _absolute(pipeline))
     options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
     # A plan quotes settings and paths: only its owner may read it.
@@ -184,22 +235,23 @@ def plan(
 
 def _show(made: Plan, file: Path | None, pipeline: str | None) -> None:
     from slackwater.cli.render_plan import plan_page  # noqa: PLC0415 - light start
-    from slackwater.plan.words import plan_again  # noqa: PLC0415
+    from slackwater.plan.words import plan_again, start_command  # noqa: PLC0415
 
     out().print(plan_page(made))
     if not made.actions:
-        hint = f"run {shlex.quote(made.pipeline_file)}"
-    elif file is not None:
+        err().print(f"next: {start_command(made)}", markup=False)
+        return
+    if file is not None:
         hint = f"apply {shlex.quote(str(file))}"
     else:
-        more = f" --pipeline {shlex.quote(pipeline)}" if pipeline is not None else ""
+        more = f" --pipeline {shlex.quote(pipeline)}" if pipeline is not None and made.facts.adopted is None else ""
         hint = f"{plan_again(made).removeprefix('slackwater ')}{more} --out {made.id}.json"
     err().print(f"next: slackwater {hint}", markup=False)
 
 
 def check_target(goal: Goal, target: str) -> None:
     """Raises UsageError for what is no target of the goal."""
-    if goal == "reset":
+    if goal in {"reset", "backfill"}:
         from slackwater.plan.targets import parse_target  # noqa: PLC0415 - light start
 
         parse_target(target)

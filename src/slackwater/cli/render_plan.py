@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import astuple
 from typing import assert_never
 
 from rich.console import Group
@@ -14,6 +16,8 @@ from slackwater.model.plan import (
     Base,
     BuildGeneration,
     CopyGeneration,
+    Cost,
+    CutBackfill,
     CutSink,
     DiscardStaged,
     Facts,
@@ -23,7 +27,9 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunBackfill,
     RunStaged,
+    SkipBatch,
     StageOutput,
     StartGeneration,
     SwapBack,
@@ -36,18 +42,30 @@ from slackwater.model.units import utc_text
 
 
 def plan_page(plan: Plan) -> Group:
-    """The whole page."""
-    parts: list[Text | Table] = [Text(f"plan {plan.id}: {plan.goal} {plan.stream} at {plan.target}", style="bold")]
-    parts += [Text(), number_line(plan.facts)]
-    parts += [Text(f"note: {note}") for note in plan.facts.notes]
-    if not plan.actions:
-        return Group(*parts)
-    parts += [Text(), Text("what will be done", style="bold"), _steps(plan)]
-    parts += [Text(), Text("what it costs", style="bold"), *_cost(plan)]
-    if plan.risks:
-        parts += [Text(), Text("risks", style="bold"), *[Text(f"  {risk}") for risk in plan.risks]]
-    parts += [Text(), Text("undo", style="bold"), *_undo(plan)]
+    """The whole page, with a part for each later stage."""
+    parts: list[Text | Table] = [Text(f"plan {plan.id}: {_title(plan)}", style="bold"), *_of_stream(plan)]
+    for number, stage in enumerate(plan.downstream, start=2):
+        parts += [Text(), Text(f"stage {number}: {_title(stage)}", style="bold"), *_of_stream(stage)]
+    if plan.downstream:
+        parts += [Text(), Text("in all", style="bold"), *_cost_text(_total(plan))]
+    if plan.actions:
+        parts += [Text(), Text("undo", style="bold"), *_undo(plan)]
     return Group(*parts)
+
+
+def _title(plan: Plan) -> str:
+    return f"{plan.goal} {plan.stream} at {plan.target}"
+
+
+def _of_stream(plan: Plan) -> Iterator[Text | Table]:
+    yield from (Text(), number_line(plan.facts))
+    yield from (Text(f"note: {note}") for note in plan.facts.notes)
+    if not plan.actions:
+        return
+    yield from (Text(), Text("what will be done", style="bold"), _steps(plan))
+    yield from (Text(), Text("what it costs", style="bold"), *_cost_of(plan))
+    if plan.risks:
+        yield from (Text(), Text("risks", style="bold"), *[Text(f"  {risk}") for risk in plan.risks])
 
 
 def number_line(facts: Facts) -> Table:
@@ -77,8 +95,8 @@ def step_text(action: Action | Inverse) -> str:
             text = _base_text(action)
         case ReplayBatches():
             text = f"replay {batch_range(action.first, action.last)} under their own ids, without output"
-        case PlanBatch():
-            text = f"plan batch {action.batch} with its recorded range"
+        case PlanBatch() | SkipBatch() | RunBackfill() | CutBackfill():
+            text = _batch_text(action)
         case VerifyGeneration():
             known = f"those recorded up to batch {action.last}" if action.last >= 0 else "as they should be"
             text = f"verify that its marks, ranges and watermarks are {known}"
@@ -112,6 +130,20 @@ def _base_text(action: Base) -> str:
     return f"copy generation {action.source} to generation {action.number} aside, {what}"
 
 
+def _batch_text(action: PlanBatch | SkipBatch | RunBackfill | CutBackfill) -> str:
+    match action:
+        case PlanBatch():
+            return f"plan batch {action.batch} with its recorded range"
+        case SkipBatch():
+            return (
+                f"skip batch {action.batch} in it: the query continues with batch {action.batch + 1} from where it is"
+            )
+        case RunBackfill():
+            return f"run batch {action.batch} with generation {action.number} into the sink, and no other batch"
+        case CutBackfill():
+            return f"cut the sink back to batch {action.after}"
+
+
 def _swap_text(action: StageOutput | RunStaged | SwapOutput | DiscardStaged | SwapBack) -> str:
     match action:
         case StageOutput():
@@ -143,8 +175,16 @@ def _switch_text(action: SwitchGeneration) -> str:
 
 
 def _undo(plan: Plan) -> list[Text]:
-    lines = [Text(f"  slackwater undo {plan.id} --yes, until the stream has run again:")]
-    return lines + [Text(f"  - {step_text(one.inverse)}") for one in plan.undo]
+    until = "one of the streams has run again" if plan.downstream else "the stream has run again"
+    lines = [Text(f"  slackwater undo {plan.id} --yes, until {until}:")]
+    return lines + [Text(f"  - {text}") for text in undo_texts(plan)]
+
+
+def undo_texts(plan: Plan) -> Iterator[str]:
+    """What an undo does, in its order: the last stage first."""
+    for one in reversed(plan.members):
+        of_it = f"{one.stream}: " if plan.downstream else ""
+        yield from (f"{of_it}{step_text(step.inverse)}" for step in one.undo)
 
 
 def _steps(plan: Plan) -> Table:
@@ -154,8 +194,18 @@ def _steps(plan: Plan) -> Table:
     return table
 
 
-def _cost(plan: Plan) -> list[Text]:
-    cost = plan.cost
+def _total(plan: Plan) -> Cost:
+    costs = [astuple(one.cost) for one in plan.members]
+    return Cost(*(sum(column) for column in zip(*costs, strict=True)))
+
+
+def _cost_of(plan: Plan) -> list[Text]:
+    if plan.goal == "backfill":
+        return [Text("  one batch, which reads all of the range above at once; nothing is read again")]
+    return _cost_text(plan.cost)
+
+
+def _cost_text(cost: Cost) -> list[Text]:
     more = f" and those of {cost.batches_uncounted} uncounted" if cost.batches_uncounted else ""
     read = f"{cost.rows_read_again:,} of {cost.rows_recorded:,} recorded rows{more}"
     lines = [Text(f"  {cost.batches_replayed} batches are run again, reading {read}")]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, or_, select
+from sqlalchemy import ColumnElement, RowMapping, delete, or_, select
 
 from slackwater.ledger.columns import unreadable
 from slackwater.ledger.database import upsert
@@ -65,6 +65,11 @@ class BatchesPart(LedgerPart):
             for start in range(0, len(rows), _ROWS_AT_ONCE):
                 upsert(connection, log_lines, rows[start : start + _ROWS_AT_ONCE])
             upsert(connection, replaced_lines, kept)
+
+    def remove_lines(self, stream: str, generation: int, log: str, *, after: int) -> None:
+        """Remove the entries above ``after`` that this generation itself has: an operation has taken them back."""
+        with self._database.write() as connection:
+            connection.execute(delete(log_lines).where(*_own(stream, generation, log), log_lines.c.entry > after))
 
     def replaced_lines(self, stream: str, log: str) -> list[LogLine]:
         """The lines of a log that were replaced, oldest first."""

@@ -66,6 +66,13 @@ class StreamsPart(LedgerPart):
         with self._database.write() as connection:
             upsert(connection, generations, [row])
 
+    def switch_generations(self, stream: str, current: int, records: Sequence[GenerationRecord]) -> None:
+        """Replace the records of some generations and make ``current`` the one in use, in one transaction."""
+        rows = [as_row(one) | {"source_cut": dict(one.source_cut), "layout": _plain(one.layout)} for one in records]
+        with self._database.write() as connection:
+            upsert(connection, generations, rows)
+            connection.execute(update(streams).where(streams.c.full_name == stream).values(current_generation=current))
+
     def update_generation(
         self, stream: str, number: int, *, query_id: str | None = None, layout: Mapping[str, object] | None = None
     ) -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from slackwater.model.finding import Goal
 from slackwater.model.sink import Cut, Swap
 from slackwater.model.strict import STRICT
 
-PLAN_SCHEMA: Literal["slackwater.plan/3"] = "slackwater.plan/3"
+PLAN_SCHEMA: Literal["slackwater.plan/4"] = "slackwater.plan/4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,20 @@ class PlanBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class SkipBatch:
+    """Plan and commit ``batch`` in the new checkpoint where the batch before it ended, without running it.
+
+    Its id is that of a batch that another checkpoint runs; the query continues behind it from exactly there.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    batch: int
+    kind: Literal["skip-batch"] = "skip-batch"
+
+
+@dataclass(frozen=True, slots=True)
 class VerifyGeneration:
     """Read the new checkpoint back: marks, ranges and watermarks must be the recorded ones.
 
@@ -188,6 +202,21 @@ class SwapOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class RunBackfill:
+    """Run ``batch``, and no other, with checkpoint ``number`` into the output of the stream.
+
+    ``ends`` has for each source the offset at which the batch ends, as Spark writes it.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    batch: int
+    ends: dict[str, str]
+    kind: Literal["run-backfill"] = "run-backfill"
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchGeneration:
     """Make another checkpoint the one in use; the old one stays."""
 
@@ -228,6 +257,16 @@ class SwapBack:
 
 
 @dataclass(frozen=True, slots=True)
+class CutBackfill:
+    """Take out of the sink what it has of the batches after ``after``; which files these are is known only then."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    after: int
+    kind: Literal["cut-backfill"] = "cut-backfill"
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreSink:
     """Put batches that were cut back into the sink, from the operation's backup."""
 
@@ -238,13 +277,13 @@ class RestoreSink:
 
 
 Base = BuildGeneration | CopyGeneration | StartGeneration
-"""The action that starts the next checkpoint: each plan that switches to one has exactly one."""
+"""The action that starts a new checkpoint: each generation that a plan builds has exactly one."""
 
-Building = Base | ReplayBatches | PlanBatch | VerifyGeneration
+Building = Base | ReplayBatches | PlanBatch | SkipBatch | VerifyGeneration
 """Actions that change nothing but the new checkpoint."""
 
-Action = Building | CutSink | StageOutput | RunStaged | SwapOutput | SwitchGeneration
-Inverse = RemoveGeneration | RestoreSink | DiscardStaged | SwapBack | SwitchGeneration
+Action = Building | CutSink | StageOutput | RunStaged | SwapOutput | RunBackfill | SwitchGeneration
+Inverse = RemoveGeneration | RestoreSink | DiscardStaged | SwapBack | CutBackfill | SwitchGeneration
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +296,16 @@ class Undo:
     inverse: Inverse
 
 
+Ranges = Literal["recorded", "new"]
+"""Whether the first batch that is processed again keeps its recorded range, or takes what its sources have by then:
+a later stage, whose source is the output that an earlier one writes again."""
+
 OutputTreatment = Literal["cut", "keep", "clear", "swap"]
 """What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is; or
 new output is built aside and put in its place when it has caught up."""
 
 PreconditionName = Literal[
-    "generation", "planned", "committed", "written", "history", "pipeline", "source-files", "readers"
+    "generation", "planned", "committed", "written", "history", "pipeline", "source-files", "readers", "writer"
 ]
 PRECONDITIONS: Mapping[PreconditionName, str] = {
     "generation": "the generation in use",
@@ -273,6 +316,7 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
     "pipeline": "the pipeline file",
     "source-files": "source files that no longer exist",
     "readers": "streams that have read what is to be cut",
+    "writer": "files of the checkpoint that the query has written since the operation was started",
 }
 
 
@@ -304,7 +348,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was seen when the plan was made. Marks are batch ids, -1 for none; ``pending`` as in ``BuildGeneration``."""
+    """What was seen when the plan was made. Marks are batch ids, -1 for none; ``pending`` as in ``BuildGeneration``.
+
+    ``adopted`` is the directory of a checkpoint that the user's own code names, or its URI on another store, ``None``
+    where Slackwater runs the stream. It is for people: ``apply`` takes it from the ledger.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -321,6 +369,7 @@ class Facts:
     checkpoint_present: bool
     ranges_from: Literal["checkpoint", "ledger"]
     notes: tuple[str, ...]
+    adopted: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +378,10 @@ class Request:
 
     ``target`` is a batch to continue after, of a replay the first one to be processed again, of a reset a position of
     the sources (or of ``only_source``), which ``starts`` has as it was found when the plan was made.
+    Of a backfill ``target`` and ``to`` are the ends of the range, ``to`` ``None`` for all that no batch has read;
+    ``starts`` and ``ends``, offsets by source, have the range as it was found.
     ``query_read`` is false where the changed query should have been read and Spark was not available.
+    ``downstream``: streams that have read what is taken out of the output are planned, too.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -340,11 +392,43 @@ class Request:
     output: OutputTreatment
     only_source: str | None
     starts: tuple[SourceStart, ...]
+    to: str | None
+    ends: dict[str, str]
+    downstream: bool
+    ranges: Ranges
+
+    @classmethod
+    def at(
+        cls,
+        target: str,
+        retention_ms: int | None = None,
+        output: OutputTreatment = "cut",
+        *,
+        downstream: bool = False,
+        ranges: Ranges = "recorded",
+    ) -> Self:
+        """A request of a goal that needs no positions of the sources."""
+        return cls(
+            target,
+            retention_ms,
+            query_read=True,
+            output=output,
+            only_source=None,
+            starts=(),
+            to=None,
+            ends={},
+            downstream=downstream,
+            ranges=ranges,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One goal for one stream, with everything that ``apply`` needs to reach it or refuse, and the way back."""
+    """One goal for one stream, with everything that ``apply`` needs to reach it or refuse, and the way back.
+
+    ``downstream`` are the plans of later stages, in the order in which they are applied after this one. They are one
+    operation with it: undone in the opposite order, and none of them alone.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -361,4 +445,10 @@ class Plan:
     cost: Cost
     risks: tuple[str, ...]
     undo: tuple[Undo, ...]
-    schema: Literal["slackwater.plan/3"] = PLAN_SCHEMA
+    downstream: tuple[Plan, ...]
+    schema: Literal["slackwater.plan/4"] = PLAN_SCHEMA
+
+    @property
+    def members(self) -> tuple[Plan, ...]:
+        """The plan itself, then those of the later stages."""
+        return (self, *self.downstream)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+WATCHED = "watched"
+"""The pipeline of queries that Slackwater does not run and ``slackwater.watch`` has recorded."""
+
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
@@ -26,6 +29,11 @@ class StreamRecord:
     def full_name(self) -> str:
         """``pipeline/stream``: unique in a home."""
         return f"{self.pipeline}/{self.name}"
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the user's own program runs the query, with a checkpoint at the path that it names."""
+        return self.pipeline == WATCHED and not self.pipeline_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +155,16 @@ class SinkMark:
 
 UNDOING = "undoing"
 """The status of an operation while it is taken back."""
+
+
+def member_id(operation: str, number: int) -> str:
+    """The id of what an operation does on a later stage; ``number`` is its place in the order, from 2."""
+    return f"{operation}-{number}"
+
+
+def leader_id(operation: str) -> str:
+    """The id of the whole operation that one on a later stage belongs to; of any other its own."""
+    return "-".join(operation.split("-")[:2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -21,7 +22,10 @@ from slackwater.model.plan import (
     PreconditionName,
     ReplayBatches,
     ReplaySettings,
+    RunBackfill,
     RunStaged,
+    SkipBatch,
+    SourceStart,
     StageOutput,
     StartGeneration,
     SwapOutput,
@@ -29,11 +33,19 @@ from slackwater.model.plan import (
     VerifyGeneration,
 )
 from slackwater.model.sink import Cut, Swap
+from slackwater.plan.adopted import SETTINGS_UNKNOWN, notes_of_adopted
 from slackwater.plan.basis import Basis, Scope, batches_used, query_id, written_text
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.contributing import StateBounds
 from slackwater.plan.inverse import undo_of
-from slackwater.plan.notes import notes_of, notes_of_start, risks_of
+from slackwater.plan.notes import (
+    notes_of,
+    notes_of_backfill,
+    notes_of_start,
+    risks_of,
+    risks_of_backfill,
+    summaries_of,
+)
 from slackwater.plan.words import at_batch
 
 
@@ -50,7 +62,10 @@ def plan_of_nothing(basis: Basis, identifier: str, made_at: str) -> Plan:
     pending = following if marks.next_is_planned else None
     scope = Scope(following - 1, following, pending, StateBounds(basis.snapshot.stateful, None, None), copied=True)
     plan = _plan(basis, scope, (), Cut(following - 1, ()), (identifier, made_at))
-    return replace(plan, facts=replace(plan.facts, notes=(f"nothing to do: {findings(basis.snapshot)[0].text}",)))
+    notes: tuple[str, ...] = (f"nothing to do: {findings(basis.snapshot)[0].text}",)
+    if basis.goal == "backfill":
+        notes = ("nothing to do: the range has nothing that no batch has read", *summaries_of(basis.request.starts))
+    return replace(plan, facts=replace(plan.facts, notes=notes))
 
 
 def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, identity: tuple[str, str]) -> Plan:
@@ -62,6 +77,12 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, ide
         following=target + 1,
         pending=scope.pending,
     )
+    if basis.goal == "backfill":
+        risks = risks_of_backfill(snapshot, basis.environment, target)
+    facts = _facts(basis, scope)
+    if basis.adopted is not None:
+        risks = risks if scope.copied or scope.first > scope.target else (*risks, SETTINGS_UNKNOWN)
+        facts = replace(facts, notes=(*facts.notes, *notes_of_adopted(basis.adopted, identity[0])))
     return Plan(
         id=identity[0],
         goal=basis.goal,
@@ -70,16 +91,19 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, ide
         made_at=identity[1],
         request=basis.request,
         target=basis.request.target if scope.starts is not None else at_batch(target),
-        facts=_facts(basis, scope),
+        facts=facts,
         preconditions=_preconditions(basis, scope, actions),
         actions=actions,
         cost=_cost(basis.history, scope, cut),
         risks=risks if actions else (),
         undo=undo_of(actions),
+        downstream=(),
     )
 
 
 def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:
+    if basis.goal == "backfill":
+        return _actions_of_backfill(basis, scope.target)
     first, target, number = scope.first, scope.target, basis.number
     actions: list[Action] = [_base(basis, scope)]
     if first <= target:
@@ -93,6 +117,21 @@ def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ..
         actions.append(CutSink(change))
     actions.append(SwitchGeneration(basis.snapshot.generation.number, number))
     return tuple(actions)
+
+
+def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
+    """Two checkpoints are verified before the output is changed: one to run the batch, one to continue behind it."""
+    before, aside, following = batch - 1, basis.number, basis.number + 1
+    identifier, old = query_id(basis, before), basis.snapshot.generation.number
+    return (
+        StartGeneration(aside, identifier, before, basis.request.starts),
+        VerifyGeneration(aside, batch, before, None, None),
+        CopyGeneration(following, old, identifier, before, None, None),
+        SkipBatch(following, batch),
+        VerifyGeneration(following, batch + 1, batch, None, None),
+        RunBackfill(aside, batch, basis.request.ends),
+        SwitchGeneration(old, following),
+    )
 
 
 def _base(basis: Basis, scope: Scope) -> Base:
@@ -137,12 +176,12 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
         target=target,
         contributing=scope.first,
         pending=scope.pending,
-        watermark_ms=basis.batches.offset(target).watermark_ms if target in basis.history.offsets else 0,
+        watermark_ms=_watermark_ms(basis, target),
         retention_ms=scope.state.retention_ms,
         delay_ms=scope.state.delay_ms,
         checkpoint_present=snapshot.checkpoint_present,
         ranges_from="checkpoint" if snapshot.checkpoint_present else "ledger",
-        notes=notes_of_start(scope.starts, scope.target, basis.request.output)
+        notes=_notes_of_positions(basis, scope.starts, target)
         if scope.starts is not None
         else notes_of(
             snapshot,
@@ -155,13 +194,31 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
             code_differs=_code_differs(basis, scope),
             settings=_settings_of_note(basis.batches, scope),
         ),
+        adopted=basis.adopted,
     )
+
+
+def _watermark_ms(basis: Basis, target: int) -> int:
+    """That of the newest recorded batch up to the target: the batch of a backfill changes none. 0: none yet."""
+    before = target - 1 if basis.goal == "backfill" else target
+    return basis.batches.offset(before).watermark_ms if before in basis.history.offsets else 0
+
+
+def _notes_of_positions(basis: Basis, starts: Sequence[SourceStart], target: int) -> tuple[str, ...]:
+    if basis.goal == "backfill":
+        return notes_of_backfill(starts, target)
+    return notes_of_start(starts, target, basis.request.output)
 
 
 def _code_differs(basis: Basis, scope: Scope) -> bool:
     """Whether some batch that might contribute ran with code that, as far as is known, reads other rows."""
     runs = basis.history.runs
     return scope.state.stateful and not all(basis.code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a precondition compares them."""
+    return ", ".join(names) or "none"
 
 
 def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> tuple[Precondition, ...]:
@@ -173,8 +230,9 @@ def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> t
         "written": written_text(basis.snapshot),
         "history": basis.batches.digest(batches_used(scope.first, scope.target, scope.pending)),
         "pipeline": basis.code.digest,
-        "source-files": "none",
-        "readers": "none",
+        "source-files": listed(()),
+        "readers": listed(basis.readers),
+        "writer": listed(()),
     }
     needed: dict[str, tuple[PreconditionName, ...]] = {
         "build-generation": (
@@ -182,11 +240,16 @@ def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> t
         ),
         "start-generation": ("generation", "planned", "committed", "written", "pipeline"),
         "copy-generation": ("generation", "planned", "committed", "written", "history", "source-files"),
+        "run-backfill": ("generation", "planned", "committed", "written"),
         "cut-sink": ("written", "readers"),
         "stage-output": ("written", "readers"),
         "swap-output": ("written",),
         "switch-generation": ("generation",),
     }  # fmt: skip
+    if basis.adopted is not None:
+        # No lease keeps the user's program from starting the query meanwhile.
+        for kind in ("cut-sink", "switch-generation"):
+            needed[kind] += ("planned", "committed", "writer")
     return tuple(
         Precondition(index, name, expected[name])
         for index, action in enumerate(actions)

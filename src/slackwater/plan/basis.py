@@ -15,6 +15,7 @@ from slackwater.model.profile import QueryProfile
 from slackwater.model.snapshot import MemberSeen, Snapshot
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.contributing import Code, StateBounds
+from slackwater.sources.contract import SourceRange
 
 BEFORE_ALL = -1
 """The target where a stream is processed from its beginning: nothing stays written, batch 0 is the next one."""
@@ -27,7 +28,8 @@ class Basis:
     ``target`` is the batch to continue after that was asked for, ``None`` for the last written one. ``query`` is the
     profile of the present code, ``None`` where it was not needed or could not be read; ``number`` is the next
     generation's; ``environment`` names the variables that the pipeline file reads; ``states`` are the batches whose
-    state the checkpoint in use can load.
+    state the checkpoint in use can load; ``executed`` is what batches have read, where the goal is a backfill.
+    ``readers`` are the streams that have read what the operation changes; ``adopted`` is as in ``Facts``.
     """
 
     goal: Goal
@@ -40,6 +42,9 @@ class Basis:
     query: QueryProfile | None = None
     environment: tuple[str, ...] = ()
     states: frozenset[int] = frozenset()
+    readers: tuple[str, ...] = ()
+    executed: tuple[SourceRange, ...] = ()
+    adopted: str | None = None
 
     @property
     def batches(self) -> BatchHistory:
@@ -85,6 +90,21 @@ def is_cut(basis: Basis, scope: Scope) -> bool:
     """
     shown = basis.snapshot.shown
     return bool(shown) and max(shown) > (scope.planned if scope.keeps_pending else scope.target)
+
+
+def check_since_start(basis: Basis, target: int) -> None:
+    """Raises Refused for a batch before a reset or a backfill: what it read is not what the batches before it did."""
+    begins, stream = basis.history.begins, basis.snapshot.stream
+    if target < begins - 1:
+        raise Refused(
+            "target-unknown",
+            f"Batch {target + 1} is of the time before the last reset or backfill of stream {stream.name}, of which "
+            "nothing counts: another range was read between that time and this one",
+            where=f"stream {stream.full_name}",
+            expected=f"to continue after batch {begins - 1} or a newer one",
+            found=f"to continue after batch {target}" if target >= 0 else "the beginning",
+            hint=f"process everything again: slackwater plan reset {stream.full_name} --from earliest",
+        )
 
 
 def written_text(snapshot: Snapshot) -> str:

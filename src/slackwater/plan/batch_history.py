@@ -9,7 +9,9 @@ from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
 from slackwater.model.history import History
+from slackwater.model.plan import Ranges
 from slackwater.sources.contract import Reach, Source, SourceRange
+from slackwater.sources.files import Files
 from slackwater.sources.registry import kind_of
 
 
@@ -65,21 +67,29 @@ class BatchHistory:
         """The newest batch up to ``last`` of which everything is recorded."""
         return next((batch for batch in reversed(self.batches) if batch <= last and self.is_whole(batch)), None)
 
-    def missing(self, first: int, last: int, reach: Reach) -> list[str]:
-        """What the sources no longer have of batches ``first`` to ``last``, a line for people each."""
-        return [line for kind, span in self.spans(first, last) for line in kind.unavailable(span, reach)]
+    def missing(self, first: int, last: int, reach: Reach, *, files: bool = True) -> list[str]:
+        """What the sources no longer have of batches ``first`` to ``last``, a line for people each.
 
-    def missing_after(self, batch: int, reach: Reach) -> list[str]:
+        Sources of files are left out without ``files``.
+        """
+        spans = [(kind, span) for kind, span in self.spans(first, last) if files or kind.kind != Files.kind]
+        return [line for kind, span in spans for line in kind.unavailable(span, reach)]
+
+    def missing_after(self, batch: int, reach: Reach, *, files: bool = True) -> list[str]:
         """The same of everything that was recorded after a batch (-1: of everything)."""
         later = [known for known in self.batches if known > batch and self.is_whole(known)]
         base = batch if batch in self.history.offsets else None
         if not later or (base is None and batch >= 0):
             return []
-        return self.missing(batch + 1, later[-1], reach)
+        return self.missing(batch + 1, later[-1], reach, files=files)
 
-    def missing_for(self, first: int, target: int, reach: Reach) -> list[str]:
-        """The same of all that a rebuild at ``target`` reads: the replayed batches from ``first``, and later ones."""
-        return [*self.missing(first, target, reach), *self.missing_after(target, reach)]
+    def missing_for(self, first: int, target: int, reach: Reach, ranges: Ranges) -> list[str]:
+        """The same of all that continuing after ``target`` reads: the replayed batches from ``first``, and later ones.
+
+        With new ranges the files of later ones need not be there: an earlier stage writes others in their place.
+        """
+        later = self.missing_after(target, reach, files=ranges == "recorded")
+        return [*self.missing(first, target, reach), *later]
 
     def rows(self, batch: int) -> int | None:
         """How many rows a batch read: from its progress event, else from the offsets of all sources."""

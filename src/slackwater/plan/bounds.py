@@ -39,7 +39,8 @@ def state_bounds(basis: Basis) -> StateBounds:
     profile = basis.query or recorded
     if profile is None:
         retention = None if complete else given
-        return StateBounds(stateful=basis.snapshot.marks.state is not None, retention_ms=retention, delay_ms=None)
+        stateful = basis.snapshot.marks.state is not None or given is not None
+        return StateBounds(stateful=stateful, retention_ms=retention, delay_ms=None)
     check_reproducible(profile, basis.snapshot.stream.name)
     # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
     delays = recorded.watermark_delays_ms if recorded is not None else ()

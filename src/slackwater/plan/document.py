@@ -19,8 +19,8 @@ from slackwater.model.plan import PLAN_SCHEMA, Plan
 
 DIGEST = "digest"
 HOW_TO_PLAN = "slackwater plan rebuild STREAM --out plan.json"
-IDENTIFIER = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}")
-"""The form of a plan's id: it names a folder of the home."""
+IDENTIFIER = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}(-[0-9]{1,4})?")
+"""The form of a plan's id, which names a folder of the home; the last number is that of a later stage."""
 
 LARGEST = 2**63 - 1
 BYTES_MAX = 64 << 20
@@ -55,10 +55,11 @@ def parse(text: str, where: str | Path) -> Plan:
     if recorded != computed:
         raise _damaged(where, "its content does not match its digest", str(recorded)[:16], computed[:16])
     plan = _validated(content, where)
-    if IDENTIFIER.fullmatch(plan.id) is None:
-        raise _damaged(where, "its id is not one that plan gives", "such as 20260105T093000-1a2b3c", plan.id[:60])
-    if plan.stream.count("/") != 1:
-        raise _damaged(where, "its stream is not named pipeline/stream", "pipeline/stream", plan.stream[:60])
+    for one in plan.members:
+        if IDENTIFIER.fullmatch(one.id) is None:
+            raise _damaged(where, "its id is not one that plan gives", "such as 20260105T093000-1a2b3c", one.id[:60])
+        if one.stream.count("/") != 1:
+            raise _damaged(where, "its stream is not named pipeline/stream", "pipeline/stream", one.stream[:60])
     return plan
 
 

@@ -9,6 +9,7 @@ from slackwater.model.plan import (
     Action,
     BuildGeneration,
     CopyGeneration,
+    CutBackfill,
     CutSink,
     DiscardStaged,
     Inverse,
@@ -16,7 +17,9 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunBackfill,
     RunStaged,
+    SkipBatch,
     StageOutput,
     StartGeneration,
     SwapBack,
@@ -38,7 +41,7 @@ def inverse_of(action: Action) -> Inverse | None:
     match action:
         case BuildGeneration() | CopyGeneration() | StartGeneration():
             return RemoveGeneration(action.number)
-        case ReplayBatches() | PlanBatch() | VerifyGeneration() | RunStaged():
+        case ReplayBatches() | PlanBatch() | SkipBatch() | VerifyGeneration() | RunStaged():
             return None
         case CutSink():
             return RestoreSink(action.cut)
@@ -46,6 +49,8 @@ def inverse_of(action: Action) -> Inverse | None:
             return DiscardStaged()
         case SwapOutput():
             return SwapBack(action.swap)
+        case RunBackfill():
+            return CutBackfill(action.batch - 1)
         case SwitchGeneration():
             return SwitchGeneration(action.new, action.old)
         case _:

@@ -48,8 +48,41 @@ def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreat
         "keep": f"what the output has stays: rows that are read again are written twice; batches count from {last + 1}",
         "swap": "readers see what the output has until the new output has caught up; batches count from 0",
     }.get(output, "the output is emptied into the operation's backup; batches count from 0")
-    positions = [start.summary for start in starts]
-    return (*positions, "state and watermark start empty", treatment)
+    return (*summaries_of(starts), "state and watermark start empty", treatment)
+
+
+def notes_of_backfill(starts: Sequence[SourceStart], batch: int) -> tuple[str, ...]:
+    """What the batch of a backfill reads, source by source, and how the stream continues."""
+    return (
+        *summaries_of(starts),
+        f"all of it is batch {batch}, in one piece; its rows are added to what the output has",
+        f"the stream keeps its position, and continues with batch {batch + 1} from there",
+        f"the batches up to {batch} can no longer be replayed or rebuilt one by one afterwards, until an undo",
+    )
+
+
+def summaries_of(starts: Sequence[SourceStart]) -> tuple[str, ...]:
+    """A line for each source."""
+    return tuple(start.summary for start in starts)
+
+
+def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int) -> tuple[str, ...]:
+    """What may not be as it would be if the stream had read the range in its time, and what undo cannot do."""
+    risks = ["streams that read this output get the rows as new ones: one with a watermark may drop them as late"]
+    for output in snapshot.outputs:
+        if output.delivery is not None and output.delivery.guarantee == "at-least-once":
+            risks.append(f"{output.name} writes at least once: an apply that is killed can write rows of it twice")
+        if not output.can_cut:
+            risks.append(
+                f"{output.name} cannot remove what batch {batch} wrote: undo is refused once it has been written"
+                if output.batches_skipped
+                else f"{output.name} cannot remove what batch {batch} wrote: its rows stay after an undo"
+            )
+    if environment:
+        risks.append(
+            f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values of the runs"
+        )
+    return tuple(risks)
 
 
 def risks_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slackwater.errors import Refused
-from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, check_cut
+from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, check_cut, check_since_start
 from slackwater.plan.bounds import state_bounds
 from slackwater.plan.contributing import first_contributing
 from slackwater.plan.words import ALL, plan_command
@@ -18,6 +18,8 @@ def target_batch(basis: Basis) -> int:
     written, or less than what was asked for.
     """
     stream, written = basis.snapshot.stream, basis.written
+    if basis.target is not None:
+        check_since_start(basis, basis.target)
     if basis.target == BEFORE_ALL:
         return BEFORE_ALL
     check_shown(basis, written)
@@ -31,14 +33,6 @@ def target_batch(basis: Basis) -> int:
         )
     wanted = written if basis.target is None else basis.target
     known = basis.batches.newest_whole(wanted)
-    if known is None and basis.history.begins > 0:
-        raise Refused(
-            "target-unknown",
-            f"Batch {wanted} is of the time before the last reset of stream {stream.name}, of which nothing counts",
-            expected=f"batch {basis.history.begins - 1} or newer",
-            found=str(wanted),
-            hint=f"slackwater plan rebuild {stream.full_name}",
-        )
     if known is None and wanted <= 0:
         # Killed in its very first batch, before its range was recorded: there is nothing before it to continue after.
         return BEFORE_ALL
@@ -82,7 +76,7 @@ def scope_of_rebuild(basis: Basis) -> Scope:
 def recomputed(basis: Basis, target: int) -> Scope:
     """The scope of continuing after a batch with its state recomputed. Raises Refused as above."""
     batches, following = basis.batches, target + 1
-    pending = following if batches.is_whole(following) else None
+    pending = following if basis.request.ranges == "recorded" and batches.is_whole(following) else None
     state = state_bounds(basis)
     until = target if state.stateful and target >= 0 else None
     scope = Scope(target, 0, pending, state, keeps_pending=basis.written <= target, state_until=until)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slackwater.errors import Refused
-from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, check_cut
+from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, check_cut, check_since_start
 from slackwater.plan.rebuild import check_shown, recomputed
 from slackwater.plan.resume import kept_scope
 from slackwater.plan.words import BATCH
@@ -56,6 +56,7 @@ def _target(basis: Basis) -> int:
             found=str(target + 1),
             hint=f"slackwater status {basis.snapshot.stream.full_name}",
         )
+    check_since_start(basis, target)
     return target
 
 

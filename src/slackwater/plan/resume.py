@@ -53,7 +53,7 @@ def kept_scope(basis: Basis, target: int) -> Scope | None:
     return Scope(
         target,
         target + 1,
-        target + 1 if batches.is_whole(target + 1) else None,
+        target + 1 if basis.request.ranges == "recorded" and batches.is_whole(target + 1) else None,
         StateBounds(snapshot.stateful, None, None),
         copied=True,
         state_until=target if with_state else None,

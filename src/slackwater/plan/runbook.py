@@ -11,16 +11,26 @@ from typing import assert_never
 
 from slackwater.diagnose.words import undo_command
 from slackwater.home.home import Home
-from slackwater.model.plan import PRECONDITIONS, CutSink, Facts, Plan, Precondition, VerifyGeneration
+from slackwater.model.plan import PRECONDITIONS, CutSink, Facts, Plan, Precondition, RunBackfill, VerifyGeneration
 from slackwater.model.units import utc_text
+from slackwater.plan.adopted import BUILT, aside_of, is_of_objects
 from slackwater.plan.runbook_steps import Places, Step, step_back, step_of
 
 
 def runbook(plan: Plan, home: Home, file: str) -> str:
-    """The runbook of a plan that is, or could be, in ``file``."""
+    """The runbook of a plan that is, or could be, in ``file``; later stages follow in the order of their steps."""
+    first = _of_stream(plan, f"# Runbook: {_title(plan)}", _introduction(plan, home, file))
+    stages = [
+        _of_stream(stage, f"# Stage {number}: {_title(stage)}", _places_of(stage, home))
+        for number, stage in enumerate(plan.downstream, start=2)
+    ]
+    return "\n".join([first, *stages])
+
+
+def _of_stream(plan: Plan, title: str, introduction: list[str]) -> str:
     places = Places(plan)
     parts = [
-        _heading(plan, home, file),
+        [title, "", *introduction],
         _checks(plan),
         _number_line(plan),
         *_steps("Steps", [step_of(action, places) for action in plan.actions]),
@@ -32,19 +42,19 @@ def runbook(plan: Plan, home: Home, file: str) -> str:
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _heading(plan: Plan, home: Home, file: str) -> list[str]:
+def _title(plan: Plan) -> str:
+    return f"{plan.goal} {plan.stream} at {plan.target}"
+
+
+def _introduction(plan: Plan, home: Home, file: str) -> list[str]:
+    made = f"Plan {plan.id}, made at {plan.made_at}"
+    the = "the streams" if plan.downstream else "the stream"
     return [
-        f"# Runbook: {plan.goal} {plan.stream} at {plan.target}",
+        f"{made} for `{plan.pipeline_file}`." if plan.pipeline_file else f"{made}.",
+        f"It is for the facts below, as expected. Stop {the} first: {', '.join(map(_stop, plan.members))}.",
+        *_order(plan),
         "",
-        f"Plan {plan.id}, made at {plan.made_at} for `{plan.pipeline_file}`.",
-        f"It is for the facts below, as expected. Stop the stream first: `slackwater stop {plan.stream}`.",
-        "",
-        "The commands and paths below use:",
-        "",
-        "```sh",
-        f"export SLACKWATER_HOME={shlex.quote(str(home.path))}",
-        f"export CHECKPOINTS={shlex.quote(str(home.checkpoints(*plan.stream.split('/', 1))))}",
-        "```",
+        *_places_of(plan, home),
         "",
         "`slackwater apply` does all of the steps, records each, and can be continued after a crash:",
         "",
@@ -53,6 +63,38 @@ def _heading(plan: Plan, home: Home, file: str) -> list[str]:
         "```",
         *_of_the_ledger(plan),
     ]
+
+
+def _order(plan: Plan) -> Iterator[str]:
+    if plan.downstream:
+        yield "The later stages follow in the order in which they are done. Go back in the opposite order, and whole."
+
+
+def _places_of(plan: Plan, home: Home) -> list[str]:
+    return [
+        "The commands and paths below use:",
+        "",
+        "```sh",
+        f"export SLACKWATER_HOME={shlex.quote(str(home.path))}",
+        *_checkpoints(plan, home),
+        "```",
+    ]
+
+
+def _stop(plan: Plan) -> str:
+    adopted = plan.facts.adopted is not None
+    return "end the program that runs it" if adopted else f"`slackwater stop {plan.stream}`"
+
+
+def _checkpoints(plan: Plan, home: Home) -> Iterator[str]:
+    path = plan.facts.adopted
+    if path is None:
+        yield f"export CHECKPOINTS={shlex.quote(str(home.checkpoints(*plan.stream.split('/', 1))))}"
+    else:
+        yield f"export CHECKPOINT={shlex.quote(path)}"
+        pipeline, name = plan.stream.split("/", 1)
+        built = home.operation(pipeline, name, plan.id) / BUILT
+        yield f"export ASIDE={shlex.quote(str(built) if is_of_objects(path) else aside_of(path, plan.id))}"
 
 
 def _of_the_ledger(plan: Plan) -> Iterator[str]:
@@ -102,6 +144,10 @@ def _shown_by(one: Precondition, plan: Plan) -> str:
             return f"sha256sum {shlex.quote(plan.pipeline_file)}"
         case "readers":
             return "slackwater ledger"
+        case "writer" if is_of_objects(facts.adopted or "/"):
+            return f"no object below {facts.adopted} is newer than a minute, by a listing of the store"
+        case "writer":
+            return f"find {shlex.quote(facts.adopted or '.')} -type f -mmin -1"
         case _:
             assert_never(one.name)
 
@@ -122,7 +168,9 @@ def _number_line(plan: Plan) -> list[str]:
 def _marks_after(plan: Plan) -> dict[str, int | None]:
     """The marks when the steps are done: those that the new checkpoint is verified to have."""
     facts = plan.facts
-    built = next((action for action in plan.actions if isinstance(action, VerifyGeneration)), None)
+    # Of several checkpoints the last one is switched in.
+    verified = (action for action in reversed(plan.actions) if isinstance(action, VerifyGeneration))
+    built = next(verified, None)
     if built is None:
         return {
             "planned": facts.planned,
@@ -133,6 +181,9 @@ def _marks_after(plan: Plan) -> dict[str, int | None]:
     planned = built.last if built.pending is None else built.pending
     cut = next((action.cut for action in plan.actions if isinstance(action, CutSink)), None)
     written = facts.written if cut is None else cut.after
+    backfilled = next((action.batch for action in plan.actions if isinstance(action, RunBackfill)), None)
+    if backfilled is not None and written is not None:
+        written = backfilled
     return {"planned": planned, "committed": built.last, "state": built.state, "written": written}
 
 
@@ -173,6 +224,8 @@ def _verify(plan: Plan) -> list[str]:
 
 def _cost(plan: Plan) -> list[str]:
     cost = plan.cost
+    if plan.goal == "backfill":
+        return ["## Cost", "", "- One batch, which reads all of the range at once. Nothing is read again."]
     uncounted = f", and those of {cost.batches_uncounted} batches without a record" if cost.batches_uncounted else ""
     read = f"- {cost.batches_replayed:,} batches are run again, reading {cost.rows_read_again:,} rows{uncounted}"
     lines = ["## Cost", "", f"{read}; {cost.rows_recorded:,} rows are recorded in all."]

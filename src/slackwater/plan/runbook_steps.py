@@ -12,6 +12,7 @@ from slackwater.model.plan import (
     Base,
     BuildGeneration,
     CopyGeneration,
+    CutBackfill,
     CutSink,
     DiscardStaged,
     Inverse,
@@ -21,7 +22,9 @@ from slackwater.model.plan import (
     ReplayBatches,
     ReplaySettings,
     RestoreSink,
+    RunBackfill,
     RunStaged,
+    SkipBatch,
     StageOutput,
     StartGeneration,
     SwapBack,
@@ -30,6 +33,7 @@ from slackwater.model.plan import (
     VerifyGeneration,
 )
 from slackwater.model.sink import Cut
+from slackwater.plan.adopted import is_of_objects
 
 NOOP_BATCH = """\
 query = (
@@ -54,13 +58,20 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where checkpoints and recorded entries are: below ``$CHECKPOINTS``, which the runbook sets."""
+    """Where checkpoints and recorded entries are: in directories whose variables the runbook sets.
+
+    ``$CHECKPOINTS`` has a folder for each generation. Of a checkpoint that the user's code names, ``$CHECKPOINT`` is
+    this path and ``$ASIDE`` the directory beside it.
+    """
 
     plan: Plan
 
     def checkpoint(self, number: int) -> str:
         """The checkpoint directory of a generation."""
-        return f"$CHECKPOINTS/{number:04d}"
+        if self.plan.facts.adopted is None:
+            return f"$CHECKPOINTS/{number:04d}"
+        built = any(isinstance(one, Base) and one.number == number for one in self.plan.actions)
+        return "$ASIDE" if built else "$CHECKPOINT"
 
     def entry(self, log: str, batch: int | str) -> str:
         """Where the recorded entry of a batch is copied from."""
@@ -77,8 +88,8 @@ def step_of(action: Action, places: Places) -> Step:
             step = _new_checkpoint(action, places)
         case ReplayBatches():
             step = _replay(action, places)
-        case PlanBatch():
-            step = _plan_batch(action, places)
+        case PlanBatch() | SkipBatch() | RunBackfill():
+            step = _one_batch(action, places)
         case VerifyGeneration():
             step = _verify(action, places)
         case CutSink():
@@ -109,6 +120,11 @@ def step_back(inverse: Inverse, places: Places) -> Step:
             step = Step("Remove the output that was built aside", ("- Delete it; the real output is another place.",))
         case SwapBack():
             step = Step("Put the old output back", ("- Give the old output its place again; keep the new one aside.",))
+        case CutBackfill():
+            line = (
+                f"- Remove from the output what batch {inverse.after + 1} wrote, and nothing else, if it has the batch."
+            )
+            step = Step(f"Cut the output back to batch {inverse.after}", (line,))
         case _:
             assert_never(inverse)
     return step
@@ -242,6 +258,16 @@ def _settings_row(group: ReplaySettings) -> str:
     return f"| {batch_range(group.first, group.last)} | {shown.replace('|', '&#124;')} |"
 
 
+def _one_batch(action: PlanBatch | SkipBatch | RunBackfill, places: Places) -> Step:
+    match action:
+        case PlanBatch():
+            return _plan_batch(action, places)
+        case SkipBatch():
+            return _skip_batch(action, places)
+        case RunBackfill():
+            return _run_backfill(action, places)
+
+
 def _plan_batch(action: PlanBatch, places: Places) -> Step:
     batch, before = action.batch, action.batch - 1
     lines = (
@@ -251,6 +277,28 @@ def _plan_batch(action: PlanBatch, places: Places) -> Step:
         f"- Do not write `commits/{batch}`: the query then runs batch {batch} first, with this range.",
     )
     return Step(f"Plan batch {batch}", lines)
+
+
+def _skip_batch(action: SkipBatch, places: Places) -> Step:
+    batch, before, new = action.batch, action.batch - 1, places.checkpoint(action.number)
+    lines = (
+        f"- Copy `{new}/offsets/{before}` to `{new}/offsets/{batch}`, unchanged.",
+        f"- Copy `{new}/commits/{before}` to `{new}/commits/{batch}`, unchanged.",
+    )
+    return Step(f"Skip batch {batch} in generation {action.number}", lines)
+
+
+def _run_backfill(action: RunBackfill, places: Places) -> Step:
+    new, before = places.checkpoint(action.number), action.batch - 1
+    ends = ", ".join(f"`{end}` for source {source}" for source, end in action.ends.items())
+    lines = (
+        f"- Copy `{new}/offsets/{before}` to `{new}/offsets/{action.batch}`, and replace its last lines, the offsets,",
+        f"  by {ends}.",
+        f"- Run the query of the stream with `checkpointLocation` `{new}` into its output, under the id of the stream,",
+        "  with `trigger(once=True)`. It runs this batch and no other.",
+        f"- Afterwards `{new}/commits/{action.batch}` is there. Start no query on this checkpoint again.",
+    )
+    return Step(f"Run batch {action.batch} into the output", lines)
 
 
 def _verify(action: VerifyGeneration, places: Places) -> Step:
@@ -314,6 +362,9 @@ def _swap() -> Step:
 
 
 def _switch(action: SwitchGeneration, places: Places) -> Step:
+    adopted = places.plan.facts.adopted
+    if adopted is not None:
+        return _replace_files(action) if is_of_objects(adopted) else _exchange(action)
     lines = (
         "- If Slackwater runs the stream, do not switch by hand: only `slackwater apply` and `slackwater undo` record",
         f"  in the ledger and in `stream.json` that generation {action.new} is in use.",
@@ -321,6 +372,35 @@ def _switch(action: SwitchGeneration, places: Places) -> Step:
         f"- Keep `{places.checkpoint(action.old)}` until the result is verified, and start no query on it.",
     )
     return Step(f"Switch from generation {action.old} to {action.new}", lines)
+
+
+def _exchange(action: SwitchGeneration) -> Step:
+    lines = (
+        "- Only `slackwater apply` and `slackwater undo` record in the ledger which generation is at the path, and",
+        "  they exchange the two directories in one step where the file system can. By hand, in this order:",
+        "",
+        "```sh",
+        'mv -T "$CHECKPOINT" "$ASIDE.held"',
+        'mv -T "$ASIDE" "$CHECKPOINT"',
+        'mv -T "$ASIDE.held" "$ASIDE"',
+        "```",
+        "",
+        "- If the machine fails in between: where `$CHECKPOINT` does not exist, continue with the second command;",
+        "  else, where `$ASIDE.held` exists, with the third.",
+    )
+    return Step(f"Exchange the checkpoints: generation {action.new} for {action.old}", lines)
+
+
+def _replace_files(action: SwitchGeneration) -> Step:
+    lines = (
+        "- Only `slackwater apply` and `slackwater undo` record in the ledger which generation is at the path.",
+        "- Copy all files below `$CHECKPOINT` to a folder that stays.",
+        "- Replace `$CHECKPOINT/metadata` by a line that is no JSON: no query can start on it then.",
+        "- Delete the files below `$CHECKPOINT` that `$ASIDE` does not have, and copy those of `$ASIDE` there, without",
+        "  the checksums `.*.crc`, and `metadata` last.",
+        "- Operator metadata below `state/` names schema files by absolute paths: they begin with `$CHECKPOINT` then.",
+    )
+    return Step(f"Replace the checkpoint: generation {action.new} for {action.old}", lines)
 
 
 def _remove(action: RemoveGeneration, places: Places) -> Step:

@@ -17,7 +17,7 @@ ALL_MS = 1000 * 366 * 86_400_000
 """A thousand years: further back than any event time, so that all batches contribute."""
 
 
-AT: Mapping[Goal, str] = {"rebuild": "--at", "replay": "--from", "reset": "--from"}
+AT: Mapping[Goal, str] = {"rebuild": "--at", "replay": "--from", "backfill": "--from", "reset": "--from"}
 """The option that takes the target of a goal; the others have none."""
 
 
@@ -29,12 +29,23 @@ def plan_command(
     target = at or request.target
     if goal in AT and target != LAST_WRITTEN:
         command += f" {AT[goal]} {shlex.quote(target)}"
+    if request.to is not None:
+        command += f" --to {shlex.quote(request.to)}"
     if request.only_source is not None:
         command += f" --only-source {shlex.quote(request.only_source)}"
-    if request.output != "cut":
+    if request.output != "cut" and goal != "backfill":
         command += f" --output {request.output}"
+    if request.downstream:
+        command += " --downstream"
     kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
     return command if kept is None else f"{command} --retention {kept}"
+
+
+def start_command(plan: Plan) -> str:
+    """How the stream of a plan is started, for the line that names the next step."""
+    if plan.facts.adopted is not None:
+        return f"start the query again; its checkpoint is {plan.facts.adopted}"
+    return f"slackwater run {shlex.quote(plan.pipeline_file)}"
 
 
 def at_batch(batch: int) -> str:
@@ -44,7 +55,11 @@ def at_batch(batch: int) -> str:
 
 def plan_again(plan: Plan, *, retention: str | None = None) -> str:
     """The command that plans what a plan was made for, as the stream is now."""
-    return plan_command(plan.goal, plan.stream, plan.request, retention=retention)
+    command = plan_command(plan.goal, plan.stream, plan.request, retention=retention)
+    if plan.facts.adopted is not None and plan.pipeline_file:
+        # No run has recorded the file.
+        command += f" --pipeline {shlex.quote(plan.pipeline_file)}"
+    return command
 
 
 def duration(retention_ms: int | None) -> str:

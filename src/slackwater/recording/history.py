@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from slackwater.errors import FormatError
 from slackwater.formats.file_source_log import parse_file_source_log
@@ -42,25 +43,51 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a stream has read of something. ``entries``: the first entry of each source's own log that names it.
+
+    ``by_version``: the source has no log of files, but reads the versions of a table.
+    """
+
+    entries: Mapping[str, int]
+    by_version: bool = False
+
+
 def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
     """Other streams of the home that have recorded that they read what a cut of the stream's output takes out."""
-    if not cut.batches:
-        return []
-    parts = zip(open_each(stream.sink), cut.members or (cut,), strict=True)
-    taken = [(output, part) for output, part in parts if part.files]
     others = [other.full_name for other in ledger.streams() if other.full_name != stream.full_name]
-    return [other for other in others if any(_has_read(ledger, output, other, part) for output, part in taken)]
+    return [other for other in others if read_of(ledger, stream, cut, other) is not None]
 
 
-def _has_read(ledger: Ledger, output: Output, other: str, cut: Cut) -> bool:
+def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read | None:
+    """What another stream has read of what a cut of the stream's output takes out, ``None`` for nothing."""
+    if not cut.batches:
+        return None
+    parts = zip(open_each(stream.sink), cut.members or (cut,), strict=True)
+    found = [_read_of(ledger, output, part, other) for output, part in parts if part.files]
+    known = [one for one in found if one is not None]
+    if not known:
+        return None
+    entries: dict[str, int] = {}
+    for source, entry in (item for one in known for item in one.entries.items()):
+        entries[source] = min(entry, entries.get(source, entry))
+    return Read(entries, any(one.by_version for one in known))
+
+
+def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Read | None:
     if isinstance(output, ReadByVersion):
-        entries = ledger.lines(other, "offsets").values()
-        return output.was_read((offset for line in entries for offset in _offsets(line.text)), cut)
-    logs = [log for log in ledger.logs(other) if log.startswith(SOURCES)]
-    texts = (line.text for log in logs for line in ledger.lines(other, log).values())
-    paths = (file.path for text in texts if '"path"' in text for file in parse_file_source_log(text.encode()))
-    wanted = set(cut.files)
-    return any(output.name_of(path) in wanted for path in paths)
+        lines = ledger.lines(other, "offsets").values()
+        was_read = output.was_read((offset for line in lines for offset in _offsets(line.text)), cut)
+        return Read({}, by_version=True) if was_read else None
+    wanted, entries = set(cut.files), {}
+    for log in (log for log in ledger.logs(other) if log.startswith(SOURCES)):
+        texts = [line.text for line in ledger.lines(other, log).values() if '"path"' in line.text]
+        files = [file for text in texts for file in parse_file_source_log(text.encode())]
+        named = [file.log_offset for file in files if output.name_of(file.path) in wanted]
+        if named:
+            entries[log.removeprefix(SOURCES)] = min(named)
+    return Read(entries) if entries else None
 
 
 def _offsets(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import PipelineError
+from slackwater.model.records import WATCHED
 from slackwater.model.trigger import Trigger
 from slackwater.model.unicode import is_unicode
 from slackwater.sinks.registry import open_each
@@ -51,6 +52,7 @@ class Pipeline:
 
     def __init__(self, name: str, *, connectors: str | Iterable[str] = ()) -> None:
         _check_name(name, "pipeline")
+        _check_free(name)
         self.name = name
         self.connectors = _strings(connectors, _bad_connectors)
         self._streams: dict[str, StreamDefinition] = {}
@@ -137,6 +139,17 @@ def _check_name(name: object, what: str) -> None:
             f"This cannot be the name of a {what}: it becomes a directory",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(name),
+        )
+
+
+def _check_free(name: str) -> None:
+    if name == WATCHED:
+        raise PipelineError(
+            "pipeline-reserved",
+            "This pipeline is that of the queries that slackwater.watch has recorded",
+            expected="another name",
+            found=repr(name),
+            hint="rename the pipeline; of its streams only the names have to be those of the queries",
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from slackwater.apply.replayer import Replayed, StagedRun
+from slackwater.apply.replayer import OperationRun, Replayed
 from slackwater.errors import StreamFailed, UsageError
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.profile import QueryProfile
@@ -16,12 +16,12 @@ from slackwater.plan.contributing import Code
 from slackwater.runtime import failures
 from slackwater.runtime.kafka_offsets import earliest_offsets
 from slackwater.runtime.loader import LoadedPipeline, digest
+from slackwater.runtime.operation_run import run_backfill, run_staged
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, build, start_without_output
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, start_session
 from slackwater.runtime.sql_settings import effective_settings, replace_settings
-from slackwater.runtime.staged_run import run_staged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,13 +124,18 @@ class SparkReplayer:
             return Replayed(-1, 0)
         return Replayed(int(progress["batchId"]), int(progress["numInputRows"]))
 
-    def run_staged(self, run: StagedRun) -> None:
+    def run_staged(self, run: OperationRun) -> None:
         """Run the query into the staged output until it has caught up. Raises StreamFailed where it fails."""
         spark = self._open()
         # State is replayed no more: its maintenance may run as in any other run.
         for name in QUIET:
             spark.conf.unset(name)
         run_staged(spark, self._build(spark), run, self._say)
+
+    def run_backfill(self, run: OperationRun) -> None:
+        """Run the one planned batch into the output of the stream. Raises StreamFailed where it fails."""
+        spark = self._open()
+        run_backfill(spark, self._build(spark), run, self._say)
 
     def _open(self) -> SparkSession:
         if self._spark is None:

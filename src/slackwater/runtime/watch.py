@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from slackwater.recording.watcher import Watcher
     from slackwater.runtime.listener import QueryLife
 
-PIPELINE = "watched"
-
 
 def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     """Record every query that ``spark`` starts from now on in ``ledger`` (a path, or a database URL).
@@ -72,7 +70,9 @@ class Watching:
             self._recorder.afterwards(watcher.stop)
 
     def _follow(self, life: QueryLife) -> None:
-        from slackwater.model.records import StreamRecord  # noqa: PLC0415
+        from slackwater.diagnose.number_line import open_operation  # noqa: PLC0415
+        from slackwater.diagnose.refusal import refusal  # noqa: PLC0415
+        from slackwater.model.records import WATCHED, StreamRecord  # noqa: PLC0415
         from slackwater.recording.log_copier import LogCopier  # noqa: PLC0415 - as above
         from slackwater.recording.watcher import Watcher  # noqa: PLC0415
         from slackwater.runtime.listener import Recorded  # noqa: PLC0415
@@ -86,7 +86,10 @@ class Watching:
         location = str(execution.resolvedCheckpointRoot())
         sink = _sink_identity(execution)
         name = life.name or life.id
-        stream = StreamRecord(PIPELINE, name, sink, str(execution.outputMode()).lower(), "")
+        for finding in open_operation(self._ledger.open_operation(f"{WATCHED}/{name}"), None):
+            # The directory may be the checkpoint of another generation than the ledger has until then.
+            raise refusal(finding, name)
+        stream = StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), "")
         self._ledger.register_stream(stream)
         number = _generation(self._ledger, stream, location, life.id)
         self._recorder.follow(life.id, Recorded(stream.full_name, number))

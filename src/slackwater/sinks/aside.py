@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+from slackwater.model.beside import beside, held
 from slackwater.sinks.swapping import occupied, unsupported
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import local_path_of
@@ -27,7 +28,6 @@ MARK = "_slackwater_swap.json"
 """Spark, pandas and pyarrow ignore names that start with an underscore."""
 
 State = Literal["building", "staged", "replaced", "discarded"]
-_HELD = ".held"
 _EXCHANGE = 2
 """``RENAME_EXCHANGE`` of renameat2(2)."""
 _AT_FDCWD = -100
@@ -58,7 +58,7 @@ class Aside:
     @cached_property
     def folder(self) -> Path:
         """The folder beside it."""
-        return self.real.with_name(f".{self.real.name}.slackwater-{self.operation}")
+        return self.real.with_name(beside(self.real.name, self.operation))
 
     @property
     def state(self) -> State | None:
@@ -129,6 +129,11 @@ class Aside:
             self.exchange_by_renames()
         _sync(self.real.parent)
 
+    def move(self, source: Path, target: Path) -> None:
+        """Rename one of the two folders to the other, which does not exist."""
+        source.rename(target)
+        _sync(self.real.parent)
+
     def exchange_by_renames(self) -> None:
         """Exchange the folders in three steps. An exchange that was interrupted is finished."""
         if not self._held.exists():
@@ -145,7 +150,7 @@ class Aside:
     @property
     def _held(self) -> Path:
         """Where an exchange by renames holds the output that was in place."""
-        return self.folder.with_name(self.folder.name + _HELD)
+        return self.real.with_name(held(self.real.name, self.operation))
 
     def discard(self, *states: State) -> None:
         """Remove the folder if its mark says that it is one of ``states``, or if its removal was interrupted."""

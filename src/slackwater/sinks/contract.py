@@ -205,6 +205,12 @@ class Swappable(Protocol):
     def swap_of(self, operation: str, stream_id: str) -> Swap:
         """The swap that replaces the real output as it is now."""
 
+    def whole(self, recorded: Mapping[int, str]) -> Cut:
+        """All that a swap replaces, for other streams to be asked whether they have read it; it is never cut.
+
+        ``recorded`` as for ``cut_after``. Raises Refused where this is unknown.
+        """
+
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         """Raises Refused if ``swap`` would. A swap that was made is not refused."""
 

@@ -18,7 +18,10 @@ _AGAIN = "nothing was changed; undo the operation and make a new plan"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A swap that is about to start. ``version`` is that of an output that has versions, else -1."""
+    """A swap that is about to start. ``version`` is that of an output that has versions, else -1.
+
+    Of an Iceberg table it is the snapshot that is put in place.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -34,26 +37,28 @@ RECORD = RecordFile("swap.json", "slackwater.swap/1", Record)
 
 def start(backup: WriteStore, location: str, swap: Swap, version: int = -1) -> Record:
     """The record of the swap, made durable now unless it was before. Raises Refused (``backup-foreign``)."""
-    known = started(backup, location, swap)
-    if known is not None:
-        return known
-    record = Record(location, swap.operation, swap.stream_id, swap.replaced, version)
-    RECORD.write(backup, record)
-    return record
+    return started(backup, location, swap) or record(backup, location, swap, version)
+
+
+def record(backup: WriteStore, location: str, swap: Swap, version: int) -> Record:
+    """The record of the swap, made durable now; it replaces the one that an attempt before has made."""
+    made = Record(location, swap.operation, swap.stream_id, swap.replaced, version)
+    RECORD.write(backup, made)
+    return made
 
 
 def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
     """The record of a swap that was started, ``None`` if it was not. Raises Refused (``backup-foreign``)."""
-    record = RECORD.read(backup)
+    known = RECORD.read(backup)
     expected = (location, swap.operation, swap.stream_id, swap.replaced)
-    if record is None or (record.output, record.operation, record.stream_id, record.replaced) == expected:
-        return record
+    if known is None or (known.output, known.operation, known.stream_id, known.replaced) == expected:
+        return known
     raise Refused(
         "backup-foreign",
         "The backup was made by another swap or from another output",
         where=location,
         expected=f"operation {swap.operation} of {location}",
-        found=f"operation {record.operation} of {record.output}",
+        found=f"operation {known.operation} of {known.output}",
         hint="nothing was changed; restore the operation's own backup folder, then run the command again",
     )
 

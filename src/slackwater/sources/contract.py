@@ -6,7 +6,7 @@ offset log) and for the beginning. The methods accept any string: from an offset
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -104,6 +104,18 @@ class Source(Protocol):
 
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         """What the source can no longer serve of the range, for people. Raises FormatError for a malformed entry."""
+        ...
+
+    def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:
+        """What of a range is not free for a backfill, for people.
+
+        That is what one of ``read`` reads too, and what is not within ``live``, the range from the beginning to where
+        the stream is. ``None`` where it cannot be known.
+        """
+        ...
+
+    def free(self, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...]:
+        """What a backfill may read, for people: that within ``live`` which none of ``read`` reads."""
         ...
 
     def initial(self, log: SourceEntries) -> str | None:

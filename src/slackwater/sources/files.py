@@ -5,7 +5,7 @@ Facts: checkpoint-format sections 6 and 7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from slackwater.formats.compactible import lay_out
 from slackwater.formats.file_source_log import parse_file_source_log
@@ -63,6 +63,17 @@ class Files(OpaqueSource):
 
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         return tuple(file.path for file in self.files(span) if not reach.exists(file.path))
+
+    def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:
+        if any(self.unrecorded(one) for one in (live, *read)):
+            return None
+        free = set(self.free(live, read))
+        return tuple(file.path for file in self.files(span) if file.path not in free)
+
+    def free(self, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...]:
+        """Files that count as read, and that no batch has read."""
+        seen = {file.path for one in read for file in self.files(one)}
+        return tuple(file.path for file in self.files(live) if file.path not in seen)
 
     def initial(self, log: SourceEntries) -> str | None:
         return NO_FILES

@@ -6,7 +6,7 @@ way; its checkpoints cannot be distinguished from Kafka's. Facts: checkpoint-for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from slackwater.formats.kafka_initial_offsets import parse_initial_offsets, render_initial_offsets
@@ -54,6 +54,36 @@ class Kafka(OpaqueSource):
             if start < end and start < earliest.get(partition, end)
         )
 
+    def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:
+        wanted, free = self._ranges(span), self.free_ranges(live, read)
+        if wanted is None or free is None:
+            return None
+        return tuple(
+            _offsets(partition, start, end)
+            for partition, (start, end) in sorted(wanted.items())
+            if start < end and not any(low <= start and end <= high for low, high in free.get(partition, ()))
+        )
+
+    def free(self, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...]:
+        ranges = self.free_ranges(live, read) or {}
+        return tuple(_offsets(one, low, high) for one, found in sorted(ranges.items()) for low, high in found)
+
+    def free_ranges(
+        self, live: SourceRange, read: Sequence[SourceRange]
+    ) -> Mapping[Partition, Sequence[tuple[int, int]]] | None:
+        """By partition what none of ``read`` has before the position of ``live``: the first offset, and the next one.
+
+        ``None`` where the start of a range is unknown. Partitions without a live position are not in it.
+        """
+        taken: dict[Partition, list[tuple[int, int]]] = {}
+        for one in read:
+            ranges = self._ranges(one)
+            if ranges is None:
+                return None
+            for partition, bounds in ranges.items():
+                taken.setdefault(partition, []).append(bounds)
+        return {one: _between(taken.get(one, ()), end) for one, end in positions_of(live.end).items()}
+
     def initial(self, log: SourceEntries) -> str | None:
         return parse_initial_offsets(encoded(log[_INITIAL])) if _INITIAL in log else None
 
@@ -69,6 +99,22 @@ class Kafka(OpaqueSource):
         if not starts or not ends:
             return None
         return {partition: (starts.get(partition, 0), end) for partition, end in ends.items()}
+
+
+def _between(taken: Sequence[tuple[int, int]], end: int) -> list[tuple[int, int]]:
+    """What is left from 0 to ``end``."""
+    found: list[tuple[int, int]] = []
+    low = 0
+    for first, after in [*sorted(taken), (end, end)]:
+        high = min(first, end)
+        if low < high:
+            found.append((low, high))
+        low = max(low, after)
+    return found
+
+
+def _offsets(partition: Partition, start: int, end: int) -> str:
+    return f"{partition[0]}-{partition[1]}: offsets {start} to {end - 1}"
 
 
 def positions_of(offset: str | None) -> dict[Partition, int]:

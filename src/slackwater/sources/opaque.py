@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.sources.contract import EmptyBase, Reach, SourceEntries, SourceRange
@@ -32,6 +32,12 @@ class OpaqueSource:
         return ()
 
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
+        return ()
+
+    def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:
+        return () if span.start == span.end else None
+
+    def free(self, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...]:
         return ()
 
     def initial(self, log: SourceEntries) -> str | None:

@@ -18,4 +18,5 @@ def apply_document(applied: Applied) -> dict[str, Any]:
         "repeated": applied.repeated,
         "plan": plan.id,
         "stream": plan.stream,
+        "downstream": [one.stream for one in plan.downstream],
     }

@@ -18,4 +18,5 @@ def undo_document(undone: Undone) -> dict[str, Any]:
         "repeated": undone.repeated,
         "operation": plan.id,
         "stream": plan.stream,
+        "downstream": [one.stream for one in plan.downstream],
     }

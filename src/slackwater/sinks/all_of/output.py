@@ -72,9 +72,7 @@ class AllOfOutput:
         return None
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
-        cuts = tuple(member.cut_after(batch, recorded) for member in self._members)
-        last = max((cut.batches[-1] for cut in cuts if cut.batches), default=batch)
-        return Cut(batch, tuple(range(batch + 1, last + 1)), members=cuts if last > batch else ())
+        return _together(batch, tuple(member.cut_after(batch, recorded) for member in self._members))
 
     def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
         if not cut.batches:
@@ -101,6 +99,9 @@ class AllOfOutput:
         written = self.last_written()
         members = tuple(member.swap_of(operation, stream_id) for member in self._swappable())
         return Swap(operation, stream_id, NONE_YET if written is None else written, members)
+
+    def whole(self, recorded: Mapping[int, str]) -> Cut:
+        return _together(NONE_YET, tuple(member.whole(recorded) for member in self._swappable()))
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         for member, part, store in self._swaps(swap, backup):
@@ -166,6 +167,12 @@ class AllOfOutput:
         for member in self._members:
             for one in member.damage(thorough=thorough):
                 yield one._replace(path=f"{member.location}/{one.path}") if member.location is not None else one
+
+
+def _together(batch: int, cuts: tuple[Cut, ...]) -> Cut:
+    """The cut of several outputs after one batch."""
+    last = max((cut.batches[-1] for cut in cuts if cut.batches), default=batch)
+    return Cut(batch, tuple(range(batch + 1, last + 1)), members=cuts if last > batch else ())
 
 
 def _is_of(known: Owner | None, owner: Owner) -> bool:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
 from slackwater.model.damage import Damage
+from slackwater.model.marks import NONE_YET
 from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
 from slackwater.sinks import aside, owner
 from slackwater.sinks.aside import Aside, can_swap
@@ -164,6 +165,9 @@ class DeltaOutput:
 
     def swap_of(self, operation: str, stream_id: str) -> Swap:
         return Swap(operation, stream_id, self.last_written())
+
+    def whole(self, recorded: Mapping[int, str]) -> Cut:
+        return self.cut_after(NONE_YET, recorded)
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         record = started(backup, self.location, swap)

@@ -15,6 +15,7 @@ from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadabl
 from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log, parse_sink_file
 from slackwater.model.checkpoint_logs import SinkFile
 from slackwater.model.damage import Damage
+from slackwater.model.marks import NONE_YET
 from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
 from slackwater.sinks import aside, owner
 from slackwater.sinks.aside import Aside, can_swap
@@ -159,6 +160,9 @@ class FilesOutput:
 
     def swap_of(self, operation: str, stream_id: str) -> Swap:
         return Swap(operation, stream_id, self.last_written())
+
+    def whole(self, recorded: Mapping[int, str]) -> Cut:
+        return self.cut_after(NONE_YET, recorded)
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         started(backup, self.location, swap)

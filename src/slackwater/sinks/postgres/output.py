@@ -147,6 +147,10 @@ class PostgresOutput:
     def swap_of(self, operation: str, stream_id: str) -> Swap:
         return Swap(operation, stream_id, self.last_written())
 
+    def whole(self, _recorded: Mapping[int, str]) -> Cut:
+        """Without rows or files: no stream reads a table of PostgreSQL, and it can be swapped without batch ids."""
+        return Cut(NONE_YET, tuple(range(self.last_written() + 1)))
+
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         started(backup, self.location, swap)
         with reading(self.location), self.target.engine.connect() as connection:
