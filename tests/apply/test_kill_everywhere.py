@@ -20,9 +20,11 @@ from sqlalchemy.engine import Connection, Engine
 from slackwater.errors import Refused
 from slackwater.model.finding import Goal
 from slackwater.model.plan import OutputTreatment, Plan
+from tests.support.homes import LAYOUT, STATELESS, HomeSpec
 from tests.support.kill_points import kill_points
 from tests.support.memory import folder_in_memory
-from tests.support.rebuilds import Project, make_project
+from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
+from tests.support.stages import three_stages
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
 
@@ -30,6 +32,20 @@ SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
 REBUILD: tuple[Goal, str, OutputTreatment] = ("rebuild", "batch:3", "cut")
 REPLAY: tuple[Goal, str, OutputTreatment] = ("replay", "batch:4", "swap")
 """Its actions include all of a resume."""
+BACKFILL: tuple[Goal, str, OutputTreatment] = ("backfill", "earliest", "keep")
+OLDER = 2
+"""How many files the backfill reads."""
+BACKFILLED = 2
+LEFT = f"out/older-{BACKFILLED}.parquet"
+
+STAGES: tuple[Goal, str, OutputTreatment] = ("replay", "batch:4", "cut")
+"""With the two stages that have read what is cut: three times the changes."""
+
+EVERY = {"rebuild": 3, "replay": 6, "backfill": 7}
+"""Of the changes each run of the tests takes a part, another one each time; the first actions are those of all goals.
+``SLACKWATER_TEST_EVERY=1`` takes all."""
+
+EVERY_OF_STAGES = 23
 
 
 @event.listens_for(Engine, "commit")
@@ -43,12 +59,33 @@ class Scene:
     """A project that can be put back to one of several saved states."""
 
     def __init__(self, folder: Path, goal: Goal, target: str, output: OutputTreatment) -> None:
-        self.project: Project = make_project(folder / "project")
-        self.project.claim_output()
-        self._folder = folder
-        self.original = self.project.in_use()
-        self.plan: Plan = self.project.plan(target, goal=goal, output=output)
+        self._folder, self._layout = folder, LAYOUT
+        later = (goal, target, output) == STAGES
+        every = int(os.environ.get("SLACKWATER_TEST_EVERY", EVERY_OF_STAGES if later else EVERY[goal]))
+        self.points = range(1 + SEED % every, sys.maxsize, every)
+        if goal == "backfill":
+            self._layout = STATELESS
+            made = make_project(
+                folder / "project", HomeSpec(planned=1, committed=1, written=1, state=None, layout=STATELESS)
+            )
+            self.project: Project = reset_behind(made, OLDER)
+            self.original = self.project.in_use()
+            self.plan: Plan = self.project.plan_backfill(old_files(self.project, OLDER))
+        else:
+            self.project = (three_stages if later else make_project)(folder / "project")
+            self.project.claim_output()
+            self.original = self.project.in_use()
+            self.plan = self.project.plan(target, goal=goal, output=output, downstream=later)
         self.save("planned")
+
+    def in_use(self) -> dict[str, str]:
+        """The same without a file that the batch of a backfill left when it was killed: the manifest names it not."""
+        found = self.project.in_use()
+        newest = f"out/_spark_metadata/{BACKFILLED}"
+        return found if newest in found else {name: one for name, one in found.items() if name != LEFT}
+
+    def apply(self) -> None:
+        self.project.apply(self.plan, StubReplayer(self.project.folder / "clicks.py", self._layout))
 
     def save(self, name: str) -> None:
         shutil.copytree(self.project.folder, self._folder / name)
@@ -67,68 +104,72 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
 @pytest.fixture
 def applied(scene: Scene) -> dict[str, str]:
     """What is in use after an uninterrupted apply; the scene is restored to before it."""
-    scene.project.apply(scene.plan)
-    found = scene.project.in_use()
+    scene.apply()
+    found = scene.in_use()
     scene.save("applied")
     scene.restore("planned")
     assert found != scene.original
-    assert scene.project.in_use() == scene.original
+    assert scene.in_use() == scene.original
     return found
 
 
-@pytest.mark.parametrize("scene", [REBUILD, REPLAY], ids=" ".join, indirect=True)
+@pytest.mark.parametrize("scene", [REBUILD, REPLAY, BACKFILL, STAGES], ids=" ".join, indirect=True)
 def test_a_killed_apply_is_continued_or_undone(scene: Scene, applied: dict[str, str]) -> None:
     choose = random.Random(SEED)
     project, plan = scene.project, scene.plan
-    points = kill_points(lambda: project.apply(plan), project.folder, lambda: scene.restore("planned"))
+    points = kill_points(scene.apply, project.folder, lambda: scene.restore("planned"), every=scene.points)
     count = 0
     for count in points:
         then = choose.choice(["continue", "undo"])
         where = f"seed {SEED}, apply killed before change {count}, then {then}"
         if then == "continue":
-            _checked(lambda: project.apply(plan), where)
-            assert project.in_use() == applied, where
+            _checked(scene.apply, where)
+            assert scene.in_use() == applied, where
         elif _is_known(project, plan):
             _checked(lambda: project.undo(plan), where)
-            assert project.in_use() == scene.original, where
+            assert scene.in_use() == scene.original, where
             if choose.random() < 1 / 3:
-                _checked(lambda: project.apply(plan), f"{where}, then apply")
-                assert project.in_use() == applied, f"{where}, then apply"
+                _checked(scene.apply, f"{where}, then apply")
+                assert scene.in_use() == applied, f"{where}, then apply"
         _is_settled(project, where)
     assert count > 50, f"only {count} changes were counted"
-    assert project.in_use() == applied
+    assert scene.in_use() == applied
 
 
+@pytest.mark.parametrize("scene", [REBUILD, BACKFILL, STAGES], ids=" ".join, indirect=True)
 def test_a_killed_undo_is_continued_or_applied_again(scene: Scene, applied: dict[str, str]) -> None:
     choose = random.Random(SEED)
     project, plan = scene.project, scene.plan
-    points = kill_points(lambda: project.undo(plan), project.folder, lambda: scene.restore("applied"))
+    points = kill_points(
+        lambda: project.undo(plan), project.folder, lambda: scene.restore("applied"), every=scene.points
+    )
     count = 0
     for count in points:
         then = choose.choice(["undo", "apply"])
         where = f"seed {SEED}, undo killed before change {count}, then {then}"
         if then == "undo":
             _checked(lambda: project.undo(plan), where)
-            assert project.in_use() == scene.original, where
+            assert scene.in_use() == scene.original, where
         else:
-            _checked(lambda: _apply_or_finish_undo(project, plan, scene.original), where)
-            assert project.in_use() == applied, where
+            _checked(lambda: _apply_or_finish_undo(scene), where)
+            assert scene.in_use() == applied, where
         _is_settled(project, where)
     assert count > 20, f"only {count} changes were counted"
-    assert project.in_use() == scene.original
+    assert scene.in_use() == scene.original
 
 
-def _apply_or_finish_undo(project: Project, plan: Plan, original: dict[str, str]) -> None:
+def _apply_or_finish_undo(scene: Scene) -> None:
     """Apply again; an undo that has taken something back already must be finished before that."""
+    project, plan = scene.project, scene.plan
     try:
-        project.apply(plan)
+        scene.apply()
     except Refused as refused:
         if refused.code != "undo-unfinished" or refused.hint != f"slackwater undo {plan.id} --yes":
             raise
         project.undo(plan)
-        if project.in_use() != original:
+        if scene.in_use() != scene.original:
             raise
-        project.apply(plan)
+        scene.apply()
 
 
 def _checked(step: Callable[[], object], where: str) -> None:
@@ -146,4 +187,5 @@ def _is_known(project: Project, plan: Plan) -> bool:
 
 def _is_settled(project: Project, where: str) -> None:
     with project.open() as workspace:
-        assert workspace.ledger.open_operation("clicks/per_page") is None, where
+        for stream in workspace.ledger.streams():
+            assert workspace.ledger.open_operation(stream.full_name) is None, where

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +18,12 @@ from slackwater.model.plan import Plan
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
 from tests.support.memory import folder_in_memory
-from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project
+from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project, old_files, reset_behind
 
-Asked = tuple[Literal["resume", "rebuild", "replay", "reset"], str, Literal["cut", "keep", "clear", "swap"]]
+Asked = tuple[Literal["resume", "rebuild", "replay", "backfill", "reset"], str, Literal["cut", "keep", "clear", "swap"]]
+
+OLDER = 2
+"""How many files a backfill reads."""
 
 
 @st.composite
@@ -39,10 +43,12 @@ def specs(draw: st.DrawFn) -> HomeSpec:
 
 @st.composite
 def goals(draw: st.DrawFn) -> Asked:
-    goal = draw(st.sampled_from(["resume", "rebuild", "replay", "reset"]))
+    goal = draw(st.sampled_from(["resume", "rebuild", "replay", "backfill", "reset"]))
     batch = draw(st.integers(0, 7).map(lambda number: f"batch:{number}") | st.just("last-written"))
     if goal == "reset":
         return "reset", "earliest", draw(st.sampled_from(["clear", "swap", "keep"]))
+    if goal == "backfill":
+        return "backfill", "earliest", "keep"
     if goal == "replay":
         return "replay", batch, draw(st.sampled_from(["cut", "swap", "keep"]))
     return ("resume", "last-written", "cut") if goal == "resume" else ("rebuild", batch, "cut")
@@ -60,7 +66,12 @@ def test_what_is_planned_holds(folder: Path, spec: HomeSpec, asked: Asked, data:
     with TemporaryDirectory(dir=folder) as made:
         project = make_project(Path(made) / "project", spec)
         project.claim_output()
+        if asked[0] == "backfill" and spec.state is None and data.draw(st.booleans()):
+            _reset(project)
         _damage(project, data)
+        if asked[0] == "backfill":
+            # The files are there before it is planned.
+            old_files(project, OLDER)
         before = project.in_use()
         plan = _made(lambda: _plan(project, asked))
         # What only reading back shows is refused by apply, which has changed nothing in use then.
@@ -75,8 +86,15 @@ def test_what_is_planned_holds(folder: Path, spec: HomeSpec, asked: Asked, data:
             _holds(project, plan, before)
 
 
+def _reset(project: Project) -> None:
+    """The stream starts again behind files that a backfill may read, where that can be done."""
+    with contextlib.suppress(Refused, DataError):
+        reset_behind(project, OLDER)
+
+
 def _damage(project: Project, data: st.DataObject) -> None:
-    checkpoint = project.checkpoint(1)
+    with project.open() as workspace:
+        checkpoint = project.checkpoint(workspace.ledger.find_stream(STREAM).current_generation)
     files = sorted(path for path in checkpoint.rglob("*") if path.is_file() and "_metadata" not in path.parts)
     for file in data.draw(st.lists(st.sampled_from(files), max_size=2, unique=True)):
         if data.draw(st.booleans()):
@@ -87,6 +105,8 @@ def _damage(project: Project, data: st.DataObject) -> None:
 
 def _plan(project: Project, asked: Asked) -> Plan:
     goal, target, output = asked
+    if goal == "backfill":
+        return project.plan_backfill(old_files(project, OLDER))
     return project.plan_reset(output, BEGINNING) if goal == "reset" else project.plan(target, goal=goal, output=output)
 
 

@@ -92,6 +92,7 @@ CASES = (
     _pipeline("None", "pipeline-name"),
     _pipeline("5", "pipeline-name"),
     _pipeline("b'x'", "pipeline-name"),
+    _pipeline("'watched'", "pipeline-reserved"),
     _pipeline("['x']", "pipeline-name"),
     _pipeline("pathlib.Path('x')", "pipeline-name"),
     _pipeline("'a/b'", "pipeline-name"),

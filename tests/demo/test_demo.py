@@ -19,6 +19,7 @@ from slackwater.demo.compare import Row, compare, rows_of
 from slackwater.demo.delta_table import rows_of_table
 from slackwater.demo.places import GOLD, STREAMS
 from slackwater.demo.processes import tree, wait_until_gone
+from tests.support.processes import hear_interrupts
 
 DEMO = [sys.executable, "-m", "slackwater", "demo"]
 
@@ -66,6 +67,7 @@ def test_over_files_the_output_equals_that_of_an_uninterrupted_run(tmp_path: Pat
     check_that_the_comparison_can_fail(rows_of(tmp_path / "demo/interrupted/out/gold"))
 
 
+@pytest.mark.thorough
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_over_kafka_the_output_equals_that_of_an_uninterrupted_run(tmp_path: Path) -> None:
@@ -117,6 +119,7 @@ def test_an_interrupted_demo_leaves_nothing_running_and_says_what_it_left(
     tmp_path: Path, temporary: str, signal_number: signal.Signals, arguments: tuple[str, ...], started: str
 ) -> None:
     folder = tmp_path / "demo"
+    hear_interrupts()
     demo = subprocess.Popen(
         [*DEMO, "--folder", str(folder), *arguments],
         stdout=subprocess.PIPE,

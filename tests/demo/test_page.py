@@ -35,6 +35,7 @@ def equal() -> DemoResult:
         checkpoint_present=True,
         ranges_from="checkpoint",
         notes=(),
+        adopted=None,
     )
     plan = Plan(
         id="20260131T000000-abcdef",
@@ -42,7 +43,7 @@ def equal() -> DemoResult:
         stream=f"weather/{GOLD}",
         pipeline_file="weather.py",
         made_at="2026-01-31T00:00:00Z",
-        request=Request("last-written", None, query_read=True, output="cut", only_source=None, starts=()),
+        request=Request.at("last-written"),
         target="last-written",
         facts=facts,
         preconditions=(),
@@ -50,6 +51,7 @@ def equal() -> DemoResult:
         cost=Cost(2, 2000, 0, 12000, 0, 0, 0),
         risks=(),
         undo=(),
+        downstream=(),
     )
     end = tuple(StreamMarks(name, Marks(24, 24, None, 24)) for name in STREAMS)
     return DemoResult(

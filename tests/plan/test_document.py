@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -67,6 +68,12 @@ def action_lists(draw: st.DrawFn) -> tuple[Action, ...]:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
+    leader = draw(one_plan())
+    return replace(leader, downstream=tuple(draw(st.lists(one_plan(), max_size=2))))
+
+
+@st.composite
+def one_plan(draw: st.DrawFn) -> Plan:
     actions = draw(action_lists())
     return Plan(
         id=draw(identifiers),
@@ -86,6 +93,7 @@ def plans(draw: st.DrawFn) -> Plan:
                 **dict.fromkeys(("state", "written", "pending", "retention_ms", "delay_ms"), optional),
                 **dict.fromkeys(("planned", "committed", "target", "contributing", "watermark_ms"), numbers),
                 notes=st.lists(texts).map(tuple),
+                adopted=st.none() | texts,
             )
         ),
         preconditions=tuple(draw(st.lists(st.builds(Precondition, action=numbers, expected=texts), max_size=3))),
@@ -93,6 +101,7 @@ def plans(draw: st.DrawFn) -> Plan:
         cost=draw(st.builds(Cost, *[numbers] * 7)),
         risks=tuple(draw(st.lists(texts, max_size=2))),
         undo=undo_of(actions),
+        downstream=(),
     )
 
 
@@ -191,9 +200,9 @@ def test_what_is_no_plan(text: str) -> None:
 @given(plans())
 def test_a_plan_of_another_version_says_what_to_do(plan: Plan) -> None:
     with pytest.raises(UsageError) as caught:
-        parse(render(plan).replace("slackwater.plan/3", "slackwater.plan/2"), "plan.json")
+        parse(render(plan).replace("slackwater.plan/4", "slackwater.plan/3"), "plan.json")
 
-    assert (caught.value.code, caught.value.found) == ("plan-schema", "slackwater.plan/2")
+    assert (caught.value.code, caught.value.found) == ("plan-schema", "slackwater.plan/3")
     assert "slackwater plan rebuild" in str(caught.value.hint)
 
 

@@ -54,7 +54,7 @@ PLAN = Plan(
     stream="clicks/per_page",
     pipeline_file="/data/clicks.py",
     made_at="2026-01-05T09:30:00Z",
-    request=Request("batch:3", None, query_read=True, output="cut", only_source=None, starts=()),
+    request=Request.at("batch:3"),
     target="batch:3",
     facts=Facts(
         planned=6,
@@ -70,6 +70,7 @@ PLAN = Plan(
         checkpoint_present=True,
         ranges_from="checkpoint",
         notes=("batches were replayed under other settings",),
+        adopted=None,
     ),
     preconditions=(
         Precondition(0, "generation", "1"),
@@ -87,6 +88,7 @@ PLAN = Plan(
     cost=Cost(2, 200, 0, 600, 2, 2, 2000),
     risks=("rows that were late may be counted",),
     undo=undo_of(ACTIONS),
+    downstream=(),
 )
 FROM_THE_START = replace(
     PLAN,

@@ -46,14 +46,7 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> Basis:
         marks=Marks(spec.planned, spec.committed, spec.state, spec.written),
         recorded=Recorded(spec.planned, spec.committed, spec.written),
     )
-    request = Request(
-        "last-written" if target is None else f"batch:{target}",
-        None,
-        query_read=True,
-        output="cut",
-        only_source=None,
-        starts=(),
-    )
+    request = Request.at("last-written" if target is None else f"batch:{target}")
     return Basis("rebuild", snapshot, _history(spec), request, target, Code(""), number=2)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from slackwater.plan.document import parse, render
-from tests.refusals.of_streams import CHECKPOINT, read_by
+from tests.refusals.of_streams import CHECKPOINT, read_downstream
 from tests.refusals.scene import APPLY, Scene
 from tests.refusals.situations import Situation, brought_back, edit
 from tests.support.homes import EMPTY_DELTA, LAYOUT, OPERATOR, SCHEMA, HomeSpec, checkpoint_logs, sink_log
@@ -91,14 +91,8 @@ def input_lost_at_the_last_moment(scene: Scene) -> str:
 
 def read_at_the_last_moment(scene: Scene) -> str:
     command = planned(scene)
-    scene.before[CUT] = lambda: _read_and_recorded(scene)
+    scene.before[CUT] = lambda: read_downstream(scene)
     return command
-
-
-def _read_and_recorded(scene: Scene) -> None:
-    read_by(scene, "part-4.parquet")
-    line = (scene.folder / "daily-checkpoint" / "sources" / "0" / "0").read_bytes()
-    scene.sql("INSERT INTO log_lines VALUES ('clicks/daily', 1, 'sources/0', 0, ?)", values=(line,))
 
 
 def folder_made_at_the_last_moment(scene: Scene) -> str:
@@ -273,7 +267,17 @@ def pruned_since(scene: Scene) -> str:
     return older
 
 
+def part_alone(scene: Scene) -> str:
+    """The part of a plan that is about a later stage, in a file of its own."""
+    read_downstream(scene)
+    scene.plan("--at", "batch:3", "--downstream")
+    whole = parse((scene.folder / "plan.json").read_text(), "plan.json")
+    (scene.folder / "part.json").write_text(render(whole.downstream[0]))
+    return "apply part.json --yes"
+
+
 SITUATIONS = (
+    Situation("plan-of-a-part", part_alone, lambda _: APPLY, "the plan that it is a part of"),
     # What has changed since the plan was made
     Situation("moved-generation", applied_otherwise),
     Situation("moved-planned", marks_moved(planned=7, committed=5, written=5)),

@@ -9,12 +9,14 @@ from collections.abc import Callable
 
 from slackwater.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import OperationRecord, StreamRecord
+from slackwater.model.records import OperationRecord
 from tests.refusals.scene import Scene
 from tests.refusals.situations import RUN, Situation, another_output, brought_back, edit, removed_aside
-from tests.support.homes import LAYOUT, RAN_MS, STREAM, HomeSpec
+from tests.support.homes import LAYOUT, RAN_MS, STATELESS, STREAM, HomeSpec
+from tests.support.stages import add_stage
 
 CHECKPOINT = ".slackwater/streams/clicks/per_page/checkpoints/0001"
+UNFINISHED = HomeSpec(planned=6, state=None, layout=STATELESS)
 NOTHING_RUN = HomeSpec(planned=-1, committed=-1, state=None, written=-1, run="none")
 IN_ORDER = HomeSpec()
 PLAN = "plan rebuild per_page"
@@ -210,29 +212,14 @@ def manifest_restored(scene: Scene) -> None:
     scene.sql("DELETE FROM log_lines WHERE log = 'sink'")
 
 
-def read_by(scene: Scene, *files: str) -> None:
-    """Another stream of the home has read files of the output."""
-    with Ledger.open(scene.project.home / "ledger.db", create=False) as ledger:
-        sink = {"kind": "files", "format": "parquet", "path": str(scene.folder / "daily")}
-        ledger.register_stream(StreamRecord("clicks", "daily", sink, "append", str(scene.folder / "clicks.py")))
-    checkpoint = scene.folder / "daily-checkpoint"
-    lines = [json.dumps({"path": f"file://{scene.folder}/out/{name}", "timestamp": 1, "batchId": 0}) for name in files]
-    (checkpoint / "sources" / "0").mkdir(parents=True)
-    (checkpoint / "sources" / "0" / "0").write_text("\n".join(["v1", *lines]))
-    scene.sql(
-        "INSERT INTO generations (stream, number, location, source_cut) VALUES ('clicks/daily', 1, ?, '{}')",
-        values=(str(checkpoint),),
-    )
-
-
 def read_downstream(scene: Scene) -> str:
-    read_by(scene, "part-4.parquet")
+    add_stage(scene.project, "day", "out", HomeSpec(planned=4, committed=4, state=4, written=4))
     return f"{PLAN} --at batch:3"
 
 
 def read_to_the_end(scene: Scene) -> str:
-    """The sink is ahead, and its last batch was read: nothing but the reader can be changed."""
-    read_by(scene, "part-6.parquet")
+    """The sink is ahead, and its last batch was read."""
+    add_stage(scene.project, "day", "out", HomeSpec(planned=6, committed=6, state=6, written=6))
     return PLAN
 
 
@@ -286,6 +273,7 @@ SITUATIONS = (
     # Plans
     Situation("target-unwritten", lambda _: f"{PLAN} --at batch:9"),
     Situation("target-unwritten", lambda _: "plan replay per_page --from batch:9"),
+    Situation("backfill-unready", lambda _: "plan backfill per_page", spec=UNFINISHED),
     Situation("output-skips", lambda _: "plan replay per_page --from batch:4 --output keep"),
     Situation("target-unknown", one_range_lost),
     Situation("history-empty", nothing_recorded, brought_back(CHECKPOINT), "restore the ledger or the checkpoint"),
@@ -297,7 +285,7 @@ SITUATIONS = (
     ),
     Situation("manifest-foreign", foreign_manifest, manifest_restored, "move the output back"),
     Situation("cut-was-read", read_downstream),
-    Situation("cut-was-read", read_to_the_end, another_output, "new name", spec=HomeSpec(written=6)),
+    Situation("cut-was-read", read_to_the_end, spec=HomeSpec(written=6)),
     Situation("source-files-lost", input_of_a_cut_lost, brought_back("clicks/004.json"), "restore the files"),
     Situation("source-unsupported", offsets_of_another_kind),
     Situation("sink-uncuttable", other_sink),

@@ -29,7 +29,7 @@ from slackwater.cli.console import prepare, report_error, report_interrupt
 from slackwater.cli.main import main, make_parser
 from slackwater.errors import SlackwaterError
 from slackwater.lease.keeper import LeaseKeeper
-from slackwater.model.plan import Action, Inverse
+from slackwater.model.plan import Action, Inverse, Plan
 from slackwater.plan.document import parse
 from slackwater.runtime.before_start import check, claim_output, register
 from slackwater.runtime.loader import load
@@ -165,7 +165,7 @@ class Scene:
         plan = parse(file.read_text(), file)
 
         @contextmanager
-        def replaying(_on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
+        def replaying(_: Plan, _on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
             yield lambda: self.player
 
         with open_workspace(settings, restore=True) as workspace:

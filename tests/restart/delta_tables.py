@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow.parquet
 
+from tests.restart.scenario import CONF
 from tests.restart.small import HEADER, SOURCE, SmallWorkspace, error_code
 from tests.sinks import delta_logs
 from tests.support.outputs import Rows
@@ -170,3 +171,16 @@ def check_second_stage(workspace: DeltaWorkspace) -> None:
 
     refused = workspace.slackwater("plan", "rebuild", "first", "--at", "batch:1", "--out", "plan.json", code=5)
     assert error_code(refused) == "cut-was-read"
+
+
+def check_both_stages_replaced(workspace: DeltaWorkspace) -> None:
+    """Both tables are built again and replaced, by one plan; a cut of what was read by version is refused."""
+    cut = ("plan", "rebuild", "first", "--at", "batch:1", "--downstream", "--out", "plan.json")
+    assert error_code(workspace.slackwater(*cut, code=5)) == "cut-was-read-by-version"
+
+    swap = ("plan", "replay", "first", "--from", "batch:2", "--output", "swap", "--downstream", "--out", "plan.json")
+    workspace.slackwater(*swap, *CONF)
+    workspace.slackwater("apply", "plan.json", "--yes", *CONF)
+    workspace.caught_up()
+    assert workspace.window_sums() == closed_sums()
+    assert len(workspace.values("first")) == sum(n for _, _, n in all_sums())

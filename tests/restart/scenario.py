@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from tests.support.killing import kill_when
 from tests.support.outputs import Rows, manifest_ids, rows_of
+from tests.support.warm_jvm import attached
 
 SEED = 20240101
 BATCHES = 14
@@ -39,6 +40,7 @@ def per_page(spark):
     )
 """
 
+WITH_SPARK = frozenset({"run", "apply", "plan", "undo"})
 SCHEMA = "ts timestamp, page string, n long"
 
 
@@ -141,11 +143,15 @@ class Workspace:
         return plan
 
     def slackwater(self, *arguments: str, code: int = 0, java: bool = True) -> subprocess.CompletedProcess[str]:
-        """A command, with the exit code it must have; without ``java`` it finds none, and cannot start Spark."""
+        """A command, with the exit code it must have; without ``java`` it finds none, and cannot start Spark.
+
+        It does not start a JVM of its own: ``start`` does.
+        """
+        spark = attached(self.folder) if java and arguments[0] in WITH_SPARK else {}
         done = subprocess.run(
             [sys.executable, "-m", "slackwater", *arguments],
             cwd=self.folder,
-            env=dict(os.environ) if java else {**os.environ, "JAVA_HOME": str(self.folder)},
+            env={**os.environ, **(spark if java else {"JAVA_HOME": str(self.folder)})},
             capture_output=True,
             text=True,
             check=False,

@@ -15,6 +15,7 @@ from tests.restart.delta_tables import (
     UPDATE,
     DeltaWorkspace,
     check_append_finished,
+    check_both_stages_replaced,
     check_replaced_rows,
     check_second_stage,
     page_of,
@@ -47,7 +48,9 @@ def test_append_killed_cut_and_undone(tmp_path: Path) -> None:
     check_append_finished(workspace, KILLED)
 
 
-@pytest.mark.parametrize("body", [UPDATE, COMPLETE], ids=["update", "complete"])
+@pytest.mark.parametrize(
+    "body", [pytest.param(UPDATE, id="update"), pytest.param(COMPLETE, id="complete", marks=pytest.mark.thorough)]
+)
 def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
     workspace = DeltaWorkspace(tmp_path / "w", body)
     # Late enough that the watermark has passed the windows of the first batches.
@@ -64,3 +67,5 @@ def test_a_second_stage_reads_the_table_of_the_first(tmp_path: Path) -> None:
     newest = max((workspace.folder / "first" / delta_logs.LOG).glob("*.json"))
     added = [json.loads(line)["add"] for line in newest.read_text().splitlines() if line.startswith('{"add"')]
     assert [file["partitionValues"] for file in added] == [{"page": page_of(BATCHES - 1)}]
+
+    check_both_stages_replaced(workspace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,19 @@ from tests.restart.delta_tables import (
     UPDATE,
     DeltaWorkspace,
     check_append_finished,
+    check_both_stages_replaced,
     check_replaced_rows,
     check_second_stage,
+    closed_sums,
     page_of,
     status_written,
 )
+from tests.restart.scenario import CONF, STREAM
 from tests.sinks import iceberg_tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 KILLED = 2
+SWAP = ("--output", "swap", "--out", "plan.json", "--force")
 
 
 def _of_iceberg(body: str) -> str:
@@ -90,9 +95,30 @@ def test_append_killed_at_each_point_cut_and_undone(tmp_path: Path) -> None:
     assert workspace.marks() == (KILLED + 2, KILLED + 1, KILLED + 1, KILLED + 1)
 
     check_append_finished(workspace, KILLED)
+    _check_swapped_and_undone(workspace)
 
 
-@pytest.mark.parametrize("body", [UPDATE, COMPLETE], ids=["update", "complete"])
+def _check_swapped_and_undone(workspace: IcebergWorkspace) -> None:
+    """Processed again aside, from the start and from a batch on: the rows are those of an uninterrupted run."""
+    whole, last, before = workspace.rows(), workspace.written(), set(iceberg_tables.live_files(workspace.output))
+    workspace.slackwater("plan", "reset", STREAM, "--from", "earliest", *SWAP, *CONF)
+    workspace.slackwater("apply", "plan.json", "--confirm", STREAM, *CONF)
+    assert workspace.window_sums() == closed_sums()
+    assert before.isdisjoint(iceberg_tables.live_files(workspace.output))
+    operation = json.loads((workspace.folder / "plan.json").read_text())["id"]
+    workspace.slackwater("undo", operation, "--yes", java=False)
+    assert (workspace.rows(), workspace.written()) == (whole, last)
+
+    workspace.slackwater("plan", "replay", STREAM, "--from", "batch:3", *SWAP)
+    workspace.slackwater("apply", "plan.json", "--confirm", STREAM, *CONF)
+    assert (workspace.rows(), workspace.written()) == (whole, last)
+    kept = before & set(iceberg_tables.live_files(workspace.output))
+    assert kept not in (set(), before), "the rows of older batches are in the same files"
+
+
+@pytest.mark.parametrize(
+    "body", [pytest.param(UPDATE, id="update"), pytest.param(COMPLETE, id="complete", marks=pytest.mark.thorough)]
+)
 def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
     workspace = IcebergWorkspace(tmp_path / "w", body)
     # Late enough that the watermark has passed the windows of the first batches.
@@ -100,6 +126,7 @@ def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
     check_replaced_rows(workspace, body)
 
 
+@pytest.mark.thorough
 def test_a_second_stage_reads_the_table_of_the_first(tmp_path: Path) -> None:
     workspace = IcebergWorkspace(tmp_path / "w", TWO_STAGES)
     workspace.kill_once(lambda _: workspace.written() >= 0)
@@ -108,3 +135,5 @@ def test_a_second_stage_reads_the_table_of_the_first(tmp_path: Path) -> None:
 
     newest = f"page={page_of(BATCHES - 1)}"
     assert newest in {name.split("/")[1] for name in iceberg_tables.live_files(workspace.folder / "first")}
+
+    check_both_stages_replaced(workspace)

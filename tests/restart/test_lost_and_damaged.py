@@ -166,6 +166,7 @@ def test_killed_in_the_first_batch_begins_again_at_batch_0(file_workspace: Works
     assert workspace.rows() == file_baseline.rows()
 
 
+@pytest.mark.thorough
 def test_killed_apply_is_carried_on_by_running_it_again(file_workspace: Workspace, file_baseline: Workspace) -> None:
     workspace, target = file_workspace, 6
     workspace.kill_at(*POINTS["between offset and sink write"])

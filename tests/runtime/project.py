@@ -15,6 +15,7 @@ from slackwater.model.records import RunRecord
 from slackwater.recording.log_folders import LogFolders
 from slackwater.storage.local import LocalStore
 from tests.support.processes import Command
+from tests.support.warm_jvm import attached
 
 PIPELINE = "work"
 
@@ -54,7 +55,7 @@ class Project:
 
     def run(self, *arguments: str, expected: int = 0) -> Command:
         """``slackwater run pipeline.py ...`` to its end, with this exit code."""
-        command = self.start("run", "pipeline.py", *arguments)
+        command = self.start("run", "pipeline.py", *arguments, environment=attached(self.folder))
         code = command.end()
         assert code == expected, f"exit code {code}:\n{command.log}"
         return command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from itertools import chain
@@ -33,11 +33,11 @@ from slackwater.model.targets import (
 )
 from slackwater.plan.batch_history import offsets_by_source
 from slackwater.runtime.positions import resolve
-from slackwater.runtime.ranges import range_between
+from slackwater.runtime.ranges import Claims, Range, range_between
 from slackwater.runtime.replay import COMPACT_INTERVAL
 from slackwater.runtime.session import end_session
 from slackwater.runtime.source_seen import Position
-from slackwater.sources.contract import EmptyBase, SourceEntries
+from slackwater.sources.contract import EmptyBase, SourceEntries, SourceRange
 from tests.support.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -74,12 +74,33 @@ class Query:
         bases = {source: position.base for source, position in self.resolve(target, **options).items()}
         return sorted(chain.from_iterable(_run(self.frame, self._checkpoint(bases)).values()))
 
-    def read_between(self, start: PositionTarget, end: PositionTarget) -> list[int]:
-        """What the first batch reads where it is planned as the range between two targets."""
-        first, last = self.resolve(start), self.resolve(end)
-        bases = {source: position.base for source, position in first.items()}
-        checkpoint = self._checkpoint(bases, range_between(first, last, interval=2))
-        return sorted(_run(self.frame, checkpoint).get(BASE + 1, []))
+    def ranges(
+        self, start: PositionTarget, end: PositionTarget | None, read: Sequence[SourceRange] = ()
+    ) -> Mapping[str, Range]:
+        """The range of each source; without an end up to what batches have read."""
+        first, last = self.resolve(start), self.resolve(end or Latest())
+        return {
+            source: range_between(
+                position,
+                last[source],
+                Claims(
+                    SourceRange(source, None, self.current[source], self.logs[source]),
+                    [one for one in read if one.source == source],
+                ),
+                interval=2,
+                to_next=end is None,
+            )
+            for source, position in first.items()
+        }
+
+    def read_between(
+        self, start: PositionTarget, end: PositionTarget | None, read: Sequence[SourceRange] = ()
+    ) -> list[int]:
+        """What the first batch reads where it is planned as such a range."""
+        found = self.ranges(start, end, read)
+        bases = {source: EmptyBase(one.start, one.log) for source, one in found.items()}
+        ends = {source: EmptyBase(one.end, one.log) for source, one in found.items()}
+        return sorted(_run(self.frame, self._checkpoint(bases, ends)).get(BASE + 1, []))
 
     def _checkpoint(self, bases: Mapping[str, EmptyBase], planned: Mapping[str, EmptyBase] | None = None) -> Path:
         """A new checkpoint with these positions, and the next batch planned up to others."""
@@ -326,7 +347,19 @@ def test_one_source_of_several_moves_alone(of_kafka: Query, of_files: Query) -> 
     assert query.read_between(Shift(-1), Shift(0)) == [3, 4, 5, 6]
     assert query.read_between(AtTime(START_MS), Shift(0)) == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]
     with pytest.raises(Refused, match="the range ends before it starts"):
-        range_between(query.resolve(Shift(0)), query.resolve(Shift(-1)), interval=10)
+        query.ranges(Shift(0), Shift(-1))
+    # Kafka: 0 to 3 of the first partition, of which one was removed; batches have read from 2 on.
+    read = [
+        SourceRange("0", None, '{"logOffset":0}', query.logs["0"]),
+        SourceRange("1", '{"clicks":{"0":2,"1":0,"2":0}}', query.current["1"] or "", query.logs["1"]),
+    ]
+    assert query.read_between(Earliest(), None, read) == [1, 2, 3, 4]
+    assert query.read_between(Shift(0), None, read) == []
+    summaries = {source: one.summary for source, one in query.ranges(Earliest(), None, read).items()}
+    assert summaries == {
+        "0": "3 files; 2 that batches have read left out; 2 that the stream reads by itself left out",
+        "1": "1 offsets; clicks-0: 1 -> 2, clicks-1: 0 -> 0, clicks-2: 0 -> 0 and 1 more",
+    }
     assert query.resolve(Latest(), only_source="1")["0"].summary.endswith("): does not move")
 
     assert query.refused(Latest(), only_source="2")[0] == "target"

@@ -7,7 +7,6 @@ that make system calls of their own are not counted.
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import sys
@@ -54,13 +53,20 @@ def run_killed_at(number: int, function: Callable[[], object], below: Path, *, s
 
 
 def kill_points(
-    function: Callable[[], object], below: Path, prepare: Callable[[], object], *, sql: bool = False
+    function: Callable[[], object],
+    below: Path,
+    prepare: Callable[[], object],
+    *,
+    sql: bool = False,
+    every: range = range(1, sys.maxsize),
 ) -> Iterator[int]:
     """Yield 1, 2, ...: each time after ``prepare()`` and after ``function`` was killed before that file change.
 
+    Of many changes ``every`` takes some.
+
     Ends when the function finishes, which it has then done once more, completely.
     """
-    for number in itertools.count(1):
+    for number in every:
         prepare()
         if not run_killed_at(number, function, below, sql=sql):
             return

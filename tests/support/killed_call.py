@@ -1,7 +1,8 @@
 """Runs a command of Slackwater and kills it when one of its functions is called, or when it returns.
 
-python tests/support/killed_call.py call|return FILE:FUNCTION ARGUMENT..., the file as the end of its path. The file is
-run by its path, so that nothing else of the tests is imported into the killed process.
+python tests/support/killed_call.py call|return FILE:FUNCTION[:NUMBER] ARGUMENT..., the file as the end of its path, at
+the NUMBER-th time (default: the first). The file is run by its path, so that nothing else of the tests is imported into
+the killed process.
 """
 
 from __future__ import annotations
@@ -12,24 +13,28 @@ import sys
 from types import FrameType
 
 
-def kill_at(event: str, file: str, function: str) -> None:
-    """Kill this process with SIGKILL at the first such event of its main thread."""
+def kill_at(event: str, file: str, function: str, number: int = 1) -> None:
+    """Kill this process with SIGKILL at the ``number``-th such event of its main thread."""
+    left = number
 
     def look(frame: FrameType, seen: str, _: object) -> None:
+        nonlocal left
         code = frame.f_code
         if seen == event and code.co_name == function and code.co_filename.endswith(file):
-            os.kill(os.getpid(), signal.SIGKILL)
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
 
     sys.setprofile(look)
 
 
 def main() -> None:
     """Kill at the event that the first two arguments name; the others are the command's."""
-    event, (file, function) = sys.argv[1], sys.argv[2].split(":")
+    event, (file, function, *number) = sys.argv[1], sys.argv[2].split(":")
     from slackwater.cli.main import entry  # noqa: PLC0415 - imported before the hook, which slows down all calls
 
     sys.argv[1:] = sys.argv[3:]
-    kill_at(event, file, function)
+    kill_at(event, file, function, *map(int, number))
     entry()
 
 

@@ -27,7 +27,7 @@ def descendants(pid: int) -> dict[int, int]:
     return found
 
 
-def _hear_interrupts() -> None:
+def hear_interrupts() -> None:
     """A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,7 +37,7 @@ class Command:
     """``slackwater ...`` in a session of its own, its output in a file. Kills all it started when the test ends."""
 
     def __init__(self, arguments: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None) -> None:
-        _hear_interrupts()
+        hear_interrupts()
         self.log_file = folder / f"log-{time.monotonic_ns()}.txt"
         self._seen: dict[int, int] = {}
         with self.log_file.open("wb") as log:

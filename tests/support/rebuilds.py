@@ -9,19 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
-from slackwater.app.apply_plan import Applied, apply_with
+from slackwater.app.apply_plan import Applied, ApplyDisplay, apply_with
 from slackwater.app.deriving import Asked, derive
 from slackwater.app.plan_goal import PlanOptions, plan_goal
 from slackwater.app.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
 from slackwater.app.workspace import Workspace, open_workspace
-from slackwater.apply.replayer import Replayed, Replayer, StagedRun
+from slackwater.apply.replayer import OperationRun, Replayed, Replayer
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
+from slackwater.formats.file_source_log import render_source_file
+from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.finding import Goal
 from slackwater.model.plan import Action, Inverse, OutputTreatment, Plan, Request, SourceStart
 from slackwater.model.profile import QueryProfile
@@ -33,6 +36,7 @@ from slackwater.runtime.loader import digest
 from slackwater.settings import Settings
 from slackwater.sinks.contract import Swappable
 from slackwater.sinks.registry import open_output
+from slackwater.sources.files import NO_FILES
 from slackwater.storage.local import LocalStore
 from tests.support.homes import (
     EMPTY_DELTA,
@@ -41,6 +45,8 @@ from tests.support.homes import (
     OPERATOR,
     ROWS,
     SCHEMA,
+    START_MS,
+    STATELESS,
     STREAM,
     HomeSpec,
     checkpoint_logs,
@@ -107,7 +113,7 @@ class StubReplayer:
         store.write(commit_path(batch), b"v1\n" + json.dumps(entry, separators=(",", ":")).encode())
         return Replayed(batch, self._rows(store, batch))
 
-    def run_staged(self, run: StagedRun) -> None:
+    def run_staged(self, run: OperationRun) -> None:
         """Three more batches, each with a file in the staged output, in a run that the ledger records."""
         recorded = run.ledger.begin_run(run.generation.stream, run.generation.number, "4.1.3")
         store, folder = LocalStore(run.generation.location), self.pipeline.parent
@@ -133,6 +139,17 @@ class StubReplayer:
             store.write("state/0/0/_metadata/schema", SCHEMA)
         run.ledger.end_run(recorded.id, "finished", None)
 
+    def run_backfill(self, run: OperationRun) -> None:
+        """The planned batch with a file in the output, which skips a batch that it has; then the commit."""
+        store, out = LocalStore(run.generation.location), LocalStore(self.pipeline.parent / "out")
+        batch = read_logs(store).planned
+        if not out.exists(f"_spark_metadata/{batch}"):
+            rows = f"rows of batch {batch}, an older range".ljust(FILE_SIZE)
+            out.write(f"older-{batch}.parquet", rows.encode())
+            text = sink_log(HomeSpec(written=batch), self.pipeline.parent)[batch]
+            out.write(f"_spark_metadata/{batch}", text.replace("/out/part-", "/out/older-").encode())
+        store.write(commit_path(batch), b'v1\n{"nextBatchWatermarkMs":0}')
+
     def _rows(self, store: LocalStore, batch: int) -> int:
         end = _entry(store, batch)
         start = _entry(store, batch - 1) if store.exists(offset_path(batch - 1)) else -1
@@ -150,6 +167,8 @@ class Project:
     folder: Path
     home: Path
 
+    stream: ClassVar[str] = STREAM
+
     @contextmanager
     def open(self) -> Iterator[Workspace]:
         with open_workspace(Settings(home=self.home), restore=True) as workspace:
@@ -161,35 +180,74 @@ class Project:
         retention_ms: int | None = None,
         goal: Goal = "rebuild",
         output: OutputTreatment = "cut",
+        pipeline: str | None = None,
+        *,
+        downstream: bool = False,
     ) -> Plan:
         with self.open() as workspace:
             asked = Asked(
-                goal, Request(target, retention_ms, query_read=True, output=output, only_source=None, starts=())
+                goal,
+                Request.at(target, retention_ms, output, downstream=downstream),
+                pipeline,
             )
-            return plan_goal(workspace, STREAM, asked, PlanOptions(), lambda _: None)
+            return plan_goal(workspace, self.stream, asked, PlanOptions(), lambda _: None)
 
-    def plan_reset(self, output: OutputTreatment, start: SourceStart) -> Plan:
+    def plan_reset(self, output: OutputTreatment, start: SourceStart, pipeline: str | None = None) -> Plan:
         """The plan of a reset to a position that nobody has to look up."""
-        request = Request("earliest", None, query_read=True, output=output, only_source=None, starts=(start,))
+        request = Request(
+            "earliest",
+            None,
+            query_read=True,
+            output=output,
+            only_source=None,
+            starts=(start,),
+            to=None,
+            ends={},
+            downstream=False,
+            ranges="recorded",
+        )
+        identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
+        with self.open() as workspace:
+            stream = workspace.ledger.find_stream(self.stream)
+            return derive(workspace, stream, Asked("reset", request, pipeline), lambda: None, identity=identity).plan
+
+    def plan_backfill(self, files: Sequence[SourceFile]) -> Plan:
+        """The plan of a backfill of files that nobody has to look up."""
+        lines = [render_source_file(replace(file, log_offset=0)) for file in files]
+        log = {"0": "\n".join(["v1", *lines])} if files else {}
+        start = SourceStart("0", NO_FILES, log, None, f"source 0: {len(files)} files")
+        return self.plan_backfill_of(start, '{"logOffset":0}' if files else NO_FILES)
+
+    def plan_backfill_of(self, start: SourceStart, end: str) -> Plan:
+        """The same of any source."""
+        request = Request("earliest", None, True, "keep", None, (start,), None, {start.source: end}, False, "recorded")
         identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
         with self.open() as workspace:
             stream = workspace.ledger.find_stream(STREAM)
-            return derive(workspace, stream, Asked("reset", request), lambda: None, identity=identity).plan
+            return derive(workspace, stream, Asked("backfill", request), lambda: None, identity=identity).plan
 
-    def apply(self, plan: Plan, replayer: Replayer | None = None) -> Applied:
+    def apply(
+        self,
+        plan: Plan,
+        replayer: Replayer | None = None,
+        *,
+        display: ApplyDisplay | None = None,
+        stopped: bool = False,
+    ) -> Applied:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")
 
         @contextmanager
-        def replaying(_on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
+        def replaying(_: Plan, _on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
             yield lambda: chosen
 
         with self.open() as workspace:
-            return apply_with(workspace, plan, Silent(), replaying)
+            return apply_with(workspace, plan, display or Silent(), replaying, stopped=stopped)
 
-    def undo(self, plan: Plan) -> Undone:
+    def undo(self, plan: Plan, *, stopped: bool = False) -> Undone:
         with self.open() as workspace:
             record = find_operation(workspace, plan.id)
-            return undo_operation(workspace, record, plan_of_operation(workspace, record), Silent())
+            made = plan_of_operation(workspace, record)
+            return undo_operation(workspace, record, made, Silent(), stopped=stopped)
 
     def claim_output(self) -> None:
         """Mark the output as the stream's, as its first run does."""
@@ -228,4 +286,25 @@ def make_project(folder: Path, spec: HomeSpec = CLEAN) -> Project:
     project = Project(folder, home)
     with project.open() as workspace:
         write_stream_file_of(workspace.home, workspace.ledger, STREAM)
+    return project
+
+
+def old_files(project: Project, count: int) -> list[SourceFile]:
+    """Files in the input that are older than those that batches have read; they are written once."""
+    files = []
+    for number in range(count):
+        path = project.folder / "clicks" / f"old-{number}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        files.append(SourceFile(f"file://{path}", START_MS - count + number, 0))
+    return files
+
+
+def reset_behind(project: Project, count: int) -> Project:
+    """The stream as a reset leaves it that started behind all of its files, of which ``count`` were never read."""
+    project.claim_output()
+    files = [SourceFile(f"file://{file}", START_MS, 0) for file in sorted((project.folder / "clicks").glob("0*"))]
+    lines = [render_source_file(file) for file in (*old_files(project, count), *files)]
+    start = SourceStart("0", '{"logOffset":0}', {"0": "\n".join(["v1", *lines])}, None, "source 0")
+    project.apply(project.plan_reset("keep", start), StubReplayer(project.folder / "clicks.py", STATELESS))
     return project

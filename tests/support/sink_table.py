@@ -38,7 +38,8 @@ shows each.
 
 "New output can be put in place in one step" means that a stream can be run again into an output of its own beside the
 real one, which it then replaces; the old one is kept for undo. Files and Delta tables are built in a hidden folder
-beside the output, on local disks only; tables of PostgreSQL in the same schema. Views, privileges and the comment of a
+beside the output, on local disks only; Iceberg tables in a directory on a branch of the same table, whose dropped
+branches `expire_snapshots` cleans up; tables of PostgreSQL in the same schema. Views, privileges and the comment of a
 table of PostgreSQL are kept; one with foreign keys, triggers, policies or publications of its own is refused. A stream
 that reads replaced files takes all of them for new ones and has to be replayed as well.
 
@@ -46,13 +47,19 @@ What a function of your own does in a crash, `slackwater audit` finds out: see [
 
 `sinks.iceberg` takes a directory (a name with a slash, such as `"./hourly"`), which is a table of a Hadoop catalog
 and needs no settings, or the name of a table in a catalog of yours, set up under `[spark]` in `slackwater.toml`
-(REST, JDBC, Hive, Glue, ...). What such a table holds is known to its catalog only: it is asked in each batch, and a
-batch of a deleted or older checkpoint that it has already is refused (`iceberg-ahead`). Iceberg tables are in a
+(REST, JDBC, Hive, Glue, ...). The driver of a JDBC catalog on PostgreSQL is a connector: `connectors = ["postgresql"]`
+in `slackwater.toml`. Hadoop catalogs and JDBC ones on PostgreSQL are tested; REST catalogs are not. What such a table
+holds is known to its catalog only: it is asked in each batch, and a batch of a deleted or older checkpoint that it has
+already is refused (`iceberg-ahead`). Iceberg tables are in a
 directory on local disks and HDFS only: object stores have no rename in one step. A commit of another writer while a
 batch is written makes the batch run again. Undo needs the snapshots from before the cut: `expire_snapshots` deletes
-them.
+them. What a swap has replaced it keeps until `slackwater prune`.
 
-A stream whose sink is not in the list can be run without Slackwater and recorded by `slackwater.watch(spark, ...)`.
+The jars of Delta and Iceberg are locked and fetched for Spark 4.1, 4.0 and 3.5, those of Kafka for 4.1 and 4.0; with
+another Spark, set `spark.jars` or `spark.jars.packages` under `[spark]` in `slackwater.toml`.
+
+A stream whose sink is not in the list can be run without Slackwater and recorded by `slackwater.watch(spark, ...)`:
+see [adopted.md](adopted.md).
 """
 
 

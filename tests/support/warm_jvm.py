@@ -1,0 +1,68 @@
+"""A JVM that stays: commands that run to their end attach to it, one after another, as under ``spark-submit``.
+
+A JVM of its own costs a command more processor time than its batches do. Commands that are killed start their own.
+Spark keeps one context in a JVM, so that two commands cannot use it at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from slackwater import connectors
+from slackwater.errors import EnvironmentMissing, UsageError
+from slackwater.runtime.session import spark_version
+
+CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql")
+LOG_SETTINGS = Path(__file__).parents[2] / "src" / "slackwater" / "runtime" / "log4j2.properties"
+
+
+def attached(folder: Path) -> dict[str, str]:
+    """The environment with which a command whose working directory is ``folder`` uses the JVM of this process."""
+    gateway = _gateway(os.getpid())
+    if gateway.proc.poll() is not None:
+        _gateway.cache_clear()
+        return attached(folder)
+    jvm = gateway.jvm
+    left = getattr(getattr(jvm, "org.apache.spark.SparkContext$"), "MODULE$").getActive()
+    if left.isDefined():
+        # Of a command that did not come to its end.
+        left.get().stop()
+    jvm.java.lang.System.setProperty("user.dir", str(folder))
+    # File systems resolve relative paths by the folder that they saw first.
+    jvm.org.apache.hadoop.fs.FileSystem.closeAll()
+    address = gateway.gateway_parameters
+    return {"PYSPARK_GATEWAY_PORT": str(address.port), "PYSPARK_GATEWAY_SECRET": address.auth_token}
+
+
+@cache
+def _gateway(_: int) -> Any:
+    """Of a process, not of its forks. The JVM exits when this process, whose end of a pipe it reads, has exited."""
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - heavy; only tests with Spark need it
+
+    options = ["--driver-memory", "2g", "--driver-java-options", f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"]
+    options += ["--driver-class-path", os.pathsep.join(_jars()), "pyspark-shell"]
+    settings = {
+        "PYSPARK_SUBMIT_ARGS": " ".join(options),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    start: Callable[..., Any] = launch_gateway
+    with mock.patch.dict(os.environ, settings):
+        return start(popen_kwargs={"start_new_session": True})
+
+
+def _jars() -> list[str]:
+    """Of the connectors that there are for this Spark."""
+    found: list[str] = []
+    for name in CONNECTORS:
+        try:
+            found += map(str, connectors.resolve([name], spark_version()))
+        except (EnvironmentMissing, UsageError):
+            continue
+    return found
