@@ -43,6 +43,7 @@ NEWEST = ("offsets/5", "commits/5")
 STATE_OF_5 = "state/0/0/6.delta"
 SEVERAL = HomeSpec(planned=8)
 BEHIND = HomeSpec(written=3)
+AHEAD = HomeSpec(planned=6, committed=5, written=6)
 RESUMED: dict[str, tuple[HomeSpec, Damage, int, int | None]] = {
     "torn plan of the next batch": (CLEAN, _tear("offsets/6"), 5, 6),
     "torn plan of the newest batch": (HomeSpec(), _tear("offsets/5"), 5, None),
@@ -56,12 +57,18 @@ RESUMED: dict[str, tuple[HomeSpec, Damage, int, int | None]] = {
 }
 """By name: the home, its damage, the batch to continue after and the one that stays planned."""
 
+RUN_AGAIN: dict[str, tuple[HomeSpec, Damage, int]] = {
+    "not committed": (AHEAD, _nothing, 6),
+    "torn commit that is not recorded": (AHEAD, lambda checkpoint: (checkpoint / "commits" / "6").write_text("v1"), 6),
+    "one batch older": (HomeSpec(), _remove(*NEWEST, STATE_OF_5), 5),
+    "the newest state file": (HomeSpec(), _remove(STATE_OF_5), 5),
+    "a torn state file": (HomeSpec(), _tear(STATE_OF_5), 5),
+}
+"""By name: the home, its damage, and the batch of the sink that has to be written again."""
+
 NOT_RESUMED: dict[str, tuple[HomeSpec, Damage]] = {
-    "one batch older": (HomeSpec(), _remove(*NEWEST, STATE_OF_5)),
     "no checkpoint": (HomeSpec(), shutil.rmtree),
     "a state file in the middle": (HomeSpec(), _remove("state/0/0/3.delta")),
-    "the newest state file": (HomeSpec(), _remove(STATE_OF_5)),
-    "a torn state file": (HomeSpec(), _tear(STATE_OF_5)),
 }
 
 
@@ -110,10 +117,8 @@ def test_a_resume_without_state_is_refused(name: str, tmp_path: Path) -> None:
     assert refused.value.hint == f"recompute it: slackwater plan rebuild {STREAM}"
 
 
-@pytest.mark.parametrize("damage", [_nothing, _remove("commits/5")], ids=["clean", "sink has the next batch"])
-def test_there_is_nothing_to_do(damage: Damage, tmp_path: Path) -> None:
+def test_there_is_nothing_to_do(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
-    damage(project.checkpoint(1))
     before = project.in_use()
 
     plan = project.plan(goal="resume")
@@ -124,6 +129,32 @@ def test_there_is_nothing_to_do(damage: Damage, tmp_path: Path) -> None:
     assert project.in_use() == before
     with project.open() as workspace:
         assert not list(workspace.ledger.operations(STREAM))
+
+
+def test_a_commit_that_was_lost_comes_from_the_ledger(tmp_path: Path) -> None:
+    """Without it the sink would skip the batch unread, and the watermark would not advance by it."""
+    project = make_project(tmp_path / "project", HomeSpec())
+    _remove("commits/5")(project.checkpoint(1))
+    assert _codes(project) == ["commit-missing", "watermark-misses-batch"]
+
+    plan = project.plan(goal="resume")
+
+    assert (plan.facts.target, plan.facts.pending) == (5, None)
+    _applied_and_undone(project, plan)
+
+
+@pytest.mark.parametrize("name", RUN_AGAIN)
+def test_the_newest_batch_is_cut_and_runs_again(name: str, tmp_path: Path) -> None:
+    spec, damage, batch = RUN_AGAIN[name]
+    project = make_project(tmp_path / "project", spec)
+    damage(project.checkpoint(1))
+
+    plan = project.plan(goal="resume")
+
+    assert (plan.facts.target, plan.facts.pending) == (batch - 1, batch)
+    assert [action.cut.batches for action in plan.actions if isinstance(action, CutSink)] == [(batch,)]
+    assert "which is cut and runs again" in plan.facts.notes[0]
+    _applied_and_undone(project, plan)
 
 
 def test_a_query_without_state_needs_no_checkpoint(tmp_path: Path) -> None:

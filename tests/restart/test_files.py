@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.restart.scenario import FileClicks, Workspace
+from tests.restart.scenario import STREAM, FileClicks, Workspace
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 KILLED = 9
@@ -47,6 +47,20 @@ def test_killed_and_rebuilt_is_as_if_uninterrupted(
 
     assert plan["facts"]["target"] == written
     assert 0 < plan["facts"]["contributing"] < written, "the rebuild must neither begin at 0 nor read nothing"
+    assert file_workspace.rows() == file_baseline.rows()
+
+
+def test_a_resume_has_the_batch_run_again_that_the_sink_would_skip(
+    file_workspace: Workspace, file_baseline: Workspace
+) -> None:
+    """Started as it is, Spark would count rows that the skipped batch has made late."""
+    file_workspace.kill_at(*POINTS["after the sink write, before the commit"])
+
+    file_workspace.slackwater("plan", "resume", STREAM, "--out", "plan.json", java=False)
+    file_workspace.slackwater("apply", "plan.json", "--yes", java=False)
+    assert file_workspace.written() == KILLED - 1
+    file_workspace.run()
+
     assert file_workspace.rows() == file_baseline.rows()
 
 

@@ -15,6 +15,7 @@ from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.diagnose.identity import identity_findings
 from slackwater.diagnose.number_line import operation_findings
 from slackwater.diagnose.refusal import refusal
+from slackwater.diagnose.words import rebuild_command
 from slackwater.errors import DataError, Refused, UsageError
 from slackwater.model.finding import Goal
 from slackwater.model.history import History
@@ -339,6 +340,8 @@ def _hint_for_read(workspace: Workspace, basis: Basis, cut: Cut) -> str:
     """The readers as well, or the oldest batch after which nothing was read yet."""
     stream, history = basis.snapshot.stream, basis.history
     output = open_output(stream.sink)
+    if basis.goal == "resume":
+        return f"a rebuild is exact without a cut: {rebuild_command(basis.snapshot)}"
     hint = f"plan them as well: {_with_downstream(basis)}"
     for batch in (one for one in cut.batches if basis.batches.is_whole(one)):
         if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written)):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from slackwater.diagnose.identity import identity_findings
 from slackwater.diagnose.words import batch_range, rebuild_command, run_command, undo_command
 from slackwater.model.damage import Damage
-from slackwater.model.finding import Finding, Severity
+from slackwater.model.finding import Finding, Goal, Severity
 from slackwater.model.marks import NONE_YET
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import UNDOING, OperationRecord
@@ -367,21 +367,21 @@ def _last_failure(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _skipped_batch(snapshot: Snapshot) -> Iterator[Finding]:
-    marks = snapshot.marks
-    if marks.written is None or marks.written != marks.next_batch or not marks.next_is_planned:
+    if not snapshot.misses_watermark:
         return
-    if snapshot.output.skipped_are_read:
-        return
-    if snapshot.profile is not None and snapshot.profile.watermark_delays_ms:
-        # Measured: docs/decisions/0048. No row of a skipped batch is read, so its event times are not either.
-        yield Finding(
-            "watermark-misses-batch",
-            Severity.WARNING,
-            f"batch {marks.written} will be skipped by the sink, which has it, and does not advance the watermark: "
-            "rows late only by it may be counted; a rebuild is exact",
-            risk="wrong",
-            goal="rebuild",
-        )
+    # Measured: docs/decisions/0048. No row of a skipped batch is read, so its event times are not either.
+    stream = snapshot.stream
+    goal: Goal = "resume" if snapshot.output.can_cut else "rebuild"
+    next_command = f"slackwater plan resume {stream.full_name}" if goal == "resume" else rebuild_command(snapshot)
+    yield Finding(
+        "watermark-misses-batch",
+        Severity.WARNING,
+        f"batch {snapshot.marks.written} will be skipped by the sink, which has it, and does not advance the "
+        "watermark: rows late only by it may be counted",
+        risk="wrong",
+        goal=goal,
+        next=next_command,
+    )
 
 
 def several_watermarks(profile: QueryProfile | None) -> Iterator[Finding]:

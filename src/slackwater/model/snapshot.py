@@ -139,3 +139,18 @@ class Snapshot:
     def stateful(self) -> bool:
         """Whether the query keeps state, as far as its recorded plan or its checkpoint shows."""
         return self.marks.state is not None or (self.profile is not None and self.profile.stateful)
+
+    @property
+    def skips_unread(self) -> bool:
+        """Whether a batch that the sink has is skipped without a look at its rows, which may move the watermark.
+
+        Without a recorded plan nothing shows that a query with state has no watermark.
+        """
+        watermarked = self.profile is None or bool(self.profile.watermark_delays_ms)
+        return self.stateful and watermarked and not self.output.skipped_are_read
+
+    @property
+    def misses_watermark(self) -> bool:
+        """Whether the next start skips such a batch."""
+        marks = self.marks
+        return self.skips_unread and marks.next_is_planned and marks.written == marks.next_batch

@@ -76,6 +76,7 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, ide
         () if scope.copied else basis.environment,
         following=target + 1,
         pending=scope.pending,
+        kept=scope.keeps_pending,
     )
     if basis.goal == "backfill":
         risks = risks_of_backfill(snapshot, basis.environment, target)
@@ -185,6 +186,7 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
         if scope.starts is not None
         else notes_of(
             snapshot,
+            basis.goal,
             target=target,
             asked=basis.target,
             first=scope.first,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slackwater.diagnose.words import batch_range
+from slackwater.model.finding import Goal
 from slackwater.model.plan import OutputTreatment, ReplaySettings, SourceStart
 from slackwater.model.profile import QueryProfile
 from slackwater.model.snapshot import Snapshot
@@ -20,6 +21,7 @@ USUAL = {
 
 def notes_of(
     snapshot: Snapshot,
+    goal: Goal,
     *,
     target: int,
     asked: int | None,
@@ -32,7 +34,8 @@ def notes_of(
 ) -> tuple[str, ...]:
     """Sentences, the most important first."""
     return (
-        *_about_the_line(snapshot, target, asked, pending),
+        *_about_the_cut(snapshot, goal, target, asked),
+        *_about_the_line(snapshot, target, pending),
         *(
             _about_the_state(snapshot, target, first, state, code_differs=code_differs)
             if copied_from is None
@@ -92,10 +95,12 @@ def risks_of(
     *,
     following: int,
     pending: int | None,
+    kept: bool,
 ) -> tuple[str, ...]:
     """What may differ from an uninterrupted run although the plan is applied as it is.
 
-    ``following`` is the next batch to run, and ``pending`` too where its recorded range is kept.
+    ``following`` is the next batch to run, and ``pending`` too where its recorded range is kept; ``kept``: the output
+    keeps what it has of it.
     """
     profile = query or snapshot.profile
     risks: list[str] = []
@@ -103,6 +108,11 @@ def risks_of(
         risks.append(
             "several watermarks: Spark keeps only the combined one over a restart, so the result equals that of a "
             "clean restart by Spark, which can count rows that an uninterrupted run drops as late"
+        )
+    if kept and pending is not None and pending == snapshot.marks.written and snapshot.skips_unread:
+        risks.append(
+            f"the sink skips batch {pending} unread, which does not advance the watermark: rows late only by it may be "
+            "counted"
         )
     if environment:
         risks.append(
@@ -132,14 +142,22 @@ def _risks_of_sink(snapshot: Snapshot, following: int, pending: int | None) -> l
     return [risk] if risk is not None else []
 
 
-def _about_the_line(snapshot: Snapshot, target: int, asked: int | None, pending: int | None) -> list[str]:
+def _about_the_cut(snapshot: Snapshot, goal: Goal, target: int, asked: int | None) -> list[str]:
+    """Why the sink is cut where nobody asked for it."""
+    written = snapshot.marks.written
+    if asked is not None or goal == "replay" or written is None or written <= target:
+        return []
+    held = batch_range(target + 1, written)
+    if goal == "resume":
+        return [f"the sink holds {held}, which is cut and runs again: its rows count for state and watermark"]
+    return [f"the sink holds {held}, whose range is not recorded: it is cut back to batch {target}"]
+
+
+def _about_the_line(snapshot: Snapshot, target: int, pending: int | None) -> list[str]:
     marks = snapshot.marks
     notes: list[str] = []
     if not snapshot.checkpoint_present:
         notes.append("the checkpoint does not exist; the ranges come from the ledger")
-    if asked is None and marks.written is not None and marks.written > target:
-        unknown = batch_range(target + 1, marks.written)
-        notes.append(f"the sink holds {unknown}, whose range is not recorded: it is cut back to batch {target}")
     if target < 0:
         notes.append("the stream restarts at batch 0, from where it first started")
     if pending is not None:

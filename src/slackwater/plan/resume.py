@@ -19,6 +19,7 @@ _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "s
 def scope_of_resume(basis: Basis) -> Scope | None:
     """What has to be changed before the stream can be started, ``None`` where it can be started as it is.
 
+    A batch that the sink would skip unread is cut and run again where that can be: its rows count for the watermark.
     Raises Refused or DataError where the state is not kept from which the next batch can run.
     """
     snapshot = basis.snapshot
@@ -26,10 +27,14 @@ def scope_of_resume(basis: Basis) -> Scope | None:
     for finding in urgent:
         if finding.code in _NOT_OF_THE_CHECKPOINT:
             raise refusal(finding, snapshot.stream.name)
-    if not urgent:
+    if not urgent and not snapshot.misses_watermark:
         return None
     check_shown(basis, basis.written)
-    scope = kept_scope(basis, basis.written) or _before_what_is_skipped(basis)
+    again, skipped = _run_again(basis), _before_what_is_skipped(basis)
+    scope = kept_scope(basis, basis.written) or (again or skipped if snapshot.skips_unread else skipped or again)
+    if not urgent and (scope is None or scope is skipped):
+        # That is what Spark does by itself.
+        return None
     if scope is None:
         raise _not_kept(basis)
     check_cut(basis, scope)
@@ -58,6 +63,15 @@ def kept_scope(basis: Basis, target: int) -> Scope | None:
         copied=True,
         state_until=target if with_state else None,
     )
+
+
+def _run_again(basis: Basis) -> Scope | None:
+    """The scope of cutting the newest written batch and running it again, from the state before it."""
+    snapshot, written = basis.snapshot, basis.written
+    if snapshot.marks.written is None or not snapshot.output.can_cut or not basis.batches.is_whole(written):
+        return None
+    scope = kept_scope(basis, written - 1)
+    return scope and replace(scope, keeps_pending=False)
 
 
 def _before_what_is_skipped(basis: Basis) -> Scope | None:
