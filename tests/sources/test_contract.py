@@ -121,6 +121,19 @@ def test_rows_add_up(example: Example) -> None:
 
 
 @every_example
+def test_parts_are_counted_in_both_directions(example: Example) -> None:
+    kind = _kind(example)
+    there, back, nowhere = (
+        kind.counted(_span(example, start, end))
+        for start, end in ((example.first, example.last), (example.last, example.first), (example.last, example.last))
+    )
+
+    assert there is None or any((count or 0) > 0 for count in there.values())
+    assert back is None or not any((count or 0) > 0 for count in back.values())
+    assert nowhere is None or set(nowhere.values()) == {0}
+
+
+@every_example
 def test_rows_from_the_initial_position_are_those_from_the_beginning(example: Example) -> None:
     kind = _kind(example)
     initial = kind.initial(example.log)
@@ -172,6 +185,7 @@ def test_an_offset_of_another_kind_raises_nothing(example: Example, foreign: str
     for span in (_span(example, foreign, example.last), _span(example, example.first, foreign)):
         kind.empty_base(foreign)
         kind.rows(span)
+        kind.counted(span)
         kind.unrecorded(span)
         kind.files(span)
         kind.unavailable(span, Outside(oldest=foreign))

@@ -12,6 +12,7 @@ from slackwater.app.adopted import find_stream, require_code
 from slackwater.app.backfill_range import with_range
 from slackwater.app.deriving import Asked, QueryReader
 from slackwater.app.downstream import derive_all
+from slackwater.app.replayed_from import with_first_batch
 from slackwater.app.run_pipeline import session_options
 from slackwater.app.starts import starts_at
 from slackwater.app.workspace import Workspace
@@ -55,6 +56,8 @@ def plan_goal(workspace: Workspace, name: str, asked: Asked, options: PlanOption
     if asked.goal in {"reset", "backfill"}:
         require_code(stream, asked.goal, asked.pipeline_file or stream.pipeline_file)
         asked = _with_positions(workspace, stream, asked, options, say)
+    if asked.goal == "replay":
+        asked = replace(asked, request=with_first_batch(workspace, stream, asked.request, say))
     identity = (identifier, made_at.isoformat(timespec="seconds"))
     return derive_all(workspace, stream, asked, reader, identity=identity)
 

@@ -118,9 +118,11 @@ def _declare_replay(parser: Parser) -> None:
     parser.add_argument(
         "--from",
         dest="at",
-        metavar="POSITION",
+        metavar="TARGET",
         default=LAST_WRITTEN,
-        help=f"the first batch to process again: batch:N, {EARLIEST}, or {LAST_WRITTEN} (default) for that one alone",
+        help=f"the first batch to process again: batch:N, {EARLIEST}, {LAST_WRITTEN} (default) for that one alone; or "
+        "the first that was planned since a time (time:2026-01-31T00:00Z, by:PT6H) or has read from a position on "
+        "(shift:-1000, offsets:FILE)",
     )
     parser.add_argument(
         "--output",
@@ -251,7 +253,7 @@ def _show(made: Plan, file: Path | None, pipeline: str | None) -> None:
 
 def check_target(goal: Goal, target: str) -> None:
     """Raises UsageError for what is no target of the goal."""
-    if goal in {"reset", "backfill"}:
+    if goal in {"reset", "backfill", "replay"}:
         from slackwater.plan.targets import parse_target  # noqa: PLC0415 - light start
 
         parse_target(target)

@@ -94,6 +94,14 @@ class Source(Protocol):
         """The number of rows in a range, where the offsets alone determine it."""
         ...
 
+    def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
+        """How many offsets or files are in a range, by part (a partition); negative where it ends before its start.
+
+        Only parts that the start names, all where it is the beginning; ``None`` for one that the end lacks. ``None``
+        as a whole where it cannot be known. Raises FormatError for a malformed entry.
+        """
+        ...
+
     def unrecorded(self, span: SourceRange) -> tuple[str, ...]:
         """The entries of ``sources/<source>/`` that the range needs and ``log`` lacks: "5", or "5..9" for several."""
         ...

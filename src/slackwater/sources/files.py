@@ -61,6 +61,12 @@ class Files(OpaqueSource):
             if file.log_offset == entry
         )
 
+    def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
+        behind = _entry(span.end) - _entry(span.start)
+        if behind > 0 and self.unrecorded(span):
+            return None
+        return {"files": len(self.files(span)) if behind > 0 else behind}
+
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         return tuple(file.path for file in self.files(span) if not reach.exists(file.path))
 

@@ -44,6 +44,15 @@ class Kafka(OpaqueSource):
         ranges = self._ranges(span)
         return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
 
+    def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
+        starts, ends = positions_of(span.start), positions_of(span.end)
+        if span.start is None:
+            ranges = self._ranges(span)
+            return None if ranges is None else {_name(one): end - start for one, (start, end) in ranges.items()}
+        if not starts or not ends:
+            return None
+        return {_name(one): ends[one] - start if one in ends else None for one, start in starts.items()}
+
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         ranges, earliest = self._ranges(span), positions_of(reach.earliest(span.source))
         if ranges is None or not earliest:
@@ -114,7 +123,11 @@ def _between(taken: Sequence[tuple[int, int]], end: int) -> list[tuple[int, int]
 
 
 def _offsets(partition: Partition, start: int, end: int) -> str:
-    return f"{partition[0]}-{partition[1]}: offsets {start} to {end - 1}"
+    return f"{_name(partition)}: offsets {start} to {end - 1}"
+
+
+def _name(partition: Partition) -> str:
+    return f"{partition[0]}-{partition[1]}"
 
 
 def positions_of(offset: str | None) -> dict[Partition, int]:
@@ -123,7 +136,7 @@ def positions_of(offset: str | None) -> dict[Partition, int]:
 
 
 def _loss(partition: Partition, start: int, end: int, earliest: int | None) -> str:
-    name = f"{partition[0]}-{partition[1]}"
+    name = _name(partition)
     if earliest is None:
         return f"{name}: offsets {start} to {end - 1}; the partition no longer exists"
     return f"{name}: offsets {start} to {min(earliest, end) - 1}; the oldest that is left is {earliest}"

@@ -25,6 +25,9 @@ class OpaqueSource:
     def rows(self, span: SourceRange) -> int | None:
         return None
 
+    def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
+        return None
+
     def unrecorded(self, span: SourceRange) -> tuple[str, ...]:
         return ()
 
