@@ -44,7 +44,7 @@ def copied(spark):
     return clicks(spark, 4)
 """
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 
 @dataclass(frozen=True)

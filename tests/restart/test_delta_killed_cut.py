@@ -42,7 +42,9 @@ def cutting(tmp_path_factory: pytest.TempPathFactory) -> tuple[DeltaWorkspace, S
     return workspace, Saved(workspace, tmp_path_factory.mktemp("saved") / "copy"), whole
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [pytest.param("before-the-commit", marks=pytest.mark.thorough), pytest.param("after-the-commit")]
+)
 def test_the_printed_command_finishes_the_cut(cutting: tuple[DeltaWorkspace, Saved, Rows], step: str) -> None:
     workspace, saved, whole = cutting
     saved.restore()

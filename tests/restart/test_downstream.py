@@ -110,6 +110,7 @@ AFTER_THE_FIRST_STAGE = ("return", "apply/executor.py:execute")
 BEFORE_THE_LAST_SWITCH = ("call", "actions/switch_generation.py:do:3")
 
 
+@pytest.mark.thorough
 def test_a_bug_of_the_first_stage_is_taken_out_of_all(tmp_path: Path) -> None:
     expected = Stages(tmp_path / "right", RIGHT).caught_up()
     stages = Stages(tmp_path / "wrong", WRONG)

@@ -35,7 +35,12 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("point", POINTS)
+AROUND_THE_WRITE = ("between offset and sink write", "after the sink write, before the commit")
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param(point, marks=() if point in AROUND_THE_WRITE else pytest.mark.thorough) for point in POINTS]
+)
 def test_killed_and_rebuilt_is_as_if_uninterrupted(
     point: str, file_workspace: Workspace, file_baseline: Workspace
 ) -> None:

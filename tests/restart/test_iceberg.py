@@ -116,9 +116,8 @@ def _check_swapped_and_undone(workspace: IcebergWorkspace) -> None:
     assert kept not in (set(), before), "the rows of older batches are in the same files"
 
 
-@pytest.mark.parametrize(
-    "body", [pytest.param(UPDATE, id="update"), pytest.param(COMPLETE, id="complete", marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("body", [pytest.param(UPDATE, id="update"), pytest.param(COMPLETE, id="complete")])
 def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
     workspace = IcebergWorkspace(tmp_path / "w", body)
     # Late enough that the watermark has passed the windows of the first batches.
