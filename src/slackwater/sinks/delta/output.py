@@ -13,7 +13,7 @@ from functools import cached_property
 from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
 from slackwater.model.damage import Damage
 from slackwater.model.marks import NONE_YET
-from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
+from slackwater.model.sink import Cut, Delivery, Swap, Traits
 from slackwater.sinks import aside, owner
 from slackwater.sinks.aside import Aside, can_swap
 from slackwater.sinks.contract import SinkLog
@@ -21,9 +21,8 @@ from slackwater.sinks.delta import cutting, swapping, table
 from slackwater.sinks.delta.log import FOLDER, DataFile, DeltaLog, entry_path
 from slackwater.sinks.delta.source_place import source_place
 from slackwater.sinks.delta.span import Span, span_after
-from slackwater.sinks.place import Place
+from slackwater.sinks.directory_output import DirectoryOutput, path_of
 from slackwater.sinks.swapping import absent, check_parties, check_whole, incomplete, start, started, unsupported
-from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
 DELTA_TRAITS = Traits(
@@ -51,35 +50,15 @@ def delta_traits(path: str) -> Traits:
 
 def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
     """The output of a recorded identity of kind ``delta``. Raises SinkUnreadable if the identity is incomplete."""
-    path = identity.get("path")
-    if not path:
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink has no path",
-            expected='{"kind": "delta", "path": ...}',
-            found=str(dict(identity)),
-        )
-    return DeltaOutput(path)
+    return DeltaOutput(path_of("delta", identity))
 
 
-class DeltaOutput:
+class DeltaOutput(DirectoryOutput):
     """One table. ``path`` is what Spark is given; the store is not opened before it is needed."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        super().__init__(path)
         self.traits = delta_traits(path)
-
-    @property
-    def location(self) -> str:
-        return self._place.location
-
-    @cached_property
-    def _place(self) -> Place:
-        return Place(self._path)
-
-    @cached_property
-    def _store(self) -> WriteStore:
-        return open_write_store(self._path)
 
     @cached_property
     def _log(self) -> DeltaLog:
@@ -103,12 +82,6 @@ class DeltaOutput:
                 return batches[app]
         # A checkpoint repeats the transactions of all versions before it.
         return table.newest_batch(self.location, app) if versions.checkpoint >= 0 else -1
-
-    def owner(self) -> Owner | None:
-        return owner.read_owner(self._store)
-
-    def claim(self, owner_now: Owner) -> None:
-        owner.claim(self._store, owner_now)
 
     def log(self) -> SinkLog | None:
         return None

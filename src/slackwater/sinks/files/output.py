@@ -11,21 +11,20 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
+from slackwater.errors import FormatError, PipelineError, Refused
 from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log, parse_sink_file
 from slackwater.model.checkpoint_logs import SinkFile
 from slackwater.model.damage import Damage
 from slackwater.model.marks import NONE_YET
-from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
+from slackwater.model.sink import Cut, Delivery, Swap, Traits
 from slackwater.sinks import aside, owner
 from slackwater.sinks.aside import Aside, can_swap
 from slackwater.sinks.backup import damaged
 from slackwater.sinks.contract import SinkLog
+from slackwater.sinks.directory_output import DirectoryOutput, path_of
 from slackwater.sinks.files import cutting, swapping
 from slackwater.sinks.files.manifest import Lines, Manifest, foreign, lines_of
-from slackwater.sinks.place import Place
 from slackwater.sinks.swapping import check_parties, start, started
-from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
 FILES_TRAITS = Traits(
@@ -49,35 +48,15 @@ def files_traits(path: str) -> Traits:
 
 def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
     """The output of a recorded identity of kind ``files``. Raises SinkUnreadable if the identity is incomplete."""
-    path = identity.get("path")
-    if not path:
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink has no path",
-            expected='{"kind": "files", "path": ...}',
-            found=str(dict(identity)),
-        )
-    return FilesOutput(path)
+    return FilesOutput(path_of("files", identity))
 
 
-class FilesOutput:
+class FilesOutput(DirectoryOutput):
     """One output directory. ``path`` is what Spark is given; the store is not opened before it is needed."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        super().__init__(path)
         self.traits = files_traits(path)
-
-    @property
-    def location(self) -> str:
-        return self._place.location
-
-    @cached_property
-    def _place(self) -> Place:
-        return Place(self._path)
-
-    @cached_property
-    def _store(self) -> WriteStore:
-        return open_write_store(self._path)
 
     @cached_property
     def _manifest(self) -> Manifest:
@@ -85,12 +64,6 @@ class FilesOutput:
 
     def last_written(self) -> int:
         return self._manifest.newest()
-
-    def owner(self) -> Owner | None:
-        return owner.read_owner(self._store)
-
-    def claim(self, owner_now: Owner) -> None:
-        owner.claim(self._store, owner_now)
 
     def orphans(self) -> tuple[str, ...]:
         """Data files that no manifest entry names; none where an entry cannot be parsed, which is damage."""

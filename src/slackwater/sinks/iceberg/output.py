@@ -14,9 +14,10 @@ from functools import cached_property
 from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
 from slackwater.model.damage import Damage
 from slackwater.model.marks import NONE_YET
-from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
+from slackwater.model.sink import Cut, Delivery, Swap, Traits
 from slackwater.sinks import owner
 from slackwater.sinks.contract import Output, SinkLog
+from slackwater.sinks.directory_output import DirectoryOutput
 from slackwater.sinks.iceberg import cutting, swapping
 from slackwater.sinks.iceberg.following import Change, following
 from slackwater.sinks.iceberg.manifests import Manifests, TableFile
@@ -24,10 +25,8 @@ from slackwater.sinks.iceberg.metadata import MAIN, Metadata, lineage, written
 from slackwater.sinks.iceberg.span import Span, check_alone, snapshots_after, span_after
 from slackwater.sinks.iceberg.swapping import Branches
 from slackwater.sinks.iceberg.versions import FOLDER, Version, Versions
-from slackwater.sinks.place import Place
 from slackwater.sinks.silent import SilentOutput
 from slackwater.sinks.swapping import absent, check_parties, check_whole, incomplete, record, started, unsupported
-from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
 _DELIVERY = Delivery(
@@ -80,7 +79,7 @@ class CatalogOutput(SilentOutput):
         return self._table
 
 
-class IcebergOutput:
+class IcebergOutput(DirectoryOutput):
     """A table in a directory, or one branch of it, which an operation builds aside.
 
     ``path`` is what Spark is given; the store is not opened before it is needed.
@@ -89,21 +88,13 @@ class IcebergOutput:
     traits = ICEBERG_TRAITS
 
     def __init__(self, path: str, branch: str = MAIN) -> None:
-        self._path = path
+        super().__init__(path)
         self._branch = branch
 
     @property
     def location(self) -> str:
         place = self._place.location
         return place if self._branch == MAIN else f"{place} (branch {self._branch})"
-
-    @cached_property
-    def _place(self) -> Place:
-        return Place(self._path)
-
-    @cached_property
-    def _store(self) -> WriteStore:
-        return open_write_store(self._path)
 
     @cached_property
     def _versions(self) -> Versions:
@@ -117,12 +108,6 @@ class IcebergOutput:
     def last_written(self) -> int:
         newest = self._newest()
         return -1 if newest is None else self._written(newest[1])
-
-    def owner(self) -> Owner | None:
-        return owner.read_owner(self._store)
-
-    def claim(self, owner_now: Owner) -> None:
-        owner.claim(self._store, owner_now)
 
     def log(self) -> SinkLog | None:
         return None
