@@ -5,7 +5,6 @@ No process of Slackwater's runs such a query, so that there is no lease: what it
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
@@ -16,11 +15,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine import Connection, Engine
 
 from slackwater.app.adopted import adopted_directory, find_stream, quiet_time_ms
 from slackwater.app.prune import prune
@@ -28,16 +26,16 @@ from slackwater.apply.journal import Journal
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import NotFound, SlackwaterError
 from slackwater.model.finding import Goal
-from slackwater.model.plan import Action, Inverse, Plan
+from slackwater.model.plan import Plan
 from slackwater.model.records import BatchRecord
 from slackwater.plan.runbook import runbook
 from slackwater.plan.words import ALL_MS
 from slackwater.sinks.aside import Aside
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
-from tests.support.kill_points import kill_points, run_killed_at
+from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
-from tests.support.rebuilds import BEGINNING, Silent, make_project
+from tests.support.rebuilds import BEGINNING, StopBefore, make_project
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
 EVERY = 24
@@ -46,25 +44,7 @@ EVERY = 24
 EVERY_OF_UNDO = 9
 
 
-@event.listens_for(Engine, "commit")
-def _mark(connection: Connection) -> None:
-    """SQLite's own writes raise no audit event: each commit of the ledger is counted as one change to a file."""
-    if connection.dialect.name == "sqlite" and connection.engine.url.database:
-        sys.audit("os.mkdir", connection.engine.url.database, 0o700, -1)
-
-
-class StopBefore(Silent):
-    """Presses Ctrl-C before an action of a kind, or does something else then."""
-
-    def __init__(self, kind: str, then: Callable[[], object] | None = None) -> None:
-        self._kind = kind
-        self._then = then
-
-    def action(self, action: Action | Inverse) -> None:
-        if action.kind == self._kind:
-            if self._then is None:
-                raise KeyboardInterrupt
-            self._then()
+count_commits()
 
 
 class Scene:
@@ -138,31 +118,21 @@ def test_an_apply_that_is_killed_is_continued_or_undone(scene: Scene) -> None:
     choose, project, plan = random.Random(SEED), scene.project, scene.plan
     project.apply(plan)
     applied = project.in_use()
-    first = choose.randrange(EVERY)
-    for number in some_kill_points(lambda: project.apply(plan), scene, "planned", (first, EVERY)):
+    some = range(1 + choose.randrange(EVERY), sys.maxsize, EVERY)
+    restore = partial(scene.restore, "planned")
+    for number in kill_points(lambda: project.apply(plan), project.folder, restore, every=some):
         then = choose.choice(["continue", "undo"])
         _finish(scene, then, applied, f"seed {SEED}, apply killed before change {number}, then {then}")
     assert project.in_use() == applied
-
-
-def some_kill_points(
-    function: Callable[[], object], scene: Scene, state: str, points: tuple[int, int]
-) -> Iterator[int]:
-    """As ``kill_points``, but only the first and then every n-th of ``points``."""
-    first, every = points
-    for number in itertools.count(1 + first, every):
-        scene.restore(state)
-        if not run_killed_at(number, function, scene.project.folder):
-            return
-        yield number
 
 
 def test_an_undo_that_is_killed_is_continued(scene: Scene) -> None:
     project, plan = scene.project, scene.plan
     project.apply(plan)
     scene.save("applied")
-    first = random.Random(SEED).randrange(EVERY_OF_UNDO)
-    for number in some_kill_points(lambda: project.undo(plan), scene, "applied", (first, EVERY_OF_UNDO)):
+    some = range(1 + random.Random(SEED).randrange(EVERY_OF_UNDO), sys.maxsize, EVERY_OF_UNDO)
+    restore = partial(scene.restore, "applied")
+    for number in kill_points(lambda: project.undo(plan), project.folder, restore, every=some):
         _checked(lambda: project.undo(plan), f"seed {SEED}, undo killed before change {number}")
         assert project.in_use() == scene.original, number
     assert project.in_use() == scene.original

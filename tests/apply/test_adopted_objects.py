@@ -16,49 +16,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine import Connection, Engine
 
 from slackwater.app.prune import prune
 from slackwater.checkpoint.halted import is_halted
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import OutcomeUnknown, SlackwaterError
-from slackwater.model.plan import Action, Inverse, Plan
+from slackwater.model.plan import Plan
 from slackwater.plan.runbook import runbook
 from slackwater.plan.words import ALL_MS
 from slackwater.storage.open import open_read_store, open_write_store
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
-from tests.support.kill_points import kill_points
+from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
-from tests.support.rebuilds import Silent
+from tests.support.rebuilds import StopBefore
 from tests.support.s3 import before_requests, s3_endpoint, s3_location
 
 __all__ = ["s3_endpoint", "s3_location"]
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
-EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "7"))
+EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "11"))
 POINTS = range(1 + SEED % EVERY, sys.maxsize, EVERY)
 """A kill takes seconds here, because all objects are put back: each run takes a part, another one each time."""
 
 CHANGING = {"PUT", "POST", "DELETE"}
 
 
-@event.listens_for(Engine, "commit")
-def _mark(connection: Connection) -> None:
-    """SQLite's own writes raise no audit event: each commit of the ledger is counted as one change to a file."""
-    if connection.dialect.name == "sqlite" and connection.engine.url.database:
-        sys.audit("os.mkdir", connection.engine.url.database, 0o700, -1)
-
-
-class StopBefore(Silent):
-    """Presses Ctrl-C before an action of a kind."""
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-
-    def action(self, action: Action | Inverse) -> None:
-        if action.kind == self._kind:
-            raise KeyboardInterrupt
+count_commits()
 
 
 class Scene:

@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine import Connection, Engine
 
 from slackwater.errors import Refused
 from slackwater.model.finding import Goal
 from slackwater.model.plan import OutputTreatment, Plan
 from tests.support.homes import LAYOUT, STATELESS, HomeSpec
-from tests.support.kill_points import kill_points
+from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
 from tests.support.stages import three_stages
@@ -48,11 +46,7 @@ EVERY = {"rebuild": 6, "replay": 12, "backfill": 14}
 EVERY_OF_STAGES = 31
 
 
-@event.listens_for(Engine, "commit")
-def _mark(connection: Connection) -> None:
-    """SQLite's own writes raise no audit event: each commit of the ledger is counted as one change to a file."""
-    if connection.dialect.name == "sqlite" and connection.engine.url.database:
-        sys.audit("os.mkdir", connection.engine.url.database, 0o700, -1)
+count_commits()
 
 
 class Scene:

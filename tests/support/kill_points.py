@@ -14,6 +14,10 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PATHS_OF = {
@@ -93,6 +97,19 @@ def die_before(number: int, below: str, *, sql: bool = False) -> None:
     sys.addaudithook(count)
     if sql:
         _listen(reached)
+
+
+def count_commits() -> None:
+    """Count each commit to a SQLite file as one change: SQLite's own writes raise no audit event."""
+    from sqlalchemy import Engine, event  # noqa: PLC0415 - only tests of databases need it
+
+    if not event.contains(Engine, "commit", _mark):
+        event.listen(Engine, "commit", _mark)
+
+
+def _mark(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite" and connection.engine.url.database:
+        sys.audit("os.mkdir", connection.engine.url.database, 0o700, -1)
 
 
 def _run(number: int, function: Callable[[], object], below: str, *, sql: bool) -> None:

@@ -74,6 +74,20 @@ class Silent:
     def batch(self, batch: int) -> None: ...
 
 
+class StopBefore(Silent):
+    """Presses Ctrl-C before an action of a kind, or does something else then."""
+
+    def __init__(self, kind: str, then: Callable[[], object] | None = None) -> None:
+        self._kind = kind
+        self._then = then
+
+    def action(self, action: Action | Inverse) -> None:
+        if action.kind == self._kind:
+            if self._then is None:
+                raise KeyboardInterrupt
+            self._then()
+
+
 @dataclass
 class StubReplayer:
     """Runs the planned batch of a checkpoint as Spark would, as far as its files are concerned."""
