@@ -18,7 +18,8 @@ from slackwater.lease.lease import RUN, Lease
 from slackwater.model.plan import Plan
 from slackwater.model.records import OperationRecord
 from tests.support.homes import STREAM
-from tests.support.kill_points import kill_points
+from tests.support.kill_points import count_commits, kill_points
+from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import Project, make_project
 
 EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "5"))
@@ -125,6 +126,28 @@ def test_a_killed_prune_is_finished_by_the_next(scene: tuple[Project, list[Plan]
         assert list(backup(project, plans[0]).parent.glob("*backup*")) == []
         assert statuses(project) == ["pruned", "applied"], f"killed at change {points}"
     assert points > len(list(saved.rglob("0001/**/*"))) - EVERY
+
+
+def test_a_prune_that_was_killed_leaves_no_output_that_was_replaced(tmp_path: Path) -> None:
+    count_commits()
+    with folder_in_memory() as folder:
+        project = make_project(folder / "project")
+        project.claim_output()
+        project.apply(project.plan("batch:4", goal="replay", output="swap"))
+        shutil.copytree(project.folder, tmp_path / "saved")
+
+        def restore() -> None:
+            shutil.rmtree(project.folder)
+            shutil.copytree(tmp_path / "saved", project.folder)
+
+        replaced = project.folder.glob(".out.slackwater-*")
+        assert list(replaced)
+        points = 0
+        for points in kill_points(lambda: pruned(project, keep=0), project.folder, restore, every=POINTS):
+            pruned(project, keep=0)
+            assert list(project.folder.glob(".out.slackwater-*")) == [], f"killed at change {points}"
+            assert pruned(project, keep=0) == ()
+        assert points > 10
 
 
 def test_a_running_stream_is_not_disturbed(scene: tuple[Project, list[Plan]]) -> None:

@@ -45,12 +45,14 @@ class Prunable:
     """What a prune removes of one stream.
 
     ``generations`` are numbers of checkpoint folders; ``operations`` are ids of those that cannot be undone afterwards;
-    ``folders`` are all folders that are removed, those of the generations first, ``bytes`` their size.
+    ``interrupted`` are ids of those that a prune was killed in. ``folders`` are all folders that are removed, those of
+    the generations first, ``bytes`` their size.
     """
 
     stream: str
     generations: tuple[int, ...]
     operations: tuple[str, ...]
+    interrupted: tuple[str, ...]
     folders: tuple[Path, ...]
     bytes: int
 
@@ -98,12 +100,14 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     generations = tuple(number for number in old if number not in kept)
     lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
     ended = [one for one in operations if one.status not in _FINAL] + lost
-    backups = [home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended]
+    backups = {one.id: home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended}
+    left = {one: backup for one, backup in backups.items() if backup.is_dir()}
     folders = [checkpoints[number] for number in generations]
-    interrupted += [aside for backup in backups if (aside := backup.with_name(_ASIDE + backup.name)).is_dir()]
-    folders += [*interrupted, *(backup for backup in backups if backup.is_dir())]
+    folders += [aside for backup in backups.values() if (aside := backup.with_name(_ASIDE + backup.name)).is_dir()]
+    folders += [*interrupted, *left.values()]
     undoable = tuple(one.id for one in lost if one.status != PRUNED)
-    return Prunable(name, generations, undoable, tuple(folders), sum(map(_size, folders)))
+    half = tuple(one.id for one in lost if one.status == PRUNED and one.id in left)
+    return Prunable(name, generations, undoable, half, tuple(folders), sum(map(_size, folders)))
 
 
 def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, Path], list[Path]]:
@@ -164,8 +168,10 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable) -> None:
     for identifier in what.operations:
         Journal(home.operation(stream.pipeline, stream.name, identifier)).write_end(PRUNED, ledger.now_ms())
         ledger.end_operation(identifier, PRUNED, "applied; can no longer be undone")
-        output = open_output(stream.sink)
-        if isinstance(output, Swappable) and output.traits.swaps:
+    output = open_output(stream.sink)
+    if isinstance(output, Swappable) and output.traits.swaps:
+        # Before its backup is removed, which shows that a prune was interrupted.
+        for identifier in (*what.operations, *what.interrupted):
             output.discard_replaced(identifier)
     for folder in what.folders:
         aside = folder if folder.name.startswith(_ASIDE) else folder.with_name(_ASIDE + folder.name)
