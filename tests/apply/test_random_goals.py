@@ -20,7 +20,7 @@ from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
 from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project, old_files, reset_behind
 
-Asked = tuple[Literal["resume", "rebuild", "replay", "backfill", "reset"], str, Literal["cut", "keep", "clear", "swap"]]
+Asked = tuple[Literal["resume", "rebuild", "replay", "backfill", "reset"], str, Literal["cut", "keep", "clear", "swap", "aside"]]
 
 OLDER = 2
 """How many files a backfill reads."""
@@ -48,7 +48,7 @@ def goals(draw: st.DrawFn) -> Asked:
     if goal == "reset":
         return "reset", "earliest", draw(st.sampled_from(["clear", "swap", "keep"]))
     if goal == "backfill":
-        return "backfill", "earliest", "keep"
+        return "backfill", "earliest", draw(st.sampled_from(["keep", "aside"]))
     if goal == "replay":
         return "replay", batch, draw(st.sampled_from(["cut", "swap", "keep"]))
     return ("resume", "last-written", "cut") if goal == "resume" else ("rebuild", batch, "cut")
@@ -106,7 +106,8 @@ def _damage(project: Project, data: st.DataObject) -> None:
 def _plan(project: Project, asked: Asked) -> Plan:
     goal, target, output = asked
     if goal == "backfill":
-        return project.plan_backfill(old_files(project, OLDER))
+        into = project.folder / "side" if output == "aside" else None
+        return project.plan_backfill(old_files(project, OLDER), into)
     return project.plan_reset(output, BEGINNING) if goal == "reset" else project.plan(target, goal=goal, output=output)
 
 
