@@ -1,4 +1,4 @@
-"""Backfills into a side output, without Spark: nothing of the stream is changed, and undo removes only what is its own."""
+"""Backfills into a side output, without Spark: the stream is not changed, and undo removes only what is its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slackwater.app.prune import prune
 from slackwater.apply.replayer import OperationRun
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import Refused, StreamFailed
-from slackwater.model.plan import Plan, RunAside
+from slackwater.model.plan import Plan
 from slackwater.model.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.model.sink import SideOutput
 from slackwater.plan.contributing import Code
@@ -293,5 +293,4 @@ def test_there_is_nothing_to_do_for_an_empty_range(project: Project, side: Path)
     plan = project.plan_backfill([], side)
 
     assert plan.actions == ()
-    assert not any(isinstance(action, RunAside) for action in plan.actions)
     assert not side.exists()

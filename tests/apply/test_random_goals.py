@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from slackwater.diagnose.number_line import findings, stops
 from slackwater.errors import DataError, Refused
-from slackwater.model.plan import Plan
+from slackwater.model.finding import Goal
+from slackwater.model.plan import OutputTreatment, Plan
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
 from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project, old_files, reset_behind
 
-Asked = tuple[Literal["resume", "rebuild", "replay", "backfill", "reset"], str, Literal["cut", "keep", "clear", "swap", "aside"]]
+Asked = tuple[Goal, str, OutputTreatment]
 
 OLDER = 2
 """How many files a backfill reads."""

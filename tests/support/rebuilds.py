@@ -214,6 +214,7 @@ class Project:
             ends={},
             downstream=False,
             ranges="recorded",
+            into=None,
         )
         identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
         with self.open() as workspace:
@@ -229,7 +230,7 @@ class Project:
 
     def plan_backfill_of(self, start: SourceStart, end: str, into: Path | None = None) -> Plan:
         """The same of any source."""
-        request = Request("earliest", None, True, "keep", None, (start,), None, {start.source: end}, False, "recorded")
+        request = replace(Request.at("earliest", output="keep"), starts=(start,), ends={start.source: end})
         if into is not None:
             request = replace(request, output="aside", into=str(into))
         identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")

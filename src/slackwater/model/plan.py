@@ -439,7 +439,7 @@ class Request:
     ends: dict[str, str]
     downstream: bool
     ranges: Ranges
-    into: str | None = None
+    into: str | None
 
     @classmethod
     def at(
@@ -463,6 +463,7 @@ class Request:
             ends={},
             downstream=downstream,
             ranges=ranges,
+            into=None,
         )
 
 
