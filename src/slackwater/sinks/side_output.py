@@ -49,9 +49,13 @@ def open_side_output(output: SideOutput) -> FilesOutput:
 
 
 def found_in(output: SideOutput) -> tuple[str, ...]:
-    """The names in the directory, sorted; none where it does not exist, ``"a file"`` where it is one."""
+    """The names in the directory, sorted; none where it does not exist, ``"a file"`` where it is one.
+
+    Folders without files do not count: not every store can remove them.
+    """
     store = open_write_store(output.path)
-    names = tuple(sorted(entry.name for entry in store.list() if not entry.name.endswith(LEFTOVER)))
+    found = (entry for entry in store.list() if not entry.name.endswith(LEFTOVER))
+    names = tuple(sorted(entry.name for entry in found if not entry.is_dir or _has_files(store, entry.name)))
     if not names and store.exists("") and next(store.folders(), None) is None:
         return ("a file",)
     return names
@@ -80,6 +84,10 @@ def discard(output: SideOutput, operation: str) -> None:
             store.delete(entry.name)
 
 
+def _has_files(store: WriteStore, path: str) -> bool:
+    return any(folder.files for folder in store.folders(path))
+
+
 def _is_owned(store: WriteStore, operation: str) -> bool:
     known = owner.read_owner(store)
     return known is not None and known.stream_id == operation
@@ -98,7 +106,7 @@ def _is_linked(store: WriteStore, path: str) -> bool:
 
 
 def _remove_empty(path: str) -> None:
-    """Remove the folders of partitions and of the manifest; other stores than local disks have no empty ones."""
+    """Remove the folders of partitions and of the manifest, on a local disk."""
     local = local_path_of(path)
     if local is not None:
         for folder, _, _ in os.walk(local, topdown=False):
