@@ -13,7 +13,8 @@ from slackwater.app.prune import prune
 from slackwater.apply.replayer import OperationRun
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import Refused, StreamFailed
-from slackwater.model.plan import Plan
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.model.plan import Plan, SourceStart
 from slackwater.model.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.model.sink import SideOutput
 from slackwater.plan.contributing import Code
@@ -294,3 +295,34 @@ def test_there_is_nothing_to_do_for_an_empty_range(project: Project, side: Path)
 
     assert plan.actions == ()
     assert not side.exists()
+
+
+def test_a_lost_ledger_is_restored_without_the_range(project: Project, plan: Plan) -> None:
+    _apply(project, plan)
+    for file in project.home.glob("ledger.db*"):
+        file.unlink()
+    assert project.plan(goal="resume").actions == ()
+
+    assert project.plan_backfill(old_files(project, 3)).actions
+    project.undo(plan)
+
+
+def test_offsets_start_where_the_range_does(tmp_path: Path) -> None:
+    """Spark takes the start of batch 0 from the source's own log."""
+    project = make_project(tmp_path / "project", replace(SPEC, source="kafka"))
+    project.claim_output()
+    live, first, last = (
+        '{"clicks":{"0":1000,"1":1000}}',
+        '{"clicks":{"0":360,"1":300}}',
+        '{"clicks":{"0":500,"1":300}}',
+    )
+    ahead = SourceStart("0", live, {"0": f"\0v1\n{live}"}, None, "")
+    _apply(project, project.plan_reset("keep", ahead))
+    start = SourceStart("0", first, {"0": f"\0v1\n{first}"}, None, "source 0")
+
+    _apply(project, project.plan_backfill_of(start, last, project.folder / "side"))
+
+    store = LocalStore(project.checkpoint(GENERATION))
+    assert store.read("sources/0/0") == b"\0v1\n" + first.encode()
+    assert parse_offset_entry(store.read("offsets/0")).offsets[0].text == last
+    assert not store.exists("offsets/1")

@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused
 from slackwater.model.sink import SideOutput
+from slackwater.sinks.directory import absolute, directory
 from slackwater.sinks.place import Place
 from slackwater.sinks.registry import open_each
 from slackwater.sinks.side_output import found_in, open_side_output
 
 SHOWN = 3
 ANOTHER = "give --into a directory that does not exist yet, outside of every output"
+
+
+def absolute_path(path: str) -> str:
+    """The path as a plan has it: absolute, or the URI. Raises PipelineError (``sink-path``) for what is neither."""
+    return absolute(directory(path, "--into /data/older"))
 
 
 def check_place(workspace: Workspace, output: SideOutput) -> None:

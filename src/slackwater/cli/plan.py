@@ -290,9 +290,9 @@ def _side_output(output: OutputTreatment, into: str | None) -> str | None:
         )
     if into is None:
         return None
-    from slackwater.sinks.directory import absolute, directory  # noqa: PLC0415 - light start
+    from slackwater.app.side_place import absolute_path  # noqa: PLC0415 - light start
 
-    return absolute(directory(into, "--into /data/older"))
+    return absolute_path(into)
 
 
 def _retention_ms(text: str | None) -> int | None:
