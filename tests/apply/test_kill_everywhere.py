@@ -31,6 +31,9 @@ REBUILD: tuple[Goal, str, OutputTreatment] = ("rebuild", "batch:3", "cut")
 REPLAY: tuple[Goal, str, OutputTreatment] = ("replay", "batch:4", "swap")
 """Its actions include all of a resume."""
 BACKFILL: tuple[Goal, str, OutputTreatment] = ("backfill", "earliest", "keep")
+ASIDE: tuple[Goal, str, OutputTreatment] = ("backfill", "earliest", "aside")
+SIDE = "side"
+"""Where its rows go."""
 OLDER = 2
 """How many files the backfill reads."""
 BACKFILLED = 2
@@ -64,7 +67,8 @@ class Scene:
             )
             self.project: Project = reset_behind(made, OLDER)
             self.original = self.project.in_use()
-            self.plan: Plan = self.project.plan_backfill(old_files(self.project, OLDER))
+            into = self.project.folder / SIDE if output == "aside" else None
+            self.plan: Plan = self.project.plan_backfill(old_files(self.project, OLDER), into)
         else:
             self.project = (three_stages if later else make_project)(folder / "project")
             self.project.claim_output()
@@ -74,7 +78,7 @@ class Scene:
 
     def in_use(self) -> dict[str, str]:
         """The same without a file that the batch of a backfill left when it was killed: the manifest names it not."""
-        found = self.project.in_use()
+        found = self.project.in_use() | self.project.files(self.project.folder / SIDE)
         newest = f"out/_spark_metadata/{BACKFILLED}"
         return found if newest in found else {name: one for name, one in found.items() if name != LEFT}
 
@@ -107,7 +111,7 @@ def applied(scene: Scene) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("scene", [REBUILD, REPLAY, BACKFILL, STAGES], ids=" ".join, indirect=True)
+@pytest.mark.parametrize("scene", [REBUILD, REPLAY, BACKFILL, ASIDE, STAGES], ids=" ".join, indirect=True)
 def test_a_killed_apply_is_continued_or_undone(scene: Scene, applied: dict[str, str]) -> None:
     choose = random.Random(SEED)
     project, plan = scene.project, scene.plan
@@ -130,7 +134,7 @@ def test_a_killed_apply_is_continued_or_undone(scene: Scene, applied: dict[str, 
     assert scene.in_use() == applied
 
 
-@pytest.mark.parametrize("scene", [REBUILD, BACKFILL, STAGES], ids=" ".join, indirect=True)
+@pytest.mark.parametrize("scene", [REBUILD, BACKFILL, ASIDE, STAGES], ids=" ".join, indirect=True)
 def test_a_killed_undo_is_continued_or_applied_again(scene: Scene, applied: dict[str, str]) -> None:
     choose = random.Random(SEED)
     project, plan = scene.project, scene.plan

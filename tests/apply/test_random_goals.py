@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from slackwater.diagnose.number_line import findings, stops
 from slackwater.errors import DataError, Refused
-from slackwater.model.plan import Plan
+from slackwater.model.finding import Goal
+from slackwater.model.plan import OutputTreatment, Plan
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
 from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project, old_files, reset_behind
 
-Asked = tuple[Literal["resume", "rebuild", "replay", "backfill", "reset"], str, Literal["cut", "keep", "clear", "swap"]]
+Asked = tuple[Goal, str, OutputTreatment]
 
 OLDER = 2
 """How many files a backfill reads."""
@@ -48,7 +49,7 @@ def goals(draw: st.DrawFn) -> Asked:
     if goal == "reset":
         return "reset", "earliest", draw(st.sampled_from(["clear", "swap", "keep"]))
     if goal == "backfill":
-        return "backfill", "earliest", "keep"
+        return "backfill", "earliest", draw(st.sampled_from(["keep", "aside"]))
     if goal == "replay":
         return "replay", batch, draw(st.sampled_from(["cut", "swap", "keep"]))
     return ("resume", "last-written", "cut") if goal == "resume" else ("rebuild", batch, "cut")
@@ -106,7 +107,8 @@ def _damage(project: Project, data: st.DataObject) -> None:
 def _plan(project: Project, asked: Asked) -> Plan:
     goal, target, output = asked
     if goal == "backfill":
-        return project.plan_backfill(old_files(project, OLDER))
+        into = project.folder / "side" if output == "aside" else None
+        return project.plan_backfill(old_files(project, OLDER), into)
     return project.plan_reset(output, BEGINNING) if goal == "reset" else project.plan(target, goal=goal, output=output)
 
 

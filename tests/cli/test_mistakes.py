@@ -107,6 +107,28 @@ def test_plans_that_cannot_be_made(
     assert (done.code, done.error["code"]) == (exit_code, code)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--output", "aside"), "side-output"),
+        (("--into", "older"), "side-output"),
+        (("--output", "keep", "--into", "older"), "side-output"),
+        (("--output", "aside", "--into", " "), "usage"),
+        (("--output", "aside", "--into", "~/older"), "sink-path"),
+        (("--output", "aside", "--into", "s3://bucket/a%20b"), "sink-path"),
+        (("--output", "swap", "--into", "older"), "usage"),
+    ],
+)
+def test_side_outputs_that_cannot_be(
+    slackwater: Slackwater, tmp_path: Path, arguments: tuple[str, ...], code: str
+) -> None:
+    make_home(tmp_path)
+
+    done = slackwater("plan", "backfill", "per_page", *arguments, "--format", "json")
+
+    assert (done.code, done.error["code"]) == (2, code)
+
+
 def test_a_plan_whose_source_files_do_not_exist(slackwater: Slackwater, tmp_path: Path) -> None:
     make_home(tmp_path)
     shutil.rmtree(tmp_path / "clicks")
@@ -119,7 +141,7 @@ def test_a_plan_whose_source_files_do_not_exist(slackwater: Slackwater, tmp_path
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
-        ("slackwater.plan/4", "slackwater.plan/3", "plan-schema"),
+        ("slackwater.plan/5", "slackwater.plan/4", "plan-schema"),
         ('"planned": 5', '"planned": "five"', "plan-damaged"),
         ('"kind": "verify-generation"', '"kind": "destroy-everything"', "plan-damaged"),
         ("{", "", "plan-unreadable"),

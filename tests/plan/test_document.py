@@ -26,12 +26,13 @@ from slackwater.model.plan import (
     ReplayBatches,
     ReplaySettings,
     Request,
+    RunAside,
     SourceStart,
     StartGeneration,
     SwitchGeneration,
     VerifyGeneration,
 )
-from slackwater.model.sink import Cut
+from slackwater.model.sink import Cut, SideOutput
 from slackwater.plan.document import DIGEST, digest_of, parse, render
 from slackwater.plan.inverse import undo_of
 
@@ -61,6 +62,7 @@ def action_lists(draw: st.DrawFn) -> tuple[Action, ...]:
         st.builds(CopyGeneration, numbers, numbers, texts, numbers, optional, optional),
         st.builds(VerifyGeneration, numbers, numbers, numbers, optional, optional),
         st.builds(CutSink, cuts),
+        st.builds(RunAside, numbers, st.dictionaries(texts, texts), st.builds(SideOutput, texts, texts)),
         st.builds(SwitchGeneration, numbers, numbers),
     )
     return tuple(draw(st.lists(one, max_size=6)))
@@ -200,9 +202,9 @@ def test_what_is_no_plan(text: str) -> None:
 @given(plans())
 def test_a_plan_of_another_version_says_what_to_do(plan: Plan) -> None:
     with pytest.raises(UsageError) as caught:
-        parse(render(plan).replace("slackwater.plan/4", "slackwater.plan/3"), "plan.json")
+        parse(render(plan).replace("slackwater.plan/5", "slackwater.plan/4"), "plan.json")
 
-    assert (caught.value.code, caught.value.found) == ("plan-schema", "slackwater.plan/3")
+    assert (caught.value.code, caught.value.found) == ("plan-schema", "slackwater.plan/4")
     assert "slackwater plan rebuild" in str(caught.value.hint)
 
 

@@ -24,6 +24,7 @@ from slackwater.model.plan import (
     ReplayBatches,
     ReplaySettings,
     Request,
+    RunAside,
     RunStaged,
     SourceStart,
     StageOutput,
@@ -32,7 +33,7 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
-from slackwater.model.sink import Cut, Swap
+from slackwater.model.sink import Cut, SideOutput, Swap
 from slackwater.plan.inverse import undo_of
 from slackwater.plan.runbook import runbook
 
@@ -117,6 +118,21 @@ START = SourceStart("0", '{"clicks":{"0":9}}', {"0": "v1"}, {"0": "v1"}, "clicks
 RESET = replace(PLAN, goal="reset", actions=(StartGeneration(2, "61a84303", 5, (START,)), SwitchGeneration(1, 2)))
 SWAPS = (StageOutput(3), RunStaged(2), SwapOutput(Swap(PLAN.id, "stream-id", 5)))
 SWAPPED = replace(PLAN, goal="replay", actions=SWAPS, undo=undo_of(SWAPS))
+SIDE = SideOutput("parquet", "/data/older rows")
+ASIDES = (
+    StartGeneration(2, "61a84303", -1, (replace(START, first=None),)),
+    VerifyGeneration(2, 0, -1, None, None),
+    RunAside(2, {"0": '{"clicks":{"0":12}}'}, SIDE),
+)
+ASIDE = replace(
+    PLAN,
+    goal="backfill",
+    request=replace(PLAN.request, output="aside", into=SIDE.path),
+    target="earliest",
+    actions=ASIDES,
+    preconditions=(Precondition(0, "generation", "1"), Precondition(2, "side-output", "none")),
+    undo=undo_of(ASIDES),
+)
 NOTHING = replace(PLAN, goal="resume", actions=(), undo=(), preconditions=())
 PLANS = {
     "cut": PLAN,
@@ -125,6 +141,7 @@ PLANS = {
     "copied": COPIED,
     "reset": RESET,
     "swapped": SWAPPED,
+    "aside": ASIDE,
     "nothing": NOTHING,
 }
 

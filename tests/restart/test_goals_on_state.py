@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.restart.scenario import CONF, Workspace
+from tests.restart.scenario import CONF, SCHEMA, Workspace
 from tests.restart.test_other_state import FILES, PIPELINE, ROCKSDB, STREAMS, workspace_of
 from tests.support.killing import kill_when
 from tests.support.outputs import Rows, manifest_ids, rows_of
+from tests.support.warm_jvm import attached
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 PLAIN = """
@@ -21,6 +25,18 @@ def plain(spark):
     return clicks(spark).where("n > 1")
 """
 ALL = (*STREAMS, "plain")
+BATCH_QUERY = f"""
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[2]").getOrCreate()
+wanted = spark.read.schema("{SCHEMA}").json(sys.argv[2:]).where("n > 1")
+found = spark.read.parquet(sys.argv[1])
+assert wanted.count() == found.count() > 0, (wanted.count(), found.count())
+assert wanted.exceptAll(found).isEmpty() and found.exceptAll(wanted).isEmpty()
+spark.stop()
+"""
+"""Compares the rows in a directory with those of a batch query over files."""
 NO_BATCH_WITHOUT_DATA = ("--conf", "spark.sql.streaming.noDataMicroBatches.enabled=false")
 """A batch without data at the end of each run would close windows and sessions that the next file still extends."""
 STORES = {"hdfs": (*CONF, *NO_BATCH_WITHOUT_DATA), "rocksdb": (*ROCKSDB, *NO_BATCH_WITHOUT_DATA)}
@@ -123,6 +139,7 @@ def _pass_over_and_backfill(goals: Goals) -> None:
     goals.apply("reset", "plain", "--from", "latest", "--output", "keep", spark=True)
     before, rows = manifest_ids(output), rows_of(output)
     batch = before[-1] + 1
+    aside = _backfill_aside(goals)
     goals.plan("backfill", "plain")
     process = goals.start("apply", "plan.json", "--yes", *goals.settings)
     kill_when(
@@ -140,6 +157,34 @@ def _pass_over_and_backfill(goals: Goals) -> None:
     assert (manifest_ids(output), rows_of(output)) == (before, rows)
     shutil.rmtree(goals.folder)
     saved.rename(goals.folder)
+    goals.slackwater("undo", aside, "--yes", java=False)
+    assert list((goals.folder / "aside").iterdir()) == []
+
+
+def _backfill_aside(goals: Goals) -> str:
+    """The file that was passed over is read into a side output, by an apply that is killed; the operation's id."""
+    output, side, newest = goals.output / "plain", goals.folder / "aside", goals.checkpoint_of("plain")
+    live = [_content(folder) for folder in (output, newest)]
+    goals.plan("backfill", "plain", "--output", "aside", "--into", "aside")
+    process = goals.start("apply", "plan.json", "--yes", *goals.settings)
+    kill_when(process, lambda: any(side.glob("part-*")), (side / "_slackwater.json").exists)
+    goals.slackwater("apply", "plan.json", "--yes", *goals.settings)
+
+    assert manifest_ids(side) == [0]
+    assert [_content(folder) for folder in (output, newest)] == live
+    passed_over = max((goals.folder / "landing").iterdir())
+    subprocess.run(
+        [sys.executable, "-c", BATCH_QUERY, str(side), str(passed_over)],
+        check=True,
+        env={**os.environ, **attached(goals.folder)},
+        timeout=300,
+    )
+    assert "changed nothing now" in goals.slackwater("apply", "plan.json", "--yes").stdout
+    return goals.operation
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def torn_commit(checkpoint: Path) -> None:

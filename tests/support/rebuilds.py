@@ -28,6 +28,7 @@ from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.finding import Goal
 from slackwater.model.plan import Action, Inverse, OutputTreatment, Plan, Request, SourceStart
 from slackwater.model.profile import QueryProfile
+from slackwater.model.sink import SideOutput
 from slackwater.plan.contributing import Code
 from slackwater.recording.snapshot import stream_id
 from slackwater.recording.stream_files import write_stream_file_of
@@ -155,13 +156,21 @@ class StubReplayer:
 
     def run_backfill(self, run: OperationRun) -> None:
         """The planned batch with a file in the output, which skips a batch that it has; then the commit."""
-        store, out = LocalStore(run.generation.location), LocalStore(self.pipeline.parent / "out")
+        self._write_older(run, self.pipeline.parent / "out", "older-")
+
+    def run_aside(self, run: OperationRun, output: SideOutput) -> None:
+        """The same with a file in the side output, named as Spark does."""
+        self._write_older(run, Path(output.path), "part-00000-6f5c1c2e-0f6b-4a43-9d1e-2f4f5b7f0a11-c000.")
+
+    def _write_older(self, run: OperationRun, folder: Path, name: str) -> None:
+        store, out = LocalStore(run.generation.location), LocalStore(folder)
         batch = read_logs(store).planned
         if not out.exists(f"_spark_metadata/{batch}"):
             rows = f"rows of batch {batch}, an older range".ljust(FILE_SIZE)
-            out.write(f"older-{batch}.parquet", rows.encode())
+            out.write(f"{name}{batch}.parquet", rows.encode())
             text = sink_log(HomeSpec(written=batch), self.pipeline.parent)[batch]
-            out.write(f"_spark_metadata/{batch}", text.replace("/out/part-", "/out/older-").encode())
+            new = text.replace("/out/part-", f"/{folder.relative_to(self.pipeline.parent)}/{name}")
+            out.write(f"_spark_metadata/{batch}", new.encode())
         store.write(commit_path(batch), b'v1\n{"nextBatchWatermarkMs":0}')
 
     def _rows(self, store: LocalStore, batch: int) -> int:
@@ -219,22 +228,25 @@ class Project:
             ends={},
             downstream=False,
             ranges="recorded",
+            into=None,
         )
         identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
         with self.open() as workspace:
             stream = workspace.ledger.find_stream(self.stream)
             return derive(workspace, stream, Asked("reset", request, pipeline), lambda: None, identity=identity).plan
 
-    def plan_backfill(self, files: Sequence[SourceFile]) -> Plan:
-        """The plan of a backfill of files that nobody has to look up."""
+    def plan_backfill(self, files: Sequence[SourceFile], into: Path | None = None) -> Plan:
+        """The plan of a backfill of files that nobody has to look up; ``into`` is a side output."""
         lines = [render_source_file(replace(file, log_offset=0)) for file in files]
         log = {"0": "\n".join(["v1", *lines])} if files else {}
         start = SourceStart("0", NO_FILES, log, None, f"source 0: {len(files)} files")
-        return self.plan_backfill_of(start, '{"logOffset":0}' if files else NO_FILES)
+        return self.plan_backfill_of(start, '{"logOffset":0}' if files else NO_FILES, into)
 
-    def plan_backfill_of(self, start: SourceStart, end: str) -> Plan:
+    def plan_backfill_of(self, start: SourceStart, end: str, into: Path | None = None) -> Plan:
         """The same of any source."""
-        request = Request("earliest", None, True, "keep", None, (start,), None, {start.source: end}, False, "recorded")
+        request = replace(Request.at("earliest", output="keep"), starts=(start,), ends={start.source: end})
+        if into is not None:
+            request = replace(request, output="aside", into=str(into))
         identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
         with self.open() as workspace:
             stream = workspace.ledger.find_stream(STREAM)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from slackwater.app.adopted import adopted_directory, require_code
+from slackwater.app.side_place import check_place
 from slackwater.app.workspace import Workspace
 from slackwater.checkpoint.layout import STATE, parse_state_file
 from slackwater.checkpoint.listing import read_listing
@@ -22,7 +23,7 @@ from slackwater.model.history import History
 from slackwater.model.plan import OutputTreatment, Plan, Request
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import StreamRecord
-from slackwater.model.sink import Cut, Swap
+from slackwater.model.sink import Cut, SideOutput, Swap
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.assembly import plan_of, plan_of_nothing
 from slackwater.plan.backfill import ranges_of, scope_of_backfill
@@ -42,6 +43,7 @@ from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.runtime.loader import digest, environment_read
 from slackwater.sinks.contract import Swappable
 from slackwater.sinks.registry import open_output
+from slackwater.sinks.side_output import side_output
 from slackwater.storage.open import open_read_store
 
 SHOWN = 3
@@ -50,7 +52,7 @@ OUTPUTS: Mapping[Goal, tuple[OutputTreatment, ...]] = {
     "resume": ("cut",),
     "rebuild": ("cut",),
     "replay": ("cut", "swap", "keep"),
-    "backfill": ("keep",),
+    "backfill": ("keep", "aside"),
     "reset": ("swap", "clear", "keep"),
 }
 """The goals that can be planned, with what each can do with the output."""
@@ -133,7 +135,8 @@ def derive(
     _refuse(snapshot, operation=identity[0])
     reconcile(workspace, stream)
     history = history_of(workspace.ledger, stream)
-    basis = replace(_basis(workspace, snapshot, history, asked), adopted=adopted)
+    side = side_of(workspace, stream, asked.request)
+    basis = replace(_basis(workspace, snapshot, history, asked), adopted=adopted, side=side)
     basis, scope = _scoped(basis, read_query)
     if scope is None:
         return Derived(plan_of_nothing(basis, *identity), snapshot, history)
@@ -154,6 +157,7 @@ def _check_request(asked: Asked, stream: StreamRecord) -> None:
         known = known and sorted(one.source for one in request.starts) == sorted(request.ends)
     else:
         known = known and request.to is None and not request.ends
+    known = known and (request.into is not None) == (request.output == "aside")
     if goal in {"resume", "reset", "backfill"}:
         known = known and request.retention_ms is None
     if not known:
@@ -165,6 +169,15 @@ def _check_request(asked: Asked, stream: StreamRecord) -> None:
             found=str(request)[:120],
             hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
         )
+
+
+def side_of(workspace: Workspace, stream: StreamRecord, request: Request) -> SideOutput | None:
+    """The side output that a request asks for. Raises Refused (``side-output-...``) where there can be none."""
+    if request.into is None:
+        return None
+    output = side_output(stream.sink, request.into)
+    check_place(workspace, output)
+    return output
 
 
 def _scoped(basis: Basis, read_query: QueryReader) -> tuple[Basis, Scope | None]:
@@ -276,7 +289,7 @@ def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
 def _cut(workspace: Workspace, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:
     """What is in the sink after the target, and who has read it: raises Refused where they are not planned, too."""
     stream = basis.snapshot.stream
-    if basis.request.output == "keep" or not is_cut(basis, scope):
+    if basis.request.output in {"keep", "aside"} or not is_cut(basis, scope):
         return Cut(scope.target, ()), []
     cut = open_output(stream.sink).cut_after(scope.target, basis.history.written)
     readers = _readers(workspace, stream, cut)

@@ -12,7 +12,7 @@ from slackwater.apply.operation import PLAN_FILE, Operation, Progress
 from slackwater.apply.replayer import Replayer
 from slackwater.errors import EnvironmentMissing
 from slackwater.model.history import History
-from slackwater.model.plan import CutSink, Plan, PreconditionName, SwapOutput
+from slackwater.model.plan import CutSink, Plan, PreconditionName, RunAside, SwapOutput
 from slackwater.model.records import StreamRecord
 from slackwater.plan.assembly import listed
 from slackwater.plan.basis import batches_used, written_text
@@ -23,6 +23,7 @@ from slackwater.recording.snapshot import SnapshotContext, read_snapshot, stream
 from slackwater.runtime.loader import digest
 from slackwater.sinks.contract import Swappable
 from slackwater.sinks.registry import open_output
+from slackwater.sinks.side_output import found_in
 
 
 def operations_of(
@@ -67,6 +68,7 @@ def _facts(
     ledger, batches = workspace.ledger, BatchHistory(history)
     facts, target = plan.facts, plan.facts.target
     cut = next((action.cut for action in plan.actions if isinstance(action, CutSink)), None)
+    aside = next((action.output for action in plan.actions if isinstance(action, RunAside)), None)
     swapped = any(isinstance(action, SwapOutput) for action in plan.actions)
     context = SnapshotContext(ledger, workspace.home, own_lease=True)
 
@@ -90,6 +92,7 @@ def _facts(
         "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
         "pipeline": lambda: digest(plan.pipeline_file),
         "readers": lambda: listed(readers()),
+        "side-output": lambda: listed(found_in(aside) if aside is not None else ()),
         "writer": lambda: written_since(workspace, current(), started_ms()),
         "source-files": lambda: listed(
             batches.missing_for(facts.contributing, target, StoreReach(), plan.request.ranges)

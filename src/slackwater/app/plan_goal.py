@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from slackwater.app.acting import Consent, acting
 from slackwater.app.adopted import find_stream, require_code
 from slackwater.app.backfill_range import with_range
-from slackwater.app.deriving import Asked, QueryReader
+from slackwater.app.deriving import Asked, QueryReader, side_of
 from slackwater.app.downstream import derive_all
 from slackwater.app.replayed_from import with_first_batch
 from slackwater.app.run_pipeline import session_options
@@ -68,6 +68,7 @@ def _with_positions(
     """With the positions of the sources, which only Spark can look up."""
     if asked.goal == "backfill":
         check_ready(read_snapshot(SnapshotContext(workspace.ledger, workspace.home), stream))
+        side_of(workspace, stream, asked.request)
     require_spark()
     reference = asked.pipeline_file or stream.pipeline_file
     with _replayer(workspace, stream, load(reference), options, say) as replayer:

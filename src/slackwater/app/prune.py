@@ -8,7 +8,7 @@ a prune that was killed is finished by the next one.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from slackwater.lease.lease import RUN
 from slackwater.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.beside import beside
-from slackwater.model.plan import SwitchGeneration
+from slackwater.model.plan import RunAside, SwitchGeneration
 from slackwater.model.records import OperationRecord, StreamRecord
 from slackwater.plan.adopted import KEPT
 from slackwater.recording.log_copier import copy_new
@@ -96,7 +96,9 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     current = workspace.ledger.find_stream(name).current_generation
     checkpoints, interrupted = _checkpoints(workspace, stream)
     old = [number for number in sorted(checkpoints) if number != current]
-    kept = {current, *sorted(old)[len(old) - keep :]} if keep else {current}
+    # No operation goes back to the checkpoint of a side output, and undo does not need it.
+    ahead = [number for number in old if number not in _aside(workspace, operations)]
+    kept = {current, *ahead[len(ahead) - keep :]} if keep else {current}
     generations = tuple(number for number in old if number not in kept)
     lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
     ended = [one for one in operations if one.status not in _FINAL] + lost
@@ -143,6 +145,12 @@ def _switched_from(workspace: Workspace, operation: OperationRecord) -> set[int]
     """The generations to which an undo of the operation would switch back."""
     plan = plan_of_operation(workspace, operation)
     return {action.old for action in plan.actions if isinstance(action, SwitchGeneration)}
+
+
+def _aside(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
+    """The generations that were built to fill side outputs."""
+    plans = (plan_of_operation(workspace, one) for one in operations if one.status in _FINAL)
+    return {action.number for plan in plans for action in plan.actions if isinstance(action, RunAside)}
 
 
 def _size(folder: Path) -> int:

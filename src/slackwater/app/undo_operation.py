@@ -13,6 +13,7 @@ from slackwater.app.apply_plan import ApplyDisplay
 from slackwater.app.deriving import reconcile
 from slackwater.app.operations import operations_of
 from slackwater.app.workspace import Workspace
+from slackwater.apply.actions.run_aside import check_unread
 from slackwater.apply.actions.run_backfill import check_removable
 from slackwater.apply.actions.switch_generation import check_unused
 from slackwater.apply.executor import undo
@@ -112,8 +113,7 @@ def undo_operation(
             reconcile(workspace, stream)
         left = _left(operations_of(workspace, plan, display, leases.fence), records)
         for one, _ in left:
-            check_unused(one)
-            check_removable(one)
+            _check(one)
             # What the operation itself has written is older than the last line of its journal.
             since_ms = modified_ms(one.folder / JOURNAL)
             check_stopped(workspace, one.stream, since_ms=since_ms, stopped=stopped)
@@ -132,8 +132,13 @@ def check_undoable(workspace: Workspace, operation: OperationRecord, display: Ap
     records = _records(workspace, operation, plan)
     _check_kept(records, plan)
     for one, _ in _left(operations_of(workspace, plan, display, lambda _: 0), records):
-        check_unused(one)
-        check_removable(one)
+        _check(one)
+
+
+def _check(operation: Operation) -> None:
+    check_unused(operation)
+    check_removable(operation)
+    check_unread(operation)
 
 
 def _records(workspace: Workspace, operation: OperationRecord, plan: Plan) -> list[OperationRecord]:

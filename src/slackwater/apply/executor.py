@@ -17,6 +17,7 @@ from slackwater.apply.actions import (
     cut_sink,
     plan_batch,
     replay_batches,
+    run_aside,
     run_backfill,
     skip_batch,
     stage_output,
@@ -37,6 +38,7 @@ from slackwater.model.plan import (
     CopyGeneration,
     CutBackfill,
     CutSink,
+    DiscardAside,
     DiscardStaged,
     Inverse,
     Plan,
@@ -44,6 +46,7 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunAside,
     RunBackfill,
     RunStaged,
     SkipBatch,
@@ -55,6 +58,7 @@ from slackwater.model.plan import (
     Undo,
     VerifyGeneration,
 )
+from slackwater.plan.words import where_to
 
 
 def execute(operation: Operation) -> None:
@@ -79,7 +83,7 @@ def execute(operation: Operation) -> None:
 
 def summary_of(plan: Plan) -> str:
     """What the ledger records of an operation that was applied."""
-    return f"{plan.goal} at {plan.target}"
+    return f"{plan.goal} {where_to(plan)}"
 
 
 def undo(operation: Operation) -> None:
@@ -127,6 +131,8 @@ def _do(operation: Operation, action: Action) -> ActionFacts:
             return stage_output.swap(operation, action)
         case RunBackfill():
             return run_backfill.do(operation, action)
+        case RunAside():
+            return run_aside.do(operation, action)
         case SwitchGeneration():
             return switch_generation.do(operation, action)
         case _:
@@ -189,6 +195,8 @@ def _take_back(operation: Operation, inverse: Inverse) -> None:
             stage_output.swap_back(operation, inverse)
         case CutBackfill():
             run_backfill.take_out(operation, inverse)
+        case DiscardAside():
+            run_aside.discard(operation, inverse)
         case SwitchGeneration():
             switch_generation.back(operation, inverse)
         case _:

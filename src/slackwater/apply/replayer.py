@@ -10,6 +10,7 @@ from slackwater.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.model.profile import QueryProfile
 from slackwater.model.records import GenerationRecord, StreamRecord
+from slackwater.model.sink import SideOutput
 from slackwater.plan.contributing import Code
 
 
@@ -37,7 +38,7 @@ class OperationRun:
 
 
 class Replayer(Protocol):
-    """The present query, with a no-op sink, with a staged output, or with that of the stream."""
+    """The present query, with a no-op sink, with a staged output, with a side output, or with that of the stream."""
 
     def profile(self) -> QueryProfile:
         """What the query's plan shows of its state."""
@@ -63,3 +64,6 @@ class Replayer(Protocol):
 
     def run_backfill(self, run: OperationRun) -> None:
         """Run the one batch that is planned and not committed, into the output. Raises StreamFailed where it fails."""
+
+    def run_aside(self, run: OperationRun, output: SideOutput) -> None:
+        """The same into a side output."""

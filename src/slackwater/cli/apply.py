@@ -91,6 +91,8 @@ def apply(
 def _continues(plan: Plan) -> str:
     if plan.request.output == "swap":
         return "has caught up, and its new output is in place"
+    if plan.request.into is not None:
+        return f"is not changed; the rows are in {plan.request.into}"
     last = plan.facts.target
     return f"continues after batch {last}" if last >= 0 else "starts at batch 0"
 

@@ -63,7 +63,14 @@ def _declare_backfill(parser: Parser) -> None:
         help="where it ends, as --from; default: where batches have read on, or the stream is",
     )
     parser.add_argument(
-        "--output", choices=("keep",), default="keep", help="keep (default): the rows are added to what the sink has"
+        "--output",
+        choices=("keep", "aside"),
+        default="keep",
+        help="keep (default): the rows are added to what the sink has; aside: they are written to files in the "
+        "directory of --into, and the stream is not changed",
+    )
+    parser.add_argument(
+        "--into", metavar="PATH", type=string, help="the directory of --output aside; it must be new or empty"
     )
     parser.add_argument("--only-source", metavar="NAME", type=string, help="the one source to read, as 0; default: all")
     add_spark(parser)
@@ -164,7 +171,7 @@ def _declare_common(parser: Parser) -> None:
     add_debug(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. The plan is for slackwater apply."
-    parser.set_defaults(verb=plan, only_source=None, to=None)
+    parser.set_defaults(verb=plan, only_source=None, to=None, into=None)
 
 
 def plan(
@@ -181,6 +188,7 @@ def plan(
     retention: str | None,
     only_source: str | None,
     to: str | None,
+    into: str | None,
     master: str | None,
     conf: list[str] | None,
     home: str | None,
@@ -212,6 +220,7 @@ def plan(
         ends={},
         downstream=downstream,
         ranges="recorded",
+        into=_side_output(output, into),
     )
     asked = Asked(goal, request, _absolute(pipeline))
     options = PlanOptions(parse_conf(conf), master, consent_of(moved=moved, copied=copied))
@@ -267,6 +276,23 @@ def check_target(goal: Goal, target: str) -> None:
             found=shortened(target),
             hint=f"slackwater plan {goal} --help",
         )
+
+
+def _side_output(output: OutputTreatment, into: str | None) -> str | None:
+    """The directory of a side output, absolute. Raises UsageError where it is missing or of no use."""
+    if (output == "aside") != (into is not None):
+        raise UsageError(
+            "side-output",
+            "--output aside and --into PATH are given together: the rows are written to this directory",
+            expected="--output aside --into PATH, or neither",
+            found=f"--output {output}" + (f" --into {into}" if into is not None else " without --into"),
+            hint="slackwater plan backfill --help",
+        )
+    if into is None:
+        return None
+    from slackwater.app.side_place import absolute_path  # noqa: PLC0415 - light start
+
+    return absolute_path(into)
 
 
 def _retention_ms(text: str | None) -> int | None:

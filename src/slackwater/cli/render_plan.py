@@ -19,6 +19,7 @@ from slackwater.model.plan import (
     Cost,
     CutBackfill,
     CutSink,
+    DiscardAside,
     DiscardStaged,
     Facts,
     Inverse,
@@ -27,6 +28,7 @@ from slackwater.model.plan import (
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunAside,
     RunBackfill,
     RunStaged,
     SkipBatch,
@@ -39,22 +41,19 @@ from slackwater.model.plan import (
 )
 from slackwater.model.sink import Cut
 from slackwater.model.units import utc_text
+from slackwater.plan.words import title
 
 
 def plan_page(plan: Plan) -> Group:
     """The whole page, with a part for each later stage."""
-    parts: list[Text | Table] = [Text(f"plan {plan.id}: {_title(plan)}", style="bold"), *_of_stream(plan)]
+    parts: list[Text | Table] = [Text(f"plan {plan.id}: {title(plan)}", style="bold"), *_of_stream(plan)]
     for number, stage in enumerate(plan.downstream, start=2):
-        parts += [Text(), Text(f"stage {number}: {_title(stage)}", style="bold"), *_of_stream(stage)]
+        parts += [Text(), Text(f"stage {number}: {title(stage)}", style="bold"), *_of_stream(stage)]
     if plan.downstream:
         parts += [Text(), Text("in all", style="bold"), *_cost_text(_total(plan))]
     if plan.actions:
         parts += [Text(), Text("undo", style="bold"), *_undo(plan)]
     return Group(*parts)
-
-
-def _title(plan: Plan) -> str:
-    return f"{plan.goal} {plan.stream} at {plan.target}"
 
 
 def _of_stream(plan: Plan) -> Iterator[Text | Table]:
@@ -95,7 +94,7 @@ def step_text(action: Action | Inverse) -> str:
             text = _base_text(action)
         case ReplayBatches():
             text = f"replay {batch_range(action.first, action.last)} under their own ids, without output"
-        case PlanBatch() | SkipBatch() | RunBackfill() | CutBackfill():
+        case PlanBatch() | SkipBatch() | RunBackfill() | CutBackfill() | RunAside() | DiscardAside():
             text = _batch_text(action)
         case VerifyGeneration():
             known = f"those recorded up to batch {action.last}" if action.last >= 0 else "as they should be"
@@ -130,7 +129,7 @@ def _base_text(action: Base) -> str:
     return f"copy generation {action.source} to generation {action.number} aside, {what}"
 
 
-def _batch_text(action: PlanBatch | SkipBatch | RunBackfill | CutBackfill) -> str:
+def _batch_text(action: PlanBatch | SkipBatch | RunBackfill | CutBackfill | RunAside | DiscardAside) -> str:
     match action:
         case PlanBatch():
             return f"plan batch {action.batch} with its recorded range"
@@ -142,6 +141,11 @@ def _batch_text(action: PlanBatch | SkipBatch | RunBackfill | CutBackfill) -> st
             return f"run batch {action.batch} with generation {action.number} into the sink, and no other batch"
         case CutBackfill():
             return f"cut the sink back to batch {action.after}"
+        case RunAside():
+            where = f"{action.output.path}, as {action.output.format} files"
+            return f"run the batch with generation {action.number} into {where}"
+        case DiscardAside():
+            return f"remove from {action.output.path} what the operation has written to it"
 
 
 def _swap_text(action: StageOutput | RunStaged | SwapOutput | DiscardStaged | SwapBack) -> str:
@@ -176,7 +180,7 @@ def _switch_text(action: SwitchGeneration) -> str:
 
 def _undo(plan: Plan) -> list[Text]:
     until = "one of the streams has run again" if plan.downstream else "the stream has run again"
-    lines = [Text(f"  slackwater undo {plan.id} --yes, until {until}:")]
+    lines = [Text(f"  slackwater undo {plan.id} --yes{'' if plan.request.into else f', until {until}'}:")]
     return lines + [Text(f"  - {text}") for text in undo_texts(plan)]
 
 

@@ -4,7 +4,7 @@ The page, the JSON document, ``apply`` and ``undo`` consume the same list of act
 a kind that one of them forgets is a type error (``assert_never``). The envelope does not depend on the goal.
 
 No value here is a path outside of what the plan is about: ``apply`` derives checkpoints from the home and the stream,
-and files from the output's own manifest.
+and files from the output's own manifest. A side output is the only place that a plan names.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 from slackwater.model.finding import Goal
-from slackwater.model.sink import Cut, Swap
+from slackwater.model.sink import Cut, SideOutput, Swap
 from slackwater.model.strict import STRICT
 
-PLAN_SCHEMA: Literal["slackwater.plan/4"] = "slackwater.plan/4"
+PLAN_SCHEMA: Literal["slackwater.plan/5"] = "slackwater.plan/5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,10 @@ class StartGeneration:
     @property
     def pending(self) -> None:
         """No batch is planned in it."""
+
+    def log_of(self, start: SourceStart) -> dict[str, str]:
+        """The own log of one of its sources. Where a source cannot start so, its first batch is planned: all of it."""
+        return start.log if self.last >= 0 or start.first is None else start.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +221,23 @@ class RunBackfill:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAside:
+    """Run batch 0, and no other, with checkpoint ``number`` into a side output. ``ends`` as in ``RunBackfill``.
+
+    Batch 0, because readers of the file sink's manifest need every entry from the first one on.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    number: int
+    ends: dict[str, str]
+    output: SideOutput
+    kind: Literal["run-aside"] = "run-aside"
+
+    batch: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchGeneration:
     """Make another checkpoint the one in use; the old one stays."""
 
@@ -267,6 +288,16 @@ class CutBackfill:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscardAside:
+    """Remove what the operation has written to a side output; the directory itself stays."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    output: SideOutput
+    kind: Literal["discard-aside"] = "discard-aside"
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreSink:
     """Put batches that were cut back into the sink, from the operation's backup."""
 
@@ -282,8 +313,8 @@ Base = BuildGeneration | CopyGeneration | StartGeneration
 Building = Base | ReplayBatches | PlanBatch | SkipBatch | VerifyGeneration
 """Actions that change nothing but the new checkpoint."""
 
-Action = Building | CutSink | StageOutput | RunStaged | SwapOutput | RunBackfill | SwitchGeneration
-Inverse = RemoveGeneration | RestoreSink | DiscardStaged | SwapBack | CutBackfill | SwitchGeneration
+Action = Building | CutSink | StageOutput | RunStaged | SwapOutput | RunBackfill | RunAside | SwitchGeneration
+Inverse = RemoveGeneration | RestoreSink | DiscardStaged | SwapBack | CutBackfill | DiscardAside | SwitchGeneration
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,12 +331,22 @@ Ranges = Literal["recorded", "new"]
 """Whether the first batch that is processed again keeps its recorded range, or takes what its sources have by then:
 a later stage, whose source is the output that an earlier one writes again."""
 
-OutputTreatment = Literal["cut", "keep", "clear", "swap"]
+OutputTreatment = Literal["cut", "keep", "clear", "swap", "aside"]
 """What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is; or
-new output is built aside and put in its place when it has caught up."""
+new output is built aside and put in its place when it has caught up; or rows go to a side output, and it is not
+touched."""
 
 PreconditionName = Literal[
-    "generation", "planned", "committed", "written", "history", "pipeline", "source-files", "readers", "writer"
+    "generation",
+    "planned",
+    "committed",
+    "written",
+    "history",
+    "pipeline",
+    "source-files",
+    "readers",
+    "writer",
+    "side-output",
 ]
 PRECONDITIONS: Mapping[PreconditionName, str] = {
     "generation": "the generation in use",
@@ -317,6 +358,7 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
     "source-files": "source files that no longer exist",
     "readers": "streams that have read what is to be cut",
     "writer": "files of the checkpoint that the query has written since the operation was started",
+    "side-output": "what is in the directory of the side output",
 }
 
 
@@ -379,7 +421,8 @@ class Request:
     ``target`` is a batch to continue after, of a replay the first one to be processed again, of a reset a position of
     the sources (or of ``only_source``), which ``starts`` has as it was found when the plan was made.
     Of a backfill ``target`` and ``to`` are the ends of the range, ``to`` ``None`` for all that no batch has read;
-    ``starts`` and ``ends``, offsets by source, have the range as it was found.
+    ``starts`` and ``ends``, offsets by source, have the range as it was found; ``into`` is the directory of a side
+    output, ``None`` where the rows go to the output of the stream.
     ``query_read`` is false where the changed query should have been read and Spark was not available.
     ``downstream``: streams that have read what is taken out of the output are planned, too.
     """
@@ -396,6 +439,7 @@ class Request:
     ends: dict[str, str]
     downstream: bool
     ranges: Ranges
+    into: str | None
 
     @classmethod
     def at(
@@ -419,6 +463,7 @@ class Request:
             ends={},
             downstream=downstream,
             ranges=ranges,
+            into=None,
         )
 
 
@@ -446,7 +491,7 @@ class Plan:
     risks: tuple[str, ...]
     undo: tuple[Undo, ...]
     downstream: tuple[Plan, ...]
-    schema: Literal["slackwater.plan/4"] = PLAN_SCHEMA
+    schema: Literal["slackwater.plan/5"] = PLAN_SCHEMA
 
     @property
     def members(self) -> tuple[Plan, ...]:

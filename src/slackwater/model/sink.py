@@ -104,6 +104,19 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class SideOutput:
+    """A directory that an operation fills in place of the output of a stream, in a format of the file sink.
+
+    ``path`` is absolute, or a URI.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    format: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Swap:
     """A staged output that is to replace the real one: that of ``operation``, both of the stream ``stream_id``.
 

@@ -22,6 +22,7 @@ from slackwater.model.plan import (
     PreconditionName,
     ReplayBatches,
     ReplaySettings,
+    RunAside,
     RunBackfill,
     RunStaged,
     SkipBatch,
@@ -32,17 +33,19 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
-from slackwater.model.sink import Cut, Swap
+from slackwater.model.sink import Cut, SideOutput, Swap
 from slackwater.plan.adopted import SETTINGS_UNKNOWN, notes_of_adopted
-from slackwater.plan.basis import Basis, Scope, batches_used, query_id, written_text
+from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, batches_used, query_id, written_text
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.plan.contributing import StateBounds
 from slackwater.plan.inverse import undo_of
 from slackwater.plan.notes import (
     notes_of,
+    notes_of_aside,
     notes_of_backfill,
     notes_of_start,
     risks_of,
+    risks_of_aside,
     risks_of_backfill,
     summaries_of,
 )
@@ -70,16 +73,7 @@ def plan_of_nothing(basis: Basis, identifier: str, made_at: str) -> Plan:
 
 def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, identity: tuple[str, str]) -> Plan:
     snapshot, target = basis.snapshot, scope.target
-    risks = risks_of(
-        snapshot,
-        basis.query,
-        () if scope.copied else basis.environment,
-        following=target + 1,
-        pending=scope.pending,
-        kept=scope.keeps_pending,
-    )
-    if basis.goal == "backfill":
-        risks = risks_of_backfill(snapshot, basis.environment, target)
+    risks = _risks(basis, scope)
     facts = _facts(basis, scope)
     if basis.adopted is not None:
         risks = risks if scope.copied or scope.first > scope.target else (*risks, SETTINGS_UNKNOWN)
@@ -102,7 +96,24 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], cut: Cut, ide
     )
 
 
+def _risks(basis: Basis, scope: Scope) -> tuple[str, ...]:
+    if basis.side is not None:
+        return risks_of_aside(basis.environment)
+    if basis.goal == "backfill":
+        return risks_of_backfill(basis.snapshot, basis.environment, scope.target)
+    return risks_of(
+        basis.snapshot,
+        basis.query,
+        () if scope.copied else basis.environment,
+        following=scope.target + 1,
+        pending=scope.pending,
+        kept=scope.keeps_pending,
+    )
+
+
 def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:
+    if basis.side is not None:
+        return _actions_aside(basis, scope.target, basis.side)
     if basis.goal == "backfill":
         return _actions_of_backfill(basis, scope.target)
     first, target, number = scope.first, scope.target, basis.number
@@ -132,6 +143,16 @@ def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
         VerifyGeneration(following, batch + 1, batch, None, None),
         RunBackfill(aside, batch, basis.request.ends),
         SwitchGeneration(old, following),
+    )
+
+
+def _actions_aside(basis: Basis, last: int, side: SideOutput) -> tuple[Action, ...]:
+    """The checkpoint is one of its own, whose first batch is the range: the stream stays after batch ``last``."""
+    aside = basis.number
+    return (
+        StartGeneration(aside, query_id(basis, last), BEFORE_ALL, basis.request.starts),
+        VerifyGeneration(aside, 0, BEFORE_ALL, None, None),
+        RunAside(aside, basis.request.ends, side),
     )
 
 
@@ -202,11 +223,13 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
 
 def _watermark_ms(basis: Basis, target: int) -> int:
     """That of the newest recorded batch up to the target: the batch of a backfill changes none. 0: none yet."""
-    before = target - 1 if basis.goal == "backfill" else target
+    before = basis.snapshot.marks.committed if basis.goal == "backfill" else target
     return basis.batches.offset(before).watermark_ms if before in basis.history.offsets else 0
 
 
 def _notes_of_positions(basis: Basis, starts: Sequence[SourceStart], target: int) -> tuple[str, ...]:
+    if basis.side is not None:
+        return notes_of_aside(starts, target, basis.side)
     if basis.goal == "backfill":
         return notes_of_backfill(starts, target)
     return notes_of_start(starts, target, basis.request.output)
@@ -235,6 +258,7 @@ def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> t
         "source-files": listed(()),
         "readers": listed(basis.readers),
         "writer": listed(()),
+        "side-output": listed(()),
     }
     needed: dict[str, tuple[PreconditionName, ...]] = {
         "build-generation": (
@@ -243,6 +267,7 @@ def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> t
         "start-generation": ("generation", "planned", "committed", "written", "pipeline"),
         "copy-generation": ("generation", "planned", "committed", "written", "history", "source-files"),
         "run-backfill": ("generation", "planned", "committed", "written"),
+        "run-aside": ("side-output",),
         "cut-sink": ("written", "readers"),
         "stage-output": ("written", "readers"),
         "swap-output": ("written",),

@@ -47,9 +47,9 @@ def scope_of_backfill(basis: Basis) -> Scope | None:
         check_free(snapshot, (kind, span), live[span.source], of_source(basis.executed, span.source))
     if not wanted:
         return None
-    batch = snapshot.marks.committed + 1
+    last = snapshot.marks.committed if basis.side is not None else snapshot.marks.committed + 1
     return Scope(
-        batch, batch + 1, None, StateBounds(stateful=False, retention_ms=0, delay_ms=None), starts=request.starts
+        last, last + 1, None, StateBounds(stateful=False, retention_ms=0, delay_ms=None), starts=request.starts
     )
 
 

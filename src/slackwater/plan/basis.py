@@ -12,6 +12,7 @@ from slackwater.model.finding import Goal
 from slackwater.model.history import History
 from slackwater.model.plan import Request, SourceStart
 from slackwater.model.profile import QueryProfile
+from slackwater.model.sink import SideOutput
 from slackwater.model.snapshot import MemberSeen, Snapshot
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.contributing import Code, StateBounds
@@ -29,7 +30,8 @@ class Basis:
     profile of the present code, ``None`` where it was not needed or could not be read; ``number`` is the next
     generation's; ``environment`` names the variables that the pipeline file reads; ``states`` are the batches whose
     state the checkpoint in use can load; ``executed`` is what batches have read, where the goal is a backfill.
-    ``readers`` are the streams that have read what the operation changes; ``adopted`` is as in ``Facts``.
+    ``readers`` are the streams that have read what the operation changes; ``adopted`` is as in ``Facts``; ``side`` is
+    where the rows go in place of the stream's output, ``None`` for the output.
     """
 
     goal: Goal
@@ -45,6 +47,7 @@ class Basis:
     readers: tuple[str, ...] = ()
     executed: tuple[SourceRange, ...] = ()
     adopted: str | None = None
+    side: SideOutput | None = None
 
     @property
     def batches(self) -> BatchHistory:

@@ -11,12 +11,14 @@ from slackwater.model.plan import (
     CopyGeneration,
     CutBackfill,
     CutSink,
+    DiscardAside,
     DiscardStaged,
     Inverse,
     PlanBatch,
     RemoveGeneration,
     ReplayBatches,
     RestoreSink,
+    RunAside,
     RunBackfill,
     RunStaged,
     SkipBatch,
@@ -51,6 +53,8 @@ def inverse_of(action: Action) -> Inverse | None:
             return SwapBack(action.swap)
         case RunBackfill():
             return CutBackfill(action.batch - 1)
+        case RunAside():
+            return DiscardAside(action.output)
         case SwitchGeneration():
             return SwitchGeneration(action.new, action.old)
         case _:

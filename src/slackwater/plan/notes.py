@@ -8,6 +8,7 @@ from slackwater.diagnose.words import batch_range
 from slackwater.model.finding import Goal
 from slackwater.model.plan import OutputTreatment, ReplaySettings, SourceStart
 from slackwater.model.profile import QueryProfile
+from slackwater.model.sink import SideOutput
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.contributing import StateBounds
 
@@ -64,6 +65,17 @@ def notes_of_backfill(starts: Sequence[SourceStart], batch: int) -> tuple[str, .
     )
 
 
+def notes_of_aside(starts: Sequence[SourceStart], last: int, side: SideOutput) -> tuple[str, ...]:
+    """What a backfill reads into a side output, source by source, and that the stream is not changed."""
+    return (
+        *summaries_of(starts),
+        f"all of it is one batch; its rows, as the query returns them, are written as {side.format} to {side.path}",
+        "the rows are in the side output only, and not in the output of the stream",
+        "the range does not count as read: it can still be backfilled into the output",
+        f"the stream is not changed: it continues with batch {last + 1} from its position",
+    )
+
+
 def summaries_of(starts: Sequence[SourceStart]) -> tuple[str, ...]:
     """A line for each source."""
     return tuple(start.summary for start in starts)
@@ -81,11 +93,14 @@ def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int
                 if output.batches_skipped
                 else f"{output.name} cannot remove what batch {batch} wrote: its rows stay after an undo"
             )
-    if environment:
-        risks.append(
-            f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values of the runs"
-        )
-    return tuple(risks)
+    return (*risks, *risks_of_aside(environment))
+
+
+def risks_of_aside(environment: Sequence[str]) -> tuple[str, ...]:
+    """What the rows of a backfill depend on, wherever they go."""
+    if not environment:
+        return ()
+    return (f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values of the runs",)
 
 
 def risks_of(

@@ -15,13 +15,14 @@ from slackwater.model.plan import PRECONDITIONS, CutSink, Facts, Plan, Precondit
 from slackwater.model.units import utc_text
 from slackwater.plan.adopted import BUILT, aside_of, is_of_objects
 from slackwater.plan.runbook_steps import Places, Step, step_back, step_of
+from slackwater.plan.words import title
 
 
 def runbook(plan: Plan, home: Home, file: str) -> str:
     """The runbook of a plan that is, or could be, in ``file``; later stages follow in the order of their steps."""
-    first = _of_stream(plan, f"# Runbook: {_title(plan)}", _introduction(plan, home, file))
+    first = _of_stream(plan, f"# Runbook: {title(plan)}", _introduction(plan, home, file))
     stages = [
-        _of_stream(stage, f"# Stage {number}: {_title(stage)}", _places_of(stage, home))
+        _of_stream(stage, f"# Stage {number}: {title(stage)}", _places_of(stage, home))
         for number, stage in enumerate(plan.downstream, start=2)
     ]
     return "\n".join([first, *stages])
@@ -40,10 +41,6 @@ def _of_stream(plan: Plan, title: str, introduction: list[str]) -> str:
         *_steps("Go back", [step_back(one.inverse, places) for one in plan.undo], _before_undo(plan)),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
-
-
-def _title(plan: Plan) -> str:
-    return f"{plan.goal} {plan.stream} at {plan.target}"
 
 
 def _introduction(plan: Plan, home: Home, file: str) -> list[str]:
@@ -144,12 +141,18 @@ def _shown_by(one: Precondition, plan: Plan) -> str:
             return f"sha256sum {shlex.quote(plan.pipeline_file)}"
         case "readers":
             return "slackwater ledger"
-        case "writer" if is_of_objects(facts.adopted or "/"):
-            return f"no object below {facts.adopted} is newer than a minute, by a listing of the store"
+        case "side-output":
+            return f"ls -A {shlex.quote(plan.request.into or '.')}"
         case "writer":
-            return f"find {shlex.quote(facts.adopted or '.')} -type f -mmin -1"
+            return _shown_of_writer(facts.adopted)
         case _:
             assert_never(one.name)
+
+
+def _shown_of_writer(adopted: str | None) -> str:
+    if is_of_objects(adopted or "/"):
+        return f"no object below {adopted} is newer than a minute, by a listing of the store"
+    return f"find {shlex.quote(adopted or '.')} -type f -mmin -1"
 
 
 def _number_line(plan: Plan) -> list[str]:
@@ -171,7 +174,7 @@ def _marks_after(plan: Plan) -> dict[str, int | None]:
     # Of several checkpoints the last one is switched in.
     verified = (action for action in reversed(plan.actions) if isinstance(action, VerifyGeneration))
     built = next(verified, None)
-    if built is None:
+    if built is None or plan.request.into is not None:
         return {
             "planned": facts.planned,
             "committed": facts.committed,
@@ -243,9 +246,10 @@ def _list(title: str, entries: tuple[str, ...]) -> Iterator[list[str]]:
 
 
 def _before_undo(plan: Plan) -> tuple[str, ...]:
+    possible = "at any time" if plan.request.into is not None else "until the stream has run again"
     return (
         "",
-        "Possible until the stream has run again. If `slackwater apply` did the steps, this takes them back:",
+        f"Possible {possible}. If `slackwater apply` did the steps, this takes them back:",
         "",
         "```sh",
         undo_command(plan.id),

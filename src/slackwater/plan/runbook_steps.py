@@ -14,6 +14,7 @@ from slackwater.model.plan import (
     CopyGeneration,
     CutBackfill,
     CutSink,
+    DiscardAside,
     DiscardStaged,
     Inverse,
     Plan,
@@ -22,6 +23,7 @@ from slackwater.model.plan import (
     ReplayBatches,
     ReplaySettings,
     RestoreSink,
+    RunAside,
     RunBackfill,
     RunStaged,
     SkipBatch,
@@ -88,7 +90,7 @@ def step_of(action: Action, places: Places) -> Step:
             step = _new_checkpoint(action, places)
         case ReplayBatches():
             step = _replay(action, places)
-        case PlanBatch() | SkipBatch() | RunBackfill():
+        case PlanBatch() | SkipBatch() | RunBackfill() | RunAside():
             step = _one_batch(action, places)
         case VerifyGeneration():
             step = _verify(action, places)
@@ -125,6 +127,11 @@ def step_back(inverse: Inverse, places: Places) -> Step:
                 f"- Remove from the output what batch {inverse.after + 1} wrote, and nothing else, if it has the batch."
             )
             step = Step(f"Cut the output back to batch {inverse.after}", (line,))
+        case DiscardAside():
+            step = Step(
+                "Empty the side output",
+                (f"- Delete what the batch wrote to `{inverse.output.path}`. The stream does not depend on it.",),
+            )
         case _:
             assert_never(inverse)
     return step
@@ -165,9 +172,8 @@ def _copy(action: CopyGeneration, places: Places) -> list[str]:
 def _start(action: StartGeneration, places: Places) -> list[str]:
     lines = [*_folder(action, places)]
     for start in action.starts:
-        log = start.log if action.last >= 0 else start.first or {}
         lines.append(f"- Source {start.source} starts at `{start.offset}` ({start.summary}).")
-        lines += [f"- Write `sources/{start.source}/{name}`, as the plan has it." for name in log]
+        lines += [f"- Write `sources/{start.source}/{name}`, as the plan has it." for name in action.log_of(start)]
     if action.last >= 0:
         first = action.last + 1
         lines += [
@@ -258,7 +264,7 @@ def _settings_row(group: ReplaySettings) -> str:
     return f"| {batch_range(group.first, group.last)} | {shown.replace('|', '&#124;')} |"
 
 
-def _one_batch(action: PlanBatch | SkipBatch | RunBackfill, places: Places) -> Step:
+def _one_batch(action: PlanBatch | SkipBatch | RunBackfill | RunAside, places: Places) -> Step:
     match action:
         case PlanBatch():
             return _plan_batch(action, places)
@@ -266,6 +272,8 @@ def _one_batch(action: PlanBatch | SkipBatch | RunBackfill, places: Places) -> S
             return _skip_batch(action, places)
         case RunBackfill():
             return _run_backfill(action, places)
+        case RunAside():
+            return _run_aside(action, places)
 
 
 def _plan_batch(action: PlanBatch, places: Places) -> Step:
@@ -299,6 +307,20 @@ def _run_backfill(action: RunBackfill, places: Places) -> Step:
         f"- Afterwards `{new}/commits/{action.batch}` is there. Start no query on this checkpoint again.",
     )
     return Step(f"Run batch {action.batch} into the output", lines)
+
+
+def _run_aside(action: RunAside, places: Places) -> Step:
+    new, last = places.checkpoint(action.number), places.plan.facts.committed
+    ends = ", ".join(f"`{end}` for source {source}" for source, end in action.ends.items())
+    lines = (
+        f"- Copy {places.entry('offsets', last)} to `{new}/offsets/0`, and replace its last lines, the offsets, by",
+        f"  {ends}.",
+        f"- Run the query of the stream with `checkpointLocation` `{new}` and `trigger(once=True)` into",
+        f"  `{action.output.path}`, as {action.output.format} files. The directory must be empty. It runs this batch",
+        "  and no other.",
+        f"- Afterwards `{new}/commits/0` is there. Start no query on this checkpoint again.",
+    )
+    return Step("Run the batch into the side output", lines)
 
 
 def _verify(action: VerifyGeneration, places: Places) -> Step:

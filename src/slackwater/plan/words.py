@@ -33,12 +33,25 @@ def plan_command(
         command += f" --to {shlex.quote(request.to)}"
     if request.only_source is not None:
         command += f" --only-source {shlex.quote(request.only_source)}"
-    if request.output != "cut" and goal != "backfill":
+    if request.output != ("keep" if goal == "backfill" else "cut"):
         command += f" --output {request.output}"
+    if request.into is not None:
+        command += f" --into {shlex.quote(request.into)}"
     if request.downstream:
         command += " --downstream"
     kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
     return command if kept is None else f"{command} --retention {kept}"
+
+
+def title(plan: Plan) -> str:
+    """What a plan is for: its goal, stream, target, and the side output if it has one."""
+    return f"{plan.goal} {plan.stream} {where_to(plan)}"
+
+
+def where_to(plan: Plan) -> str:
+    """The target of a plan, and the side output if it has one."""
+    into = plan.request.into
+    return f"at {plan.target}" if into is None else f"at {plan.target} into {into}"
 
 
 def start_command(plan: Plan) -> str:

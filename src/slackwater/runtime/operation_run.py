@@ -1,4 +1,4 @@
-"""Runs a query as an action of an operation, recorded as any other run is: into a staged output, or one batch more."""
+"""Runs a query as an action of an operation, recorded as any other run: into another output, or one batch more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from slackwater.apply.replayer import OperationRun
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import Refused, StreamFailed
-from slackwater.model.sink import WriteContext
+from slackwater.model.sink import SideOutput, WriteContext
 from slackwater.model.trigger import Trigger
 from slackwater.recording.log_copier import LogCopier
 from slackwater.runtime.failures import Failure, classify
@@ -20,6 +20,7 @@ from slackwater.runtime.query_run import QueryRun, RunServices
 from slackwater.runtime.session import spark_version
 from slackwater.sinks.contract import Output, Sink, Staged
 from slackwater.sinks.registry import open_output
+from slackwater.sinks.side_output import side_sink
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -55,12 +56,28 @@ def run_backfill(spark: SparkSession, built: BuiltStream, run: OperationRun, say
     """Run the batch that is planned, and no other, into the real output. Raises StreamFailed where it fails."""
     failure = _run(spark, built, run, _How("once", open_output(run.stream.sink), say))
     if failure is not None:
-        raise StreamFailed(
-            "backfill-failed",
-            f"The batch of the backfill of stream {run.stream.full_name} fails: {failure.reason}",
-            where=failure.place,
-            hint=f"go back, correct the pipeline, then plan again: slackwater undo {run.operation} --yes",
-        )
+        hint = f"go back, correct the pipeline, then plan again: slackwater undo {run.operation} --yes"
+        raise _backfill_failed(run, failure, hint)
+
+
+def run_aside(
+    spark: SparkSession, built: BuiltStream, run: OperationRun, output: SideOutput, say: Callable[[str], None]
+) -> None:
+    """Run the batch that is planned, and no other, into a side output. Raises StreamFailed where it fails."""
+    definition = replace(built.definition, sink=side_sink(built.definition.sink, output))
+    # The ledger has the log of the stream's own output.
+    failure = _run(spark, replace(built, definition=definition), run, _How("once", None, say))
+    if failure is not None:
+        raise _backfill_failed(run, failure, "correct the pipeline, then plan again")
+
+
+def _backfill_failed(run: OperationRun, failure: Failure, hint: str) -> StreamFailed:
+    return StreamFailed(
+        "backfill-failed",
+        f"The batch of the backfill of stream {run.stream.full_name} fails: {failure.reason}",
+        where=failure.place,
+        hint=hint,
+    )
 
 
 def _run(spark: SparkSession, built: BuiltStream, run: OperationRun, how: _How) -> Failure | None:

@@ -12,11 +12,12 @@ from slackwater.apply.replayer import OperationRun, Replayed
 from slackwater.errors import StreamFailed, UsageError
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.model.profile import QueryProfile
+from slackwater.model.sink import SideOutput
 from slackwater.plan.contributing import Code
 from slackwater.runtime import failures
 from slackwater.runtime.kafka_offsets import earliest_offsets
 from slackwater.runtime.loader import LoadedPipeline, digest
-from slackwater.runtime.operation_run import run_backfill, run_staged
+from slackwater.runtime.operation_run import run_aside, run_backfill, run_staged
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, build, start_without_output
@@ -136,6 +137,11 @@ class SparkReplayer:
         """Run the one planned batch into the output of the stream. Raises StreamFailed where it fails."""
         spark = self._open()
         run_backfill(spark, self._build(spark), run, self._say)
+
+    def run_aside(self, run: OperationRun, output: SideOutput) -> None:
+        """Run the one planned batch into a side output. Raises StreamFailed where it fails."""
+        spark = self._open()
+        run_aside(spark, self._build(spark), run, output, self._say)
 
     def _open(self) -> SparkSession:
         if self._spark is None:

@@ -8,24 +8,16 @@ is taken out.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from slackwater.apply.actions.base import base_of
-from slackwater.apply.actions.facts import CODE, NOTHING, ActionFacts
-from slackwater.apply.actions.start_generation import entry_of
+from slackwater.apply.actions.facts import NOTHING, ActionFacts
+from slackwater.apply.actions.one_batch import run_once
 from slackwater.apply.actions.switch_generation import record_of
 from slackwater.apply.operation import BACKUP, PLAN_FILE, Operation
-from slackwater.apply.replayer import OperationRun
-from slackwater.checkpoint.layout import offset_path
-from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.writer import write_log
 from slackwater.errors import Refused
-from slackwater.formats.offset_log import render_offset_entry
 from slackwater.ledger.lineage import SINK
-from slackwater.model.checkpoint_logs import SourceOffset
-from slackwater.model.plan import CutBackfill, RunBackfill, StartGeneration, SwitchGeneration
+from slackwater.model.plan import CutBackfill, RunBackfill, SwitchGeneration
 from slackwater.model.sink import Cut
-from slackwater.plan.backfill import stateful
 from slackwater.recording.history import readers_of
 from slackwater.recording.log_copier import copy_new
 from slackwater.sinks.backup import RecordFile
@@ -46,59 +38,14 @@ RECORD = RecordFile("backfill-cut.json", "slackwater.backfill-cut/1", _TakenOut)
 
 def do(operation: Operation, action: RunBackfill) -> ActionFacts:
     """Plan the batch and run it, unless it is committed. A run that was killed is continued exactly-once."""
-    store = LocalStore(operation.checkpoint(action.number))
-    if read_logs(store).committed < action.batch:
-        _check_query(operation, action)
-        generation = record_of(operation, action.number)
-        operation.ledger.add_generation(generation)
-        _plan(operation, action, store)
-        operation.open_replayer().run_backfill(
-            OperationRun(
-                generation, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home
-            )
-        )
-    found = read_logs(store)
-    if (found.planned, found.committed) != (action.batch, action.batch):
-        raise Refused(
-            "replay-strayed",
-            "Spark ran another batch than the one of the backfill",
-            where=store.location,
-            expected=f"batch {action.batch} planned and committed",
-            found=f"batch {found.planned} planned, batch {found.committed} committed",
-            hint=f"go back: slackwater undo {operation.plan.id} --yes",
-        )
+    run_once(operation, action, record_of(operation, action.number), lambda replayer, run: replayer.run_backfill(run))
     # The run does so, too, unless it was killed behind the commit.
+    store = LocalStore(operation.checkpoint(action.number))
     copy_new(operation.ledger, operation.plan.stream, action.number, store, operation.output)
     written = operation.output.last_written()
     if written is not None:
         operation.ledger.record_sink_mark(operation.plan.stream, written)
     return NOTHING
-
-
-def _check_query(operation: Operation, action: RunBackfill) -> None:
-    """The code is that of the first attempt: of several outputs one may have the batch from it."""
-    replayer = operation.open_replayer()
-    if replayer.profile().stateful:
-        raise stateful(operation.plan.stream)
-    index, _ = base_of(operation.plan, action.number)
-    expected, found = operation.journal.facts(index)[CODE], replayer.code().digest
-    if found != expected:
-        raise Refused(
-            "pipeline-edited",
-            "The pipeline file was edited while the backfill was unfinished; its batch could be of two versions",
-            where=operation.plan.pipeline_file,
-            expected=str(expected)[:12],
-            found=found[:12],
-            hint=f"bring the file back, or go back: slackwater undo {operation.plan.id} --yes",
-        )
-
-
-def _plan(operation: Operation, action: RunBackfill, store: LocalStore) -> None:
-    _, base = base_of(operation.plan, action.number)
-    if isinstance(base, StartGeneration):
-        ends = tuple(SourceOffset(start.source, action.ends[start.source]) for start in base.starts)
-        entry = replace(entry_of(operation, base), offsets=ends)
-        write_log(store, offset_path(action.batch), render_offset_entry(entry))
 
 
 def take_out(operation: Operation, inverse: CutBackfill) -> None:

@@ -37,7 +37,7 @@ def do(operation: Operation, action: StartGeneration) -> ActionFacts:
         for batch in range(max(action.last - 1, 0), action.last + 1):
             write_log(store, offset_path(batch), render_offset_entry(entry))
     for start in action.starts:
-        _write_log_of(store, start, start.log if action.last >= 0 else start.first or {})
+        _write_log_of(store, start, action.log_of(start))
     return {LAYOUT: profile.as_json(), CODE: replayer.code().digest}
 
 

@@ -6,14 +6,15 @@ from slackwater.apply.actions.base import base_of
 from slackwater.apply.actions.facts import BY_HAND, COMMITTED, LAYOUT, NOTHING, PLANNED, ActionFacts
 from slackwater.apply.actions.skip_batch import skipped_in
 from slackwater.apply.adopted import AdoptedCheckpoint
-from slackwater.apply.operation import Operation
+from slackwater.apply.operation import PLAN_FILE, Operation
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.stores import state_stores
 from slackwater.diagnose.words import undo_command
-from slackwater.errors import Refused
+from slackwater.errors import Refused, SlackwaterError
 from slackwater.model.plan import Base, Plan, RunBackfill, RunStaged, StartGeneration, SwitchGeneration
 from slackwater.model.records import GenerationRecord
 from slackwater.plan.basis import BEFORE_ALL, ends_after
+from slackwater.plan.document import parse
 from slackwater.plan.words import at_batch
 from slackwater.recording.log_copier import copy_new
 from slackwater.recording.stream_files import write_stream_file_of
@@ -84,6 +85,11 @@ def _begins(operation: Operation, built: Base, skipped: int | None) -> int | Non
     return operation.history.begins or None
 
 
+def switches(plan: Plan) -> bool:
+    """Whether the plan makes another generation the one in use."""
+    return any(isinstance(one, SwitchGeneration) for one in plan.actions)
+
+
 def _switch_of(plan: Plan) -> tuple[int, SwitchGeneration]:
     return next((index, one) for index, one in enumerate(plan.actions) if isinstance(one, SwitchGeneration))
 
@@ -100,6 +106,8 @@ def back(operation: Operation, inverse: SwitchGeneration) -> None:
 def check_unused(operation: Operation) -> None:
     """Raises Refused where the generation that was switched in is not in use, or has run batches since."""
     plan = operation.plan
+    if not switches(plan):
+        return
     index, switch = _switch_of(plan)
     state, adopted = operation.journal.state(index), operation.adopted
     # Its own program could start the query as soon as the new checkpoint was in place.
@@ -144,9 +152,19 @@ def _left_at(operation: Operation, built: Base) -> tuple[int, int]:
 
 
 def _newest_applied(operation: Operation) -> str:
-    """The operation that switched in the generation in use: the newest that was applied."""
-    applied = [one for one in operation.ledger.operations(operation.plan.stream) if one.status == "applied"]
-    return max(applied, key=lambda one: one.started_ms).id
+    """The operation that switched in the generation in use: the newest that was applied and has switched."""
+    records = operation.ledger.operations(operation.plan.stream)
+    applied = sorted((one for one in records if one.status == "applied"), key=lambda one: one.started_ms)
+    return next((one.id for one in reversed(applied) if _has_switched(operation, one.id)), applied[-1].id)
+
+
+def _has_switched(operation: Operation, identifier: str) -> bool:
+    folder = operation.folder.with_name(identifier)
+    try:
+        return switches(parse((folder / PLAN_FILE).read_text(), folder / PLAN_FILE))
+    except (OSError, SlackwaterError):
+        # Only a hint depends on it.
+        return True
 
 
 def _use(operation: Operation, number: int) -> None:
