@@ -14,6 +14,7 @@ LONGEST_FIRST = (
     "app/test_audit_on_spark.py",
     "restart/test_iceberg.py",
     "restart/test_delta.py",
+    "restart/test_backfill_on_tables.py",
     "restart/test_killed_apply.py",
     "restart/test_files.py",
     "apply/test_kill_everywhere.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -274,6 +275,31 @@ def test_offsets_between_what_was_read_are_free(tmp_path: Path) -> None:
     with project.open() as workspace:
         history = history_of(workspace.ledger, workspace.ledger.find_stream(STREAM))
     assert history.begins == BATCH + 1
+
+
+class Shortened(StubReplayer):
+    """The broker has removed the oldest records of the first partition."""
+
+    def earliest_offsets(self) -> Mapping[str, str]:
+        return {"0": _json({"clicks": {"0": 400, "1": 0}})}
+
+
+def test_offsets_that_the_broker_has_removed_since(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", KAFKA)
+    project.claim_output()
+    live = {"clicks": {"0": 1000, "1": 1000}}
+    log = {"0": f"\0v1\n{_json(live)}"}
+    _apply(project, project.plan_reset("keep", SourceStart("0", _json(live), log, None, "")))
+    before, output = project.in_use(), project.files(project.folder / "out")
+    plan = project.plan_backfill_of(*_range({"0": 360, "1": 300}, {"0": 1000, "1": 1000}))
+
+    with pytest.raises(Refused) as refused:
+        project.apply(plan, Shortened(project.folder / "clicks.py", STATELESS))
+
+    assert refused.value.code == "source-rows-lost"
+    assert refused.value.found == "clicks-0: offsets 360 to 399; the oldest that is left is 400"
+    assert (project.in_use(), project.files(project.folder / "out")) == (before, output)
+    _apply(project, project.plan_backfill_of(*_range({"0": 400, "1": 300}, {"0": 1000, "1": 1000})))
 
 
 def _range(start: dict[str, int], end: dict[str, int]) -> tuple[SourceStart, str]:

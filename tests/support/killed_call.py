@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from types import FrameType
 
 
 def kill_at(event: str, file: str, function: str, number: int = 1) -> None:
-    """Kill this process with SIGKILL at the ``number``-th such event of its main thread."""
+    """Kill this process with SIGKILL at the ``number``-th such event of its threads; Spark calls sinks in others."""
     left = number
 
     def look(frame: FrameType, seen: str, _: object) -> None:
@@ -25,6 +26,7 @@ def kill_at(event: str, file: str, function: str, number: int = 1) -> None:
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
+    threading.setprofile(look)
     sys.setprofile(look)
 
 

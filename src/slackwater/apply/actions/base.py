@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slackwater.apply.operation import Operation
@@ -17,6 +17,8 @@ from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.words import plan_again
 from slackwater.recording.stream_files import write_stream_file_of
 from slackwater.storage.protocols import WriteStore
+
+LOST_SHOWN = 3
 
 
 def base_of(plan: Plan, number: int) -> tuple[int, Base]:
@@ -36,6 +38,19 @@ def check_absent(operation: Operation, action: Base) -> None:
             where=str(folder),
             expected="no such folder",
             hint=f"plan again: {plan_again(operation.plan)}",
+        )
+
+
+def refuse_lost(operation: Operation, lost: Sequence[str], hint: str) -> None:
+    """Raises Refused where the source has lost something that has to be read."""
+    if lost:
+        more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
+        raise Refused(
+            "source-rows-lost",
+            "The source no longer has rows that have to be read",
+            where=f"stream {operation.plan.stream}",
+            found=", ".join(lost[:LOST_SHOWN]) + more,
+            hint=hint,
         )
 
 

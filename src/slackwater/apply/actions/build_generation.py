@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import shutil
 
-from slackwater.apply.actions.base import rename_base, run_empty_base, write_entries, write_positions, write_sources
+from slackwater.apply.actions.base import (
+    refuse_lost,
+    rename_base,
+    run_empty_base,
+    write_entries,
+    write_positions,
+    write_sources,
+)
 from slackwater.apply.actions.facts import CODE, LAYOUT, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.apply.replayer import Replayer
@@ -23,8 +30,6 @@ from slackwater.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.plan.words import duration, plan_again
 from slackwater.recording.reach import StoreReach
 from slackwater.storage.local import LocalStore
-
-SHOWN = 3
 
 
 def do(operation: Operation, action: BuildGeneration) -> ActionFacts:
@@ -76,12 +81,4 @@ def _check_served(operation: Operation, action: BuildGeneration, replayer: Repla
     """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
     batches, reach = operation.batches, StoreReach(replayer.earliest_offsets())
     missing = batches.missing_for(action.first, action.last, reach, operation.plan.request.ranges)
-    if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        raise Refused(
-            "source-rows-lost",
-            "The source no longer has rows that have to be read again",
-            where=f"stream {operation.plan.stream}",
-            found=", ".join(missing[:SHOWN]) + more,
-            hint="restore the source's data; nothing was changed",
-        )
+    refuse_lost(operation, missing, "restore the source's data; nothing was changed")

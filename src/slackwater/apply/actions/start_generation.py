@@ -1,18 +1,22 @@
-"""Builds a generation whose sources start at positions that were chosen, with empty state: that of a reset."""
+"""Builds a generation whose sources start at positions that were chosen, with empty state: of a reset or backfill."""
 
 from __future__ import annotations
 
 import shutil
 from datetime import datetime
 
-from slackwater.apply.actions.base import rename_base, run_empty_base
+from slackwater.apply.actions.base import refuse_lost, rename_base, run_empty_base
 from slackwater.apply.actions.facts import CODE, LAYOUT, ActionFacts
 from slackwater.apply.operation import Operation
+from slackwater.apply.replayer import Replayer
 from slackwater.checkpoint.layout import METADATA, commit_path, offset_path, source_path
 from slackwater.checkpoint.writer import write_log
 from slackwater.formats.offset_log import render_offset_entry
 from slackwater.model.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
 from slackwater.model.plan import SourceStart, StartGeneration
+from slackwater.plan.backfill import ranges_of
+from slackwater.plan.words import plan_again
+from slackwater.recording.reach import StoreReach
 from slackwater.sources.opaque import encoded
 from slackwater.storage.local import LocalStore
 
@@ -25,6 +29,7 @@ def do(operation: Operation, action: StartGeneration) -> ActionFacts:
         shutil.rmtree(folder)
     replayer, store = operation.open_replayer(), LocalStore(folder)
     profile = replayer.profile()
+    _check_served(operation, replayer)
     write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
     if action.last >= 0:
         entry = entry_of(operation, action)
@@ -39,6 +44,15 @@ def do(operation: Operation, action: StartGeneration) -> ActionFacts:
     for start in action.starts:
         _write_log_of(store, start, action.log_of(start))
     return {LAYOUT: profile.as_json(), CODE: replayer.code().digest}
+
+
+def _check_served(operation: Operation, replayer: Replayer) -> None:
+    """The whole range of a backfill must still exist: its batch would fail in the middle, or leave rows out."""
+    ranges = ranges_of(operation.plan.request)
+    if ranges:
+        reach = StoreReach(replayer.earliest_offsets())
+        lost = [line for kind, span in ranges for line in kind.unavailable(span, reach)]
+        refuse_lost(operation, lost, f"nothing was changed; plan again: {plan_again(operation.plan)}")
 
 
 def entry_of(operation: Operation, action: StartGeneration) -> OffsetEntry:
