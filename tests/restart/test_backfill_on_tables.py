@@ -71,7 +71,7 @@ class Tables(SmallWorkspace):
         offsets = json.dumps({str(number): offset for number, offset in enumerate(PASSED_OVER)})
         body = PIPELINE.replace("SERVERS", servers).replace("TOPIC", topic)
         super().__init__(folder, body.replace("URL", url).replace("OFFSETS", offsets))
-        self._producer = Producer({"bootstrap.servers": servers})
+        self._producer = Producer({"bootstrap.servers": servers, "log_level": 0})
         self._topic, self._url = create_topic(servers, topic, PARTITIONS), url
         self.produced: list[list[int]] = [[] for _ in range(PARTITIONS)]
 
