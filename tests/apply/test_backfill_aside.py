@@ -164,7 +164,9 @@ def test_a_directory_that_is_filled_meanwhile(project: Project, plan: Plan, side
     assert [path.name for path in side.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("place", ["out", "out/older", ".", ".slackwater/older", "later/older", "link/older"])
+@pytest.mark.parametrize(
+    "place", ["out", "out/older", "clicks/older", ".", ".slackwater/older", "later/older", "link/older"]
+)
 def test_a_directory_that_is_shared(place: str, project: Project) -> None:
     with project.open() as workspace:
         sink = {"kind": "files", "format": "parquet", "path": str(project.folder / "later")}
