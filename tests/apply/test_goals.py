@@ -14,7 +14,7 @@ from slackwater.model.plan import CopyGeneration, CutSink, Plan
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.sinks.contract import Output
 from slackwater.sinks.registry import open_output
-from tests.support.homes import STATELESS, STREAM, HomeSpec
+from tests.support.homes import STATELESS, STREAM, HomeSpec, watermark_ms
 from tests.support.rebuilds import CLEAN, Project, make_project
 
 Damage = Callable[[Path], object]
@@ -39,6 +39,10 @@ def _remove(*names: str) -> Damage:
 def _nothing(_: Path) -> None: ...
 
 
+def _torn_6(checkpoint: Path) -> None:
+    (checkpoint / "commits" / "6").write_text('v1\n{"next')
+
+
 NEWEST = ("offsets/5", "commits/5")
 STATE_OF_5 = "state/0/0/6.delta"
 SEVERAL = HomeSpec(planned=8)
@@ -52,6 +56,12 @@ RESUMED: dict[str, tuple[HomeSpec, Damage, int, int | None]] = {
     "a commit without its plan": (HomeSpec(), _remove("offsets/5"), 5, None),
     "a directory among the plans": (HomeSpec(), lambda checkpoint: (checkpoint / "offsets" / "7").mkdir(), 5, None),
     "several batches that are not committed": (SEVERAL, _nothing, 5, 6),
+    "torn commit that is not recorded, the next batch is planned": (
+        HomeSpec(planned=7, state=6, written=6),
+        _torn_6,
+        6,
+        7,
+    ),
     "the sink is behind": (BEHIND, _nothing, 3, 4),
     "logs of one batch before, its state is there": (HomeSpec(), _remove(*NEWEST), 5, None),
 }
@@ -59,7 +69,8 @@ RESUMED: dict[str, tuple[HomeSpec, Damage, int, int | None]] = {
 
 RUN_AGAIN: dict[str, tuple[HomeSpec, Damage, int]] = {
     "not committed": (AHEAD, _nothing, 6),
-    "torn commit that is not recorded": (AHEAD, lambda checkpoint: (checkpoint / "commits" / "6").write_text("v1"), 6),
+    "torn commit that is not recorded": (AHEAD, _torn_6, 6),
+    "the next batch is in the sink, too": (HomeSpec(planned=7, state=6, written=7), _torn_6, 7),
     "one batch older": (HomeSpec(), _remove(*NEWEST, STATE_OF_5), 5),
     "the newest state file": (HomeSpec(), _remove(STATE_OF_5), 5),
     "a torn state file": (HomeSpec(), _tear(STATE_OF_5), 5),
@@ -141,6 +152,16 @@ def test_a_commit_that_was_lost_comes_from_the_ledger(tmp_path: Path) -> None:
 
     assert (plan.facts.target, plan.facts.pending) == (5, None)
     _applied_and_undone(project, plan)
+
+
+def test_a_commit_that_is_not_recorded_is_as_the_next_batch_shows_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", HomeSpec(planned=7, state=6, written=6))
+    _torn_6(project.checkpoint(1))
+
+    project.apply(project.plan(goal="resume"))
+
+    expected = f'v1\n{{"nextBatchWatermarkMs":{watermark_ms(7)}}}'
+    assert (project.checkpoint(2) / "commits" / "6").read_text() == expected
 
 
 @pytest.mark.parametrize("name", RUN_AGAIN)

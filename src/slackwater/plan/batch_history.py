@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-from slackwater.formats.commit_log import parse_commit_entry
+from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
 from slackwater.model.history import History
@@ -38,6 +38,18 @@ class BatchHistory:
         """``commits/N``, where it is recorded."""
         text = self.history.commits.get(batch)
         return parse_commit_entry(text.encode()) if text is not None else None
+
+    def commit_text(self, batch: int) -> str | None:
+        """``commits/N`` as it is recorded, else as the next batch shows it, which starts with the watermark after N.
+
+        ``None`` where neither is recorded. Later versions of the log name files of the state, which nothing else does.
+        """
+        commits = self.history.commits
+        if batch in commits or batch + 1 not in self.history.offsets:
+            return commits.get(batch)
+        versions = {parse_commit_entry(text.encode()).version for text in commits.values()}
+        shown = CommitEntry(1, self.offset(batch + 1).watermark_ms)
+        return render_commit_entry(shown).decode() if versions == {1} else None
 
     def kind(self, source: str, offset: str | None) -> Source:
         """The kind of a source."""

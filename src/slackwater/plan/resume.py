@@ -53,7 +53,7 @@ def kept_scope(basis: Basis, target: int) -> Scope | None:
     if target >= 0 and not batches.is_whole(target):
         return None
     with_state = snapshot.stateful and target >= 0
-    if with_state and (target not in basis.states or target not in basis.history.commits):
+    if with_state and (target not in basis.states or batches.commit_text(target) is None):
         return None
     return Scope(
         target,

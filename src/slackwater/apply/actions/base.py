@@ -103,7 +103,7 @@ def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: in
         if batch not in history.offsets:
             continue
         write_log(store, offset_path(batch), history.offsets[batch].encode("utf-8", "surrogateescape"))
-        commit = history.commits.get(batch, f'v1\n{{"nextBatchWatermarkMs":{batches.offset(batch).watermark_ms}}}')
+        commit = batches.commit_text(batch) or f'v1\n{{"nextBatchWatermarkMs":{batches.offset(batch).watermark_ms}}}'
         write_log(store, commit_path(batch), commit.encode("utf-8", "surrogateescape"))
 
 
