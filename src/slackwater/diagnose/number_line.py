@@ -377,7 +377,7 @@ def _skipped_batch(snapshot: Snapshot) -> Iterator[Finding]:
         "watermark-misses-batch",
         Severity.WARNING,
         f"batch {snapshot.marks.written} will be skipped by the sink, which has it, and does not advance the "
-        "watermark: rows late only by it may be counted",
+        f"watermark: rows late only by it may be counted; exact instead: {next_command}",
         risk="wrong",
         goal=goal,
         next=next_command,
