@@ -16,9 +16,10 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.diagnose.number_line import findings
 from slackwater.errors import OutcomeUnknown, Refused
 from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.model.actions import SourceStart
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.finding import Goal
-from slackwater.model.plan import Plan, SourceStart
+from slackwater.model.plan import Plan
 from slackwater.model.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.model.sink import Delivery
 from slackwater.model.snapshot import Snapshot

@@ -14,7 +14,8 @@ from slackwater.apply.replayer import OperationRun
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import Refused, StreamFailed
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.model.plan import Plan, SourceStart
+from slackwater.model.actions import SourceStart
+from slackwater.model.plan import Plan
 from slackwater.model.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.model.sink import SideOutput
 from slackwater.plan.contributing import Code

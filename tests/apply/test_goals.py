@@ -10,7 +10,8 @@ import pytest
 
 from slackwater.diagnose.number_line import findings
 from slackwater.errors import Refused
-from slackwater.model.plan import CopyGeneration, CutSink, Plan
+from slackwater.model.actions import CopyGeneration, CutSink
+from slackwater.model.plan import Plan
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.sinks.contract import Output
 from slackwater.sinks.registry import open_output

@@ -9,7 +9,8 @@ import pytest
 
 from slackwater.diagnose.number_line import findings
 from slackwater.errors import Refused
-from slackwater.model.plan import OutputTreatment, SourceStart
+from slackwater.model.actions import SourceStart
+from slackwater.model.plan import OutputTreatment
 from slackwater.model.snapshot import Snapshot
 from slackwater.recording.snapshot import SnapshotContext, read_snapshot
 from tests.support.homes import STREAM, HomeSpec

@@ -22,7 +22,7 @@ Action = MadeUp | '''
 
 def test_an_action_without_a_handler_fails_mypy(tmp_path: Path) -> None:
     shutil.copytree(SOURCE, tmp_path / "slackwater", ignore=shutil.ignore_patterns("__pycache__"))
-    model = tmp_path / "slackwater" / "model" / "plan.py"
+    model = tmp_path / "slackwater" / "model" / "actions.py"
     content = model.read_text()
     assert content.count("\nAction = ") == 1
     model.write_text(content.replace("\nAction = ", MADE_UP))

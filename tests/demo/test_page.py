@@ -15,8 +15,9 @@ from slackwater.demo.compare import Comparison
 from slackwater.demo.data import Input
 from slackwater.demo.places import GOLD, STREAMS
 from slackwater.demo.result import DemoResult, ManualRestart, StageKill, StreamMarks, TablesResult
+from slackwater.model.actions import BuildGeneration
 from slackwater.model.marks import Marks
-from slackwater.model.plan import BuildGeneration, Cost, Facts, Plan, Request
+from slackwater.model.plan import Cost, Facts, Plan, Request
 
 
 @pytest.fixture

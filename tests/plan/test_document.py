@@ -12,26 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.errors import UsageError
-from slackwater.model.finding import Goal
-from slackwater.model.plan import (
+from slackwater.model.actions import (
     Action,
     BuildGeneration,
     CopyGeneration,
-    Cost,
     CutSink,
-    Facts,
-    Plan,
     PlanBatch,
-    Precondition,
     ReplayBatches,
     ReplaySettings,
-    Request,
     RunAside,
     SourceStart,
     StartGeneration,
     SwitchGeneration,
     VerifyGeneration,
 )
+from slackwater.model.finding import Goal
+from slackwater.model.plan import Cost, Facts, Plan, Precondition, Request
 from slackwater.model.sink import Cut, SideOutput
 from slackwater.plan.document import DIGEST, digest_of, parse, render
 from slackwater.plan.inverse import undo_of

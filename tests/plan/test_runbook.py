@@ -12,18 +12,13 @@ from syrupy.assertion import SnapshotAssertion
 
 from slackwater.cli.main import make_parser
 from slackwater.home.home import Home
-from slackwater.model.plan import (
+from slackwater.model.actions import (
     BuildGeneration,
     CopyGeneration,
-    Cost,
     CutSink,
-    Facts,
-    Plan,
     PlanBatch,
-    Precondition,
     ReplayBatches,
     ReplaySettings,
-    Request,
     RunAside,
     RunStaged,
     SourceStart,
@@ -33,6 +28,7 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
+from slackwater.model.plan import Cost, Facts, Plan, Precondition, Request
 from slackwater.model.sink import Cut, SideOutput, Swap
 from slackwater.plan.inverse import undo_of
 from slackwater.plan.runbook import runbook

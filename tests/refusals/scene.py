@@ -29,7 +29,8 @@ from slackwater.cli.console import prepare, report_error, report_interrupt
 from slackwater.cli.main import main, make_parser
 from slackwater.errors import SlackwaterError
 from slackwater.lease.keeper import LeaseKeeper
-from slackwater.model.plan import Action, Inverse, Plan
+from slackwater.model.actions import Action, Inverse
+from slackwater.model.plan import Plan
 from slackwater.plan.document import parse
 from slackwater.runtime.before_start import check, claim_output, register
 from slackwater.runtime.loader import load

@@ -24,9 +24,10 @@ from slackwater.apply.replayer import OperationRun, Replayed, Replayer
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.formats.file_source_log import render_source_file
+from slackwater.model.actions import Action, Inverse, SourceStart
 from slackwater.model.checkpoint_logs import SourceFile
 from slackwater.model.finding import Goal
-from slackwater.model.plan import Action, Inverse, OutputTreatment, Plan, Request, SourceStart
+from slackwater.model.plan import OutputTreatment, Plan, Request
 from slackwater.model.profile import QueryProfile
 from slackwater.model.sink import SideOutput
 from slackwater.plan.contributing import Code

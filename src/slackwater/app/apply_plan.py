@@ -24,7 +24,8 @@ from slackwater.apply.replayer import Replayer
 from slackwater.diagnose.words import undo_command
 from slackwater.errors import EnvironmentMissing, Refused, SlackwaterError
 from slackwater.lease.keeper import LeaseKeeper
-from slackwater.model.plan import Action, Inverse, Plan
+from slackwater.model.actions import Action, Inverse
+from slackwater.model.plan import Plan
 from slackwater.model.records import UNDOING, OperationRecord, leader_id
 from slackwater.plan.document import render
 from slackwater.runtime.loader import load

@@ -9,7 +9,8 @@ from dataclasses import replace
 from slackwater.app.deriving import reconcile
 from slackwater.app.starts import decoded, position_target
 from slackwater.app.workspace import Workspace
-from slackwater.model.plan import Request, SourceStart
+from slackwater.model.actions import SourceStart
+from slackwater.model.plan import Request
 from slackwater.model.records import StreamRecord
 from slackwater.model.targets import Latest
 from slackwater.plan.backfill import live_ranges, of_source, stateful

@@ -9,7 +9,8 @@ from graphlib import CycleError, TopologicalSorter
 from slackwater.app.deriving import Asked, Derived, QueryReader, derive, reconcile
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused, UsageError
-from slackwater.model.plan import CutSink, OutputTreatment, Plan, SwapOutput
+from slackwater.model.actions import CutSink, SwapOutput
+from slackwater.model.plan import OutputTreatment, Plan
 from slackwater.model.records import StreamRecord, member_id
 from slackwater.model.sink import Cut
 from slackwater.plan.basis import BEFORE_ALL

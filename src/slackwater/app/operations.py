@@ -11,8 +11,9 @@ from slackwater.apply.journal import Journal
 from slackwater.apply.operation import PLAN_FILE, Operation, Progress
 from slackwater.apply.replayer import Replayer
 from slackwater.errors import EnvironmentMissing
+from slackwater.model.actions import CutSink, RunAside, SwapOutput
 from slackwater.model.history import History
-from slackwater.model.plan import CutSink, Plan, PreconditionName, RunAside, SwapOutput
+from slackwater.model.plan import Plan, PreconditionName
 from slackwater.model.records import StreamRecord
 from slackwater.plan.assembly import listed
 from slackwater.plan.basis import batches_used, written_text

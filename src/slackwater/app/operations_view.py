@@ -13,7 +13,7 @@ from slackwater.diagnose.number_line import open_operation
 from slackwater.diagnose.words import undo_command
 from slackwater.errors import SlackwaterError
 from slackwater.lease.view import view_of
-from slackwater.model.plan import Action, Inverse
+from slackwater.model.actions import Action, Inverse
 from slackwater.model.records import UNDOING, OperationRecord
 
 

@@ -24,8 +24,8 @@ from slackwater.lease.keeper import LeaseKeeper
 from slackwater.lease.lease import RUN
 from slackwater.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
+from slackwater.model.actions import RunAside, SwitchGeneration
 from slackwater.model.beside import beside
-from slackwater.model.plan import RunAside, SwitchGeneration
 from slackwater.model.records import OperationRecord, StreamRecord
 from slackwater.plan.adopted import KEPT
 from slackwater.recording.log_copier import copy_new

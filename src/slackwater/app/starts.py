@@ -10,7 +10,8 @@ from slackwater.app.deriving import reconcile
 from slackwater.app.user_files import read_text
 from slackwater.app.workspace import Workspace
 from slackwater.errors import Refused, UsageError
-from slackwater.model.plan import Request, SourceStart
+from slackwater.model.actions import SourceStart
+from slackwater.model.plan import Request
 from slackwater.model.records import StreamRecord
 from slackwater.model.targets import AtBatch, FromFile, LastWritten, PositionTarget
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source

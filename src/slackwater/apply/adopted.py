@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.plan import Plan, SwitchGeneration
+from slackwater.model.actions import SwitchGeneration
+from slackwater.model.plan import Plan
 from slackwater.model.records import GenerationRecord
 from slackwater.storage.protocols import ReadStore
 

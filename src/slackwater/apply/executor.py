@@ -30,7 +30,7 @@ from slackwater.apply.journal import End
 from slackwater.apply.operation import PLAN_FILE, Operation
 from slackwater.diagnose.words import undo_command
 from slackwater.errors import OutcomeUnknown, SlackwaterError
-from slackwater.model.plan import (
+from slackwater.model.actions import (
     Action,
     Base,
     BuildGeneration,
@@ -41,7 +41,6 @@ from slackwater.model.plan import (
     DiscardAside,
     DiscardStaged,
     Inverse,
-    Plan,
     PlanBatch,
     RemoveGeneration,
     ReplayBatches,
@@ -55,9 +54,9 @@ from slackwater.model.plan import (
     SwapBack,
     SwapOutput,
     SwitchGeneration,
-    Undo,
     VerifyGeneration,
 )
+from slackwater.model.plan import Plan, Undo
 from slackwater.plan.words import where_to
 
 

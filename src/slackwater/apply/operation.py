@@ -14,8 +14,9 @@ from slackwater.apply.journal import Journal
 from slackwater.apply.replayer import Replayer
 from slackwater.home.home import Home
 from slackwater.ledger.ledger import Ledger
+from slackwater.model.actions import Action, Inverse
 from slackwater.model.history import History
-from slackwater.model.plan import Action, Inverse, Plan, PreconditionName
+from slackwater.model.plan import Plan, PreconditionName
 from slackwater.model.records import StreamRecord
 from slackwater.plan.batch_history import BatchHistory
 from slackwater.sinks.contract import Output

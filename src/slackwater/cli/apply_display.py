@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from slackwater.cli.render_plan import step_text
-from slackwater.model.plan import Action, Inverse, Plan
+from slackwater.model.actions import Action, Inverse
+from slackwater.model.plan import Plan
 
 
 class ApplyDisplay:

@@ -11,19 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.diagnose.words import batch_range
-from slackwater.model.plan import (
+from slackwater.model.actions import (
     Action,
     Base,
     BuildGeneration,
     CopyGeneration,
-    Cost,
     CutBackfill,
     CutSink,
     DiscardAside,
     DiscardStaged,
-    Facts,
     Inverse,
-    Plan,
     PlanBatch,
     RemoveGeneration,
     ReplayBatches,
@@ -39,6 +36,7 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
+from slackwater.model.plan import Cost, Facts, Plan
 from slackwater.model.sink import Cut
 from slackwater.model.units import utc_text
 from slackwater.plan.words import title

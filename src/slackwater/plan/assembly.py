@@ -7,19 +7,13 @@ from dataclasses import replace
 from itertools import groupby
 
 from slackwater.diagnose.number_line import findings
-from slackwater.model.history import History
-from slackwater.model.plan import (
+from slackwater.model.actions import (
     Action,
     Base,
     BuildGeneration,
     CopyGeneration,
-    Cost,
     CutSink,
-    Facts,
-    Plan,
     PlanBatch,
-    Precondition,
-    PreconditionName,
     ReplayBatches,
     ReplaySettings,
     RunAside,
@@ -33,6 +27,8 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
+from slackwater.model.history import History
+from slackwater.model.plan import Cost, Facts, Plan, Precondition, PreconditionName
 from slackwater.model.sink import Cut, SideOutput, Swap
 from slackwater.plan.adopted import SETTINGS_UNKNOWN, notes_of_adopted
 from slackwater.plan.basis import BEFORE_ALL, Basis, Scope, batches_used, query_id, written_text

@@ -12,7 +12,8 @@ from slackwater.diagnose.number_line import stops
 from slackwater.diagnose.words import run_command
 from slackwater.errors import Refused, UsageError
 from slackwater.formats.compactible import parse_entry_name
-from slackwater.model.plan import Request, SourceStart
+from slackwater.model.actions import SourceStart
+from slackwater.model.plan import Request
 from slackwater.model.snapshot import Snapshot
 from slackwater.plan.basis import Basis, Scope
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from slackwater.diagnose.words import batch_range
 from slackwater.errors import Refused
+from slackwater.model.actions import SourceStart
 from slackwater.model.finding import Goal
 from slackwater.model.history import History
-from slackwater.model.plan import Request, SourceStart
+from slackwater.model.plan import Request
 from slackwater.model.profile import QueryProfile
 from slackwater.model.sink import SideOutput
 from slackwater.model.snapshot import MemberSeen, Snapshot

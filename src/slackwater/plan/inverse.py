@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from slackwater.model.plan import (
+from slackwater.model.actions import (
     Action,
     BuildGeneration,
     CopyGeneration,
@@ -27,9 +27,9 @@ from slackwater.model.plan import (
     SwapBack,
     SwapOutput,
     SwitchGeneration,
-    Undo,
     VerifyGeneration,
 )
+from slackwater.model.plan import Undo
 
 
 def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:

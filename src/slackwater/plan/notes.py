@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slackwater.diagnose.words import batch_range
+from slackwater.model.actions import ReplaySettings, SourceStart
 from slackwater.model.finding import Goal
-from slackwater.model.plan import OutputTreatment, ReplaySettings, SourceStart
+from slackwater.model.plan import OutputTreatment
 from slackwater.model.profile import QueryProfile
 from slackwater.model.sink import SideOutput
 from slackwater.model.snapshot import Snapshot

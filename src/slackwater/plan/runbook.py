@@ -11,7 +11,8 @@ from typing import assert_never
 
 from slackwater.diagnose.words import undo_command
 from slackwater.home.home import Home
-from slackwater.model.plan import PRECONDITIONS, CutSink, Facts, Plan, Precondition, RunBackfill, VerifyGeneration
+from slackwater.model.actions import CutSink, RunBackfill, VerifyGeneration
+from slackwater.model.plan import PRECONDITIONS, Facts, Plan, Precondition
 from slackwater.model.units import utc_text
 from slackwater.plan.adopted import BUILT, aside_of, is_of_objects
 from slackwater.plan.runbook_steps import Places, Step, step_back, step_of

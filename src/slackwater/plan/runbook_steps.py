@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from slackwater.diagnose.words import batch_range
-from slackwater.model.plan import (
+from slackwater.model.actions import (
     Action,
     Base,
     BuildGeneration,
@@ -17,7 +17,6 @@ from slackwater.model.plan import (
     DiscardAside,
     DiscardStaged,
     Inverse,
-    Plan,
     PlanBatch,
     RemoveGeneration,
     ReplayBatches,
@@ -34,6 +33,7 @@ from slackwater.model.plan import (
     SwitchGeneration,
     VerifyGeneration,
 )
+from slackwater.model.plan import Plan
 from slackwater.model.sink import Cut
 from slackwater.plan.adopted import is_of_objects
 

@@ -11,8 +11,9 @@ from slackwater.checkpoint.layout import STATE, commit_path, offset_path, parse_
 from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
 from slackwater.errors import Refused
 from slackwater.formats.offset_log import render_offset_entry
+from slackwater.model.actions import Base, BuildGeneration, CopyGeneration, RemoveGeneration
 from slackwater.model.checkpoint_logs import OffsetEntry
-from slackwater.model.plan import Base, BuildGeneration, CopyGeneration, Plan, RemoveGeneration
+from slackwater.model.plan import Plan
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.words import plan_again
 from slackwater.recording.stream_files import write_stream_file_of

@@ -22,7 +22,7 @@ from slackwater.apply.replayer import Replayer
 from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import write_log
 from slackwater.errors import Refused
-from slackwater.model.plan import BuildGeneration
+from slackwater.model.actions import BuildGeneration
 from slackwater.model.profile import QueryProfile
 from slackwater.plan.batch_history import BatchHistory, offsets_by_source
 from slackwater.plan.bounds import check_reproducible

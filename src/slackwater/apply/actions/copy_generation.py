@@ -14,7 +14,7 @@ from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.state_copy import copy_state
 from slackwater.checkpoint.writer import write_log
 from slackwater.formats.compactible import DEFAULT_INTERVAL
-from slackwater.model.plan import CopyGeneration
+from slackwater.model.actions import CopyGeneration
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_read_store
 

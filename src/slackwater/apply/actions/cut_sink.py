@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.apply.actions.facts import NOTHING, ActionFacts
 from slackwater.apply.operation import Operation
-from slackwater.model.plan import CutSink, RestoreSink
+from slackwater.model.actions import CutSink, RestoreSink
 
 
 def do(operation: Operation, action: CutSink) -> ActionFacts:

@@ -15,8 +15,8 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import write_log
 from slackwater.errors import Refused
 from slackwater.formats.offset_log import render_offset_entry
+from slackwater.model.actions import RunAside, RunBackfill, StartGeneration
 from slackwater.model.checkpoint_logs import SourceOffset
-from slackwater.model.plan import RunAside, RunBackfill, StartGeneration
 from slackwater.model.records import GenerationRecord
 from slackwater.plan.backfill import stateful
 from slackwater.plan.words import plan_again

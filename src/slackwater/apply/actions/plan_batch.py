@@ -6,7 +6,7 @@ from slackwater.apply.actions.facts import NOTHING, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.writer import write_log
-from slackwater.model.plan import PlanBatch
+from slackwater.model.actions import PlanBatch
 from slackwater.storage.local import LocalStore
 
 

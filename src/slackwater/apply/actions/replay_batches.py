@@ -13,7 +13,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import write_log
 from slackwater.errors import Refused
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
-from slackwater.model.plan import BuildGeneration, ReplayBatches
+from slackwater.model.actions import BuildGeneration, ReplayBatches
 from slackwater.plan.contributing import Code
 from slackwater.plan.words import plan_again
 from slackwater.storage.local import LocalStore

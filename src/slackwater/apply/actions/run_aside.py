@@ -12,7 +12,7 @@ from slackwater.apply.actions.facts import LAYOUT, NOTHING, ActionFacts
 from slackwater.apply.actions.one_batch import run_once
 from slackwater.apply.operation import Operation
 from slackwater.errors import Refused
-from slackwater.model.plan import DiscardAside, RunAside
+from slackwater.model.actions import DiscardAside, RunAside
 from slackwater.model.records import GenerationRecord
 from slackwater.plan.basis import BEFORE_ALL
 from slackwater.recording.history import readers_of

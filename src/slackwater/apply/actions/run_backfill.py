@@ -16,7 +16,7 @@ from slackwater.apply.actions.switch_generation import record_of
 from slackwater.apply.operation import BACKUP, PLAN_FILE, Operation
 from slackwater.errors import Refused
 from slackwater.ledger.lineage import SINK
-from slackwater.model.plan import CutBackfill, RunBackfill, SwitchGeneration
+from slackwater.model.actions import CutBackfill, RunBackfill, SwitchGeneration
 from slackwater.model.sink import Cut
 from slackwater.recording.history import readers_of
 from slackwater.recording.log_copier import copy_new

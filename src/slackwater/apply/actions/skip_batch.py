@@ -6,7 +6,8 @@ from slackwater.apply.actions.facts import NOTHING, ActionFacts
 from slackwater.apply.operation import Operation
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.writer import write_log
-from slackwater.model.plan import Plan, SkipBatch
+from slackwater.model.actions import SkipBatch
+from slackwater.model.plan import Plan
 from slackwater.storage.local import LocalStore
 
 

@@ -8,7 +8,7 @@ from slackwater.apply.operation import Operation
 from slackwater.apply.replayer import OperationRun
 from slackwater.checkpoint.logs import read_logs
 from slackwater.errors import Refused
-from slackwater.model.plan import RunStaged, StageOutput, SwapBack, SwapOutput
+from slackwater.model.actions import RunStaged, StageOutput, SwapBack, SwapOutput
 from slackwater.model.sink import Owner
 from slackwater.sinks.contract import Swappable
 from slackwater.storage.local import LocalStore

@@ -12,8 +12,8 @@ from slackwater.apply.replayer import Replayer
 from slackwater.checkpoint.layout import METADATA, commit_path, offset_path, source_path
 from slackwater.checkpoint.writer import write_log
 from slackwater.formats.offset_log import render_offset_entry
+from slackwater.model.actions import SourceStart, StartGeneration
 from slackwater.model.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
-from slackwater.model.plan import SourceStart, StartGeneration
 from slackwater.plan.backfill import ranges_of
 from slackwater.plan.words import plan_again
 from slackwater.recording.reach import StoreReach

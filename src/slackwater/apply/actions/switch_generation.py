@@ -11,7 +11,8 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.stores import state_stores
 from slackwater.diagnose.words import undo_command
 from slackwater.errors import Refused, SlackwaterError
-from slackwater.model.plan import Base, Plan, RunBackfill, RunStaged, StartGeneration, SwitchGeneration
+from slackwater.model.actions import Base, RunBackfill, RunStaged, StartGeneration, SwitchGeneration
+from slackwater.model.plan import Plan
 from slackwater.model.records import GenerationRecord
 from slackwater.plan.basis import BEFORE_ALL, ends_after
 from slackwater.plan.document import parse

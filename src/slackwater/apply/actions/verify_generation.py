@@ -10,8 +10,8 @@ from slackwater.apply.operation import Operation
 from slackwater.checkpoint.damage import cheap_damage
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.errors import Refused
+from slackwater.model.actions import StartGeneration, VerifyGeneration
 from slackwater.model.checkpoint_logs import OffsetEntry
-from slackwater.model.plan import StartGeneration, VerifyGeneration
 from slackwater.plan.basis import batches_used
 from slackwater.plan.words import plan_again
 from slackwater.storage.local import LocalStore
