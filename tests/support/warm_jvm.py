@@ -19,6 +19,8 @@ from slackwater.errors import EnvironmentMissing, UsageError
 from slackwater.runtime.session import spark_version
 
 CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql")
+NUMBERED = Path(__file__).parent / "attached"
+"""What a command runs when it starts, so that its objects are not those of an earlier one."""
 LOG_SETTINGS = Path(__file__).parents[2] / "src" / "slackwater" / "runtime" / "log4j2.properties"
 
 
@@ -37,7 +39,11 @@ def attached(folder: Path) -> dict[str, str]:
     # File systems resolve relative paths by the folder that they saw first.
     jvm.org.apache.hadoop.fs.FileSystem.closeAll()
     address = gateway.gateway_parameters
-    return {"PYSPARK_GATEWAY_PORT": str(address.port), "PYSPARK_GATEWAY_SECRET": address.auth_token}
+    return {
+        "PYSPARK_GATEWAY_PORT": str(address.port),
+        "PYSPARK_GATEWAY_SECRET": address.auth_token,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(NUMBERED), os.environ.get("PYTHONPATH")])),
+    }
 
 
 @cache
