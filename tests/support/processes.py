@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from slackwater.lease.processes import is_alive, start_time
@@ -105,6 +106,7 @@ class Command:
         if self.process.poll() is None:
             self.process.kill()
         for pid in self.alive():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # Its parent has taken it along in between.
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
         assert self.gone_within(20), f"processes {self.alive()} outlive kill -9"
