@@ -43,6 +43,13 @@ def test_rows_of_a_topic(start: str | None, end: str, rows: int | None) -> None:
     assert KAFKA.rows(_kafka(start, end)) == rows
 
 
+def test_offsets_are_counted_by_partition() -> None:
+    span = _kafka('{"t":{"0":5,"2":1}}', '{"t":{"0":3,"1":4}}')
+
+    assert KAFKA.counted(span) == {"t-0": -2, "t-1": 4, "t-2": None}
+    assert KAFKA.counted(_kafka(None, '{"t":{"0":7}}')) is None
+
+
 def test_rows_of_the_first_batch_start_at_the_initial_offsets() -> None:
     assert KAFKA.rows(_kafka(None, '{"t":{"0":7}}', initial='{"t":{"0":4}}')) == 3
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater.errors import Refused, UsageError
@@ -38,7 +38,7 @@ class FirstBatch:
         known = [one for one in self.batches.batches if one <= self.written and (one == 0 or one - 1 in recorded)]
         if not known:
             raise self._outside("no written batch is recorded", expected=f"batch:{self.written}")
-        reads = self._reads(known[-1])
+        reads = self._reads(known)
         found = next((batch for batch in known if reads(batch)), None)
         if found is None:
             raise self._outside(
@@ -52,14 +52,14 @@ class FirstBatch:
             )
         return found
 
-    def _reads(self, last: int) -> Reads:
+    def _reads(self, known: Sequence[int]) -> Reads:
         match self.target:
             case AtTime() | ByDuration():
                 return self._planned_since(self.target)
             case Shift() if self.target.count < 0:
-                return self._reads_last(last, -self.target.count)
+                return self._reads_last(known, -self.target.count)
             case FromFile():
-                self._check_offsets(last, self.target)
+                self._check_offsets(known[-1], self.target)
                 return self._reads_from_offsets
             case _:
                 raise UsageError(
@@ -76,24 +76,26 @@ class FirstBatch:
             raise self._outside("the time is in the future", expected=f"up to {iso_text(self.now_ms)}")
         return lambda batch: planned_ms(self.batches, batch) >= time_ms
 
-    def _reads_last(self, last: int, count: int) -> Reads:
+    def _reads_last(self, known: Sequence[int], count: int) -> Reads:
         """Whether a batch has read one of the newest ``count`` offsets of a partition, or one of so many files."""
-
-        def reads(batch: int) -> bool:
-            behind = {span.source: _counted(kind, span) for kind, span in self.batches.spans(batch + 1, last)}
-            return any(
-                (read or 0) > 0 and (behind.get(span.source, {}).get(part) or 0) < count
-                for kind, span in self.batches.spans(batch, batch)
-                for part, read in _counted(kind, span).items()
-            )
-
-        return reads
+        found: set[int] = set()
+        later: dict[tuple[str, str], int] = {}
+        for batch in reversed(known):
+            for kind, span in self.batches.spans(batch, batch):
+                for part, read in _counted(kind, span).items():
+                    behind = later.get((span.source, part), 0)
+                    if read is None or read <= 0:
+                        continue
+                    later[span.source, part] = behind + read
+                    if behind < count:
+                        found.add(batch)
+        return found.__contains__
 
     def _reads_from_offsets(self, batch: int) -> bool:
         """Whether a batch has read something at one of the given positions, or after it."""
         for kind, span in self.batches.spans(batch, batch):
             if span.source in self.offsets:
-                read, ahead = _counted(kind, span), _counted(kind, replace(span, start=self.offsets[span.source]))
+                read, ahead = _counted(kind, span), _ahead(kind, span, self.offsets[span.source])
                 if any((read.get(part) or 0) > 0 and (count or 0) > 0 for part, count in ahead.items()):
                     return True
         return False
@@ -112,7 +114,7 @@ class FirstBatch:
                     hint="sources are numbered from 0 in the order of the query",
                 )
             kind, span = spans[source]
-            for part, ahead in _counted(kind, replace(span, start=position)).items():
+            for part, ahead in _ahead(kind, span, position).items():
                 if ahead is None or ahead < 0:
                     raise self._outside(
                         f"source {source} has read nothing of {part}, or not so far", expected=kind.describe(span.end)
@@ -138,6 +140,12 @@ def planned_ms(batches: BatchHistory, batch: int) -> int:
     """When the range of a batch was fixed: nothing that came later is in it, or in an older one. 0: not recorded."""
     metadata = batches.offset(batch).metadata
     return metadata.batch_timestamp_ms if metadata is not None else 0
+
+
+def _ahead(kind: Source, span: SourceRange, position: str) -> Mapping[str, int | None]:
+    """How far the end of a range is ahead of a position, by the parts that the position names."""
+    named = _counted(kind, replace(span, start=position, end=position))
+    return {part: count for part, count in _counted(kind, replace(span, start=position)).items() if part in named}
 
 
 def _counted(kind: Source, span: SourceRange) -> Mapping[str, int | None]:

@@ -97,8 +97,8 @@ class Source(Protocol):
     def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
         """How many offsets or files are in a range, by part (a partition); negative where it ends before its start.
 
-        Only parts that the start names, all where it is the beginning; ``None`` for one that the end lacks. ``None``
-        as a whole where it cannot be known. Raises FormatError for a malformed entry.
+        A part that the start does not name starts at 0; ``None`` for one that the end lacks. ``None`` as a whole where
+        it cannot be known. Raises FormatError for a malformed entry.
         """
         ...
 

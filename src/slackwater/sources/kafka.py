@@ -45,13 +45,11 @@ class Kafka(OpaqueSource):
         return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
 
     def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
-        starts, ends = positions_of(span.start), positions_of(span.end)
-        if span.start is None:
-            ranges = self._ranges(span)
-            return None if ranges is None else {_name(one): end - start for one, (start, end) in ranges.items()}
-        if not starts or not ends:
+        ranges, starts = self._ranges(span), positions_of(span.start)
+        if ranges is None:
             return None
-        return {_name(one): ends[one] - start if one in ends else None for one, start in starts.items()}
+        counted: dict[str, int | None] = {_name(one): end - start for one, (start, end) in ranges.items()}
+        return counted | {_name(one): None for one in starts if one not in ranges}
 
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         ranges, earliest = self._ranges(span), positions_of(reach.earliest(span.source))
