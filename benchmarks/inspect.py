@@ -139,7 +139,7 @@ def spark_metadata(checkpoint: str) -> int:
 
 def benchmark_names(folder: Path) -> dict[str, object]:
     """In one process, alternating; and the memory of a process that does nothing else."""
-    from slackwater.app.inspect import inspect_checkpoint
+    from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
 
     make_large(folder)
     walk(str(folder))
@@ -208,7 +208,7 @@ def make_large(folder: Path) -> None:
 
 def memory(folder: str) -> int:
     """Peak memory of an inspection by itself."""
-    from slackwater.app.inspect import inspect_checkpoint
+    from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
 
     inspect_checkpoint(folder)
     print(round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1))
@@ -220,7 +220,8 @@ def memory(folder: str) -> int:
 
 def benchmark_state(folder: Path) -> dict[str, object]:
     """A warm Spark session and this process, alternating, to Arrow tables of the same rows."""
-    from slackwater.app.inspect import StateRequest, inspect_state
+    from slackwater.cli.verbs.inspect.reading import StateRequest
+    from slackwater.cli.verbs.inspect.state import inspect_state
 
     spark = session()
     results: dict[str, object] = {}
@@ -283,7 +284,7 @@ def benchmark_requests(_folder: Path) -> dict[str, object]:
     from moto.s3.models import s3_backends
     from moto.server import ThreadedMotoServer
 
-    from slackwater.app.inspect import inspect_checkpoint
+    from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from examples.demo.broker import Broker
 from slackwater import sinks
-from slackwater.demo.broker import Broker
-from slackwater.errors import SlackwaterError
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import SessionOptions, end_session, start_session
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.registry import open_output
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -37,14 +37,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.errors import SlackwaterError
-from slackwater.home.home import Home
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.records import StreamRecord
+from slackwater.core.sink import WriteContext
+from slackwater.core.trigger import Trigger
+from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import StreamRecord
-from slackwater.model.sink import WriteContext
-from slackwater.model.trigger import Trigger
-from slackwater.recording.log_copier import LogCopier
-from slackwater.recording.watcher import Watcher
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.watcher import Watcher
 from slackwater.runtime.before_start import register
 from slackwater.runtime.listener import ProgressRecorder, Recorded, make_listener
 from slackwater.runtime.pipeline import Pipeline
@@ -54,7 +54,7 @@ from slackwater.runtime.runner import ASK_LEDGER_S, POLL_S
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
 from slackwater.runtime.stream_run import StreamRun
 from slackwater.sinks import files
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Bench:
     @property
     def checkpoint(self) -> Path:
         """Where the query's checkpoint lies when the runner puts it there."""
-        return Home(self.folder / "home").checkpoint("bench", "rows", 1)
+        return Path(Home(self.folder / "home").checkpoint("bench", "rows", 1))
 
     def built(self) -> BuiltStream:
         """The stream: rows as they are, from files to files."""

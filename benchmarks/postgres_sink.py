@@ -34,10 +34,10 @@ from urllib.parse import urlsplit
 import psycopg
 
 from slackwater import sinks
-from slackwater.errors import SlackwaterError
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import SessionOptions, end_session, start_session
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.registry import open_output
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

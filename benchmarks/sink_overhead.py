@@ -35,12 +35,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.errors import SlackwaterError
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import SessionOptions, end_session, start_session
 from slackwater.sinks import delta, files
-from slackwater.sinks.contract import Sink, Startable
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.contract import Sink, Startable
+from slackwater.sinks.common.registry import open_output
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

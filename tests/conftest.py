@@ -11,7 +11,7 @@ import pytest
 IN_CI = os.environ.get("CI") == "true"
 LONGEST_FIRST = (
     "demo/test_demo.py",
-    "app/test_audit_on_spark.py",
+    "audit/test_audit_on_spark.py",
     "restart/test_iceberg.py",
     "restart/test_delta.py",
     "restart/test_backfill_on_tables.py",

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from slackwater import sinks, triggers
-    from slackwater.errors import SlackwaterError
-    from slackwater.runtime.context import StreamContext
-    from slackwater.runtime.pipeline import Pipeline
+    from slackwater.core.errors import SlackwaterError
+    from slackwater.runtime.pipeline import Pipeline, StreamContext
     from slackwater.runtime.watch import watch
 
 __version__ = "0.1.0"
@@ -21,8 +20,8 @@ __all__ = ["Pipeline", "SlackwaterError", "StreamContext", "__version__", "sinks
 
 _MODULES = {
     "Pipeline": "slackwater.runtime.pipeline",
-    "SlackwaterError": "slackwater.errors",
-    "StreamContext": "slackwater.runtime.context",
+    "SlackwaterError": "slackwater.core.errors",
+    "StreamContext": "slackwater.runtime.pipeline",
     "sinks": "slackwater.sinks",
     "triggers": "slackwater.triggers",
     "watch": "slackwater.runtime.watch",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
-from slackwater.errors import PipelineError
-from slackwater.model.trigger import Trigger
+from slackwater.core.errors import PipelineError
+from slackwater.core.masking import brief
+from slackwater.core.trigger import Trigger
 
 __all__ = ["available_now", "continuous", "once", "processing_time"]
 
@@ -27,7 +28,6 @@ _PART = re.compile(_ONE_PART)
 _PLAIN_PART = _ONE_PART.replace("(", "(?:")
 _INTERVAL = re.compile(rf"(?:interval{_SPACE}+)?(?P<parts>{_PLAIN_PART}(?:{_SPACE}+{_PLAIN_PART})*)")
 _TOO_LONG = 2**63
-_SHOWN = 80
 
 
 def processing_time(interval: str) -> Trigger:
@@ -63,12 +63,11 @@ def _interval(text: object) -> str:
     """An interval that Spark can parse, as it was written. Raises PipelineError (``trigger-interval``)."""
     microseconds = _microseconds(text.strip().lower()) if isinstance(text, str) else None
     if not isinstance(text, str) or microseconds is None or not 0 <= microseconds < _TOO_LONG:
-        shown = repr(text)
         raise PipelineError(
             "trigger-interval",
             "A trigger's interval cannot be parsed by Spark",
             expected='a number and a unit, such as "10 seconds", "1.5 seconds" or "1 hour 30 minutes"',
-            found=shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}...",
+            found=brief(repr(text)),
             hint="units are week, day, hour, minute, second, millisecond and microsecond; fractions only of seconds",
         )
     return text.strip()

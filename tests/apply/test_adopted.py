@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -16,21 +18,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from slackwater.app.adopted import adopted_directory, find_stream, quiet_time_ms
-from slackwater.app.prune import prune
-from slackwater.apply.journal import Journal
 from slackwater.checkpoint.logs import read_logs
-from slackwater.errors import NotFound, SlackwaterError
-from slackwater.model.finding import Goal
-from slackwater.model.plan import Plan
-from slackwater.model.records import BatchRecord
-from slackwater.plan.runbook import runbook
-from slackwater.plan.words import ALL_MS
-from slackwater.sinks.aside import Aside
+from slackwater.cli.main import main
+from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.core.errors import NotFound, SlackwaterError
+from slackwater.core.plan import Plan
+from slackwater.core.records import BatchRecord
+from slackwater.operations.adopted import adopted_directory, find_stream, quiet_time_ms
+from slackwater.operations.apply.journal import Journal
+from slackwater.operations.plan.runbook import runbook
+from slackwater.operations.plan.words import ALL_MS
+from slackwater.runtime.loader import load
+from slackwater.sinks.common.aside import Aside
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
 from tests.support.kill_points import count_commits, kill_points
@@ -163,34 +167,98 @@ def _checked(step: Callable[[], object], where: str) -> None:
         raise
 
 
-@pytest.mark.parametrize("then", ["continue", "undo", "by hand, on", "by hand, back"])
-@pytest.mark.parametrize("renames", [1, 2])
-def test_an_exchange_by_renames_that_was_interrupted(project: AdoptedProject, then: str, renames: int) -> None:
-    """Where the file system cannot exchange two directories: after each of the first two renames."""
+@pytest.fixture
+def only_renames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file system cannot exchange two directories in one step."""
+    monkeypatch.setattr("slackwater.sinks.common.aside._exchanged", lambda *_: False)
+
+
+def _interrupted(project: AdoptedProject, renames: int, step: Callable[[], object]) -> None:
+    """Interrupt a step after so many directories next to the checkpoint were renamed."""
+    rename, left = Path.rename, renames
+
+    def counted(path: Path, target: Path) -> Path:
+        nonlocal left
+        renamed = rename(path, target)
+        left -= path.parent == project.path.parent
+        if left == 0:
+            raise KeyboardInterrupt
+        return renamed
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "rename", counted)
+        with pytest.raises(KeyboardInterrupt):
+            step()
+
+
+@pytest.mark.parametrize(
+    ("renames", "then"),
+    [
+        *product([1, 2], ["continue", "undo", "by hand, on", "by hand, back"]),
+        (3, "undo"),
+        pytest.param(3, "continue", marks=pytest.mark.thorough),
+    ],
+)
+@pytest.mark.usefixtures("only_renames")
+def test_an_exchange_by_renames_that_was_interrupted(project: AdoptedProject, renames: int, then: str) -> None:
+    original, plan = project.in_use(), project.plan("batch:4", goal="replay")
+    _interrupted(project, renames, lambda: project.apply(plan))
+    if then.startswith("by hand"):
+        _by_hand(plan, renames, then)
+    if then != "undo":
+        _continued(project, plan)
+    project.undo(plan)
+    assert project.in_use() == original
+
+
+def _continued(project: AdoptedProject, plan: Plan) -> None:
+    project.apply(plan)
+    assert read_logs(LocalStore(project.path)).committed == 3
+    assert project.beside() == [Aside(str(project.path), plan.id).folder.name]
+
+
+def test_an_exchange_that_an_earlier_release_started(project: AdoptedProject) -> None:
+    """Its journal lacks what the old checkpoint had, and the path lacks a checkpoint."""
     original, plan = project.in_use(), project.plan("batch:4", goal="replay")
     with pytest.raises(KeyboardInterrupt):
         project.apply(plan, display=StopBefore("switch-generation"))
     switch = next(index for index, action in enumerate(plan.actions) if action.kind == "switch-generation")
-    Journal(project.home / "streams" / ADOPTED / "operations" / plan.id).write(
-        switch, "switch-generation", "started", 0
-    )
+    with project.open() as workspace:
+        folder = project.home / "streams" / ADOPTED / "operations" / plan.id
+        Journal(folder, workspace.ledger).write(switch, "switch-generation", "started", 0)
     aside = Aside(str(project.path), plan.id)
     aside.set_mark(aside.folder, "staged")
-    held = aside.folder.with_name(f"{aside.folder.name}.held")
-    aside.real.rename(held)
-    if renames == 2:
-        aside.folder.rename(aside.real)
-    if then.startswith("by hand"):
-        _by_hand(plan, renames, then)
-    if then == "undo":
-        project.undo(plan)
-        assert project.in_use() == original
-        return
-    project.apply(plan)
-    assert read_logs(LocalStore(project.path)).committed == 3
-    assert project.beside() == [aside.folder.name]
+    aside.real.rename(aside.exchange_path)
+    _continued(project, plan)
     project.undo(plan)
     assert project.in_use() == original
+
+
+@pytest.mark.parametrize("made", ["applied", pytest.param("killed", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("renames", [1, 2, 3])
+@pytest.mark.usefixtures("only_renames")
+def test_an_undo_by_renames_that_was_interrupted(project: AdoptedProject, made: str, renames: int) -> None:
+    """After an apply, and after one that was killed before the ledger had the new checkpoint."""
+    original, plan = project.in_use(), project.plan("batch:4", goal="replay")
+    if made == "applied":
+        project.apply(plan)
+    else:
+        _interrupted(project, 3, lambda: project.apply(plan))
+    _interrupted(project, renames, lambda: project.undo(plan))
+    project.undo(plan)
+    assert project.in_use() == original
+
+
+@pytest.mark.parametrize("renames", [2, 3])
+@pytest.mark.usefixtures("only_renames")
+def test_an_old_checkpoint_that_was_lost_between_renames(project: AdoptedProject, renames: int) -> None:
+    """The undo is refused before its first step, and the apply can still be continued."""
+    plan = project.plan("batch:4", goal="replay")
+    _interrupted(project, renames, lambda: project.apply(plan))
+    aside = Aside(str(project.path), plan.id)
+    (aside.folder if renames == 3 else aside.exchange_path).joinpath("commits", "5").unlink()
+    refused("checkpoint-changed", lambda: project.undo(plan))
+    _continued(project, plan)
 
 
 def _by_hand(plan: Plan, renames: int, then: str) -> None:
@@ -251,6 +319,44 @@ def test_a_deleted_checkpoint_is_rebuilt_in_its_place(project: AdoptedProject, l
     assert project.beside() == []
 
 
+def test_the_printed_command_for_a_deleted_checkpoint_works_as_typed(
+    project: AdoptedProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.folder)
+    shutil.rmtree(project.path)
+
+    def printed() -> tuple[str, str]:
+        capsys.readouterr()
+        main(["status", ADOPTED, "--format", "json"])
+        finding = json.loads(capsys.readouterr().out)["streams"][0]["findings"][0]
+        assert finding["code"] == "checkpoint-lost"
+        return finding["next"], finding.get("advice", "")
+
+    write, then = printed()
+    subprocess.run(["bash", "-c", write], check=True, timeout=60)
+    file = Path(f"{ADOPTED.rpartition('/')[2]}.py")
+    text = file.read_text()
+    definition = next(iter(load(str(file)).pipeline.streams.values()))
+    assert (definition.name, definition.output_mode) == (file.stem, "append")
+    with pytest.raises(NotImplementedError, match=f"return the DataFrame of query {file.stem} here"):
+        definition.function(None)
+    file.write_text("kept")
+    subprocess.run(["bash", "-c", write], check=True, timeout=60)
+    assert file.read_text() == "kept", "a file of the user's is never replaced"
+    file.write_text(re.sub("raise .*", "return None", text))
+    command = then.partition("then: ")[2]
+    assert main([*shlex.split(command)[1:], "--out", "plan.json"]) == 0
+    file.unlink()
+    plan = project.plan(retention_ms=ALL_MS, pipeline=code_of(project))
+    project.apply(plan)
+    shutil.rmtree(project.path)
+
+    command, advice = printed()
+
+    assert (shlex.split(command)[-2:], advice) == (["--pipeline", code_of(project)], "")
+    assert main([*shlex.split(command)[1:], "--out", "plan.json", "--force"]) == 0
+
+
 def test_a_reset_needs_the_code_and_clears_the_output(project: AdoptedProject) -> None:
     original = project.in_use()
     plan = project.plan_reset("clear", BEGINNING, code_of(project))
@@ -279,7 +385,7 @@ def test_prune_removes_what_operations_have_left_beside_it(project: AdoptedProje
     project.apply(plan)
     in_place = project.files(project.path)
     with project.open() as workspace:
-        (removed,) = prune(workspace, None, 0, lambda _: None)
+        (removed,) = delete_prunable(workspace, None, 0, lambda _: None)
     assert removed.generations == (1,)
     assert project.beside() == [".per_page checkpoint.mine"]
     assert project.files(project.path) == in_place
@@ -347,9 +453,13 @@ class TestRefusals:
         project.undo(plan)
 
     @pytest.mark.parametrize("goal", ["rebuild", "reset"])
-    def test_code_that_is_not_known(self, project: AdoptedProject, goal: Goal) -> None:
+    def test_code_that_is_not_known(self, project: AdoptedProject, goal: str) -> None:
         error = refused("code-needed", lambda: project.plan(goal=goal))
-        assert f"slackwater plan {goal} {ADOPTED} --pipeline FILE" in (error.hint or "")
+        name = ADOPTED.rpartition("/")[2]
+        write, then = (error.hint or "").splitlines()
+        subprocess.run(["bash", "-n", "-c", write], check=True, timeout=60)
+        assert write.endswith(f"> {name}.py")
+        assert f"slackwater plan {goal} {ADOPTED} --pipeline {name}.py" in then
 
     def test_a_backfill(self, project: AdoptedProject) -> None:
         error = refused(

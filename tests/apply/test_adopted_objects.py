@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from slackwater.app.prune import prune
-from slackwater.checkpoint.halted import is_halted
 from slackwater.checkpoint.logs import read_logs
-from slackwater.errors import OutcomeUnknown, SlackwaterError
-from slackwater.model.plan import Plan
-from slackwater.plan.runbook import runbook
-from slackwater.plan.words import ALL_MS
+from slackwater.checkpoint.writer import is_halted
+from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.core.errors import OutcomeUnknown, SlackwaterError
+from slackwater.core.plan import Plan
+from slackwater.operations.plan.runbook import runbook
+from slackwater.operations.plan.words import ALL_MS
 from slackwater.storage.open import open_read_store, open_write_store
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
 from tests.support.kill_points import count_commits, kill_points
@@ -164,7 +164,10 @@ def test_the_plan_is_that_of_a_local_checkpoint(tmp_path: Path, s3_location: str
         facts = [replace(plan.facts, adopted=None, notes=()) for plan in (one, other)]
         assert facts[0] == facts[1]
         assert [action.kind for action in one.actions] == [action.kind for action in other.actions]
-        assert (one.cost, one.risks) == (other.cost, other.risks)
+        # The paths in its logs are of different lengths.
+        costs = [replace(plan.cost, checkpoint_bytes=(plan.cost.checkpoint_bytes or 0) > 0) for plan in (one, other)]
+        assert costs[0] == costs[1] == replace(one.cost, checkpoint_bytes=True)
+        assert one.risks == other.risks
 
 
 def test_requests_are_few(project: ObjectsProject) -> None:
@@ -230,7 +233,7 @@ def test_prune_removes_the_copy(project: ObjectsProject) -> None:
     kept = project.home / "streams" / ADOPTED / "operations" / plan.id / "kept"
     assert kept.is_dir()
     with project.open() as workspace:
-        (removed,) = prune(workspace, None, 0, lambda _: None)
+        (removed,) = delete_prunable(workspace, None, 0, lambda _: None)
     assert removed.generations == (1,)
     assert not kept.exists()
     assert project.objects() == in_place

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from slackwater.apply.replayer import OperationRun
 from slackwater.checkpoint.logs import read_logs
+from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
+from slackwater.core.plan import Plan, SourceStart
+from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
+from slackwater.core.sink import Delivery
+from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
-from slackwater.errors import OutcomeUnknown, Refused
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.model.actions import SourceStart
-from slackwater.model.checkpoint_logs import SourceFile
-from slackwater.model.finding import Goal
-from slackwater.model.plan import Plan
-from slackwater.model.records import GenerationRecord, LogLine, StreamRecord
-from slackwater.model.sink import Delivery
-from slackwater.model.snapshot import Snapshot
-from slackwater.recording.executed import executed
-from slackwater.recording.history import history_of
-from slackwater.recording.snapshot import SnapshotContext, read_snapshot
-from slackwater.sinks.registry import register
-from slackwater.sinks.silent import SilentOutput, silent_traits
-from slackwater.sources.files import Files
+from slackwater.ledger.recording.executed import executed
+from slackwater.ledger.recording.history import history_of
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.operations.apply.replayer import OperationRun
+from slackwater.sinks.common.registry import SINKS, SinkKind
+from slackwater.sinks.common.silent import SilentOutput, silent_traits
+from slackwater.sources.files import NO_FILES, Files
 from slackwater.storage.local import LocalStore
 from tests.support.homes import STATELESS, STREAM, HomeSpec
 from tests.support.outputs import manifest_ids
@@ -197,8 +195,24 @@ def test_a_lost_ledger_is_restored_with_what_was_read(project: Project) -> None:
     assert (refused.value.code, refused.value.found) == ("backfill-overlaps", files[0].path)
 
 
+@pytest.mark.parametrize("offset", ['{"logOffset":"2"}', '{"logOffset":1e3}', "{}", '{"somewhere":0}', '"2"', "true"])
+def test_an_offset_in_an_edited_plan_that_is_none(project: Project, offset: str) -> None:
+    start = SourceStart("0", offset, {}, None, "source 0")
+    with pytest.raises(UsageError) as refused:
+        project.plan_backfill_of(start, NO_FILES)
+    assert refused.value.code == "target"
+    with pytest.raises(UsageError) as refused:
+        project.plan_reset("keep", start)
+    assert refused.value.code == "target"
+
+
 def test_a_source_of_which_nothing_is_known(project: Project) -> None:
     start = SourceStart("0", '{"somewhere":0}', {}, None, "source 0")
+    for file in (project.checkpoint(1) / "offsets").iterdir():
+        file.write_text(file.read_text().replace("logOffset", "somewhere"))
+    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+        lines = "UPDATE log_lines SET text = CAST(replace(CAST(text AS TEXT), 'logOffset', 'somewhere') AS BLOB)"
+        ledger.execute(f"{lines} WHERE log = 'offsets'")
 
     with pytest.raises(Refused) as refused:
         project.plan_backfill_of(start, '{"somewhere":5}')
@@ -228,7 +242,7 @@ def test_a_stream_without_a_position_to_keep(spec: HomeSpec, hint: str, tmp_path
 @pytest.mark.parametrize(
     ("goal", "target"), [("rebuild", "earliest"), ("rebuild", "batch:4"), ("replay", "earliest"), ("replay", "batch:6")]
 )
-def test_batches_before_it_are_not_processed_again(goal: Goal, target: str, project: Project) -> None:
+def test_batches_before_it_are_not_processed_again(goal: str, target: str, project: Project) -> None:
     _apply(project, project.plan_backfill(old_files(project, 3)))
 
     with pytest.raises(Refused) as refused:
@@ -325,9 +339,16 @@ class Silent(StubReplayer):
         store.write(f"commits/{read_logs(store).planned}", b'v1\n{"nextBatchWatermarkMs":0}')
 
 
+@pytest.fixture
+def _skips() -> Iterator[None]:
+    SINKS.register("skips", SinkKind(lambda _: SilentOutput("skips", SKIPS, None)))
+    yield
+    SINKS.unregister("skips")
+
+
+@pytest.mark.usefixtures("_skips")
 @pytest.mark.parametrize(("kind", "undone"), [("console", True), ("skips", False)])
 def test_a_sink_that_keeps_the_rows(kind: str, undone: bool, tmp_path: Path) -> None:
-    register("skips", lambda _: SilentOutput("skips", SKIPS, None))
     spec = replace(SPEC, sink={"kind": kind}, written=-1)
     project = reset_behind(make_project(tmp_path / "project", spec), 3)
     before = project.in_use()

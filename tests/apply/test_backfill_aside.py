@@ -8,21 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.app.operations_view import operations_view
-from slackwater.app.prune import prune
-from slackwater.apply.replayer import OperationRun
 from slackwater.checkpoint.logs import read_logs
-from slackwater.errors import Refused, StreamFailed
+from slackwater.cli.verbs.ledger.operations import operations_view
+from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.core.errors import Refused, StreamFailed
+from slackwater.core.plan import Plan, SourceStart
+from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
+from slackwater.core.sink import SideOutput
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.model.actions import SourceStart
-from slackwater.model.plan import Plan
-from slackwater.model.records import GenerationRecord, LogLine, StreamRecord
-from slackwater.model.sink import SideOutput
-from slackwater.plan.contributing import Code
-from slackwater.plan.words import plan_again, title
-from slackwater.recording.executed import executed
+from slackwater.ledger.recording.executed import executed
+from slackwater.operations.apply.replayer import OperationRun
+from slackwater.operations.plan.contributing import Code
+from slackwater.operations.plan.words import plan_again, title
+from slackwater.sinks.files.side_output import discard, side_output, side_sink
 from slackwater.sinks.files.sink import FilesSink
-from slackwater.sinks.side_output import discard, side_output, side_sink
 from slackwater.sources.files import Files
 from slackwater.storage.local import LocalStore
 from tests.support.homes import STATELESS, STREAM, HomeSpec
@@ -171,7 +170,8 @@ def test_a_directory_that_is_filled_meanwhile(project: Project, plan: Plan, side
 def test_a_directory_that_is_shared(place: str, project: Project) -> None:
     with project.open() as workspace:
         sink = {"kind": "files", "format": "parquet", "path": str(project.folder / "later")}
-        workspace.ledger.register_stream(StreamRecord("clicks", "later", sink, "append", "clicks.py"))
+        first = GenerationRecord("clicks/later", 1, str(project.folder / "checkpoint-of-later"))
+        workspace.ledger.register_stream(StreamRecord("clicks", "later", sink, "append", "clicks.py"), first)
     (project.folder / "link").symlink_to(project.folder / "out")
 
     with pytest.raises(Refused) as refused:
@@ -273,7 +273,7 @@ def test_prune_deletes_the_checkpoint_and_not_the_rows(project: Project, plan: P
     files = project.files(side)
 
     with project.open() as workspace:
-        (removed,) = prune(workspace, STREAM, 1, lambda _: None)
+        (removed,) = delete_prunable(workspace, STREAM, 1, lambda _: None)
         view = operations_view(workspace, STREAM)[-1]
 
     assert (removed.generations, removed.operations) == ((GENERATION,), ())

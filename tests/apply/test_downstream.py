@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.app.undo_operation import find_operation, plan_of_operation, undo_operation
-from slackwater.apply.replayer import Replayed
+from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
+from slackwater.core.plan import Plan
+from slackwater.core.records import LogLine
+from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
-from slackwater.errors import OutcomeUnknown, Refused, UsageError
-from slackwater.model.plan import Plan
-from slackwater.model.records import LogLine
-from slackwater.model.snapshot import Snapshot
-from slackwater.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import Project, Silent, StubReplayer
 from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, three_stages

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import SlackwaterError
-from slackwater.model.plan import Plan
-from slackwater.plan.document import DIGEST, digest_of, parse, render
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.plan import Plan
+from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
 from tests.support.rebuilds import Project, make_project
 
 Document = dict[str, Any]

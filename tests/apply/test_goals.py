@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.core.errors import Refused
+from slackwater.core.plan import Plan
 from slackwater.diagnose.number_line import findings
-from slackwater.errors import Refused
-from slackwater.model.actions import CopyGeneration, CutSink
-from slackwater.model.plan import Plan
-from slackwater.recording.snapshot import SnapshotContext, read_snapshot
-from slackwater.sinks.contract import Output
-from slackwater.sinks.registry import open_output
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.operations.actions.copy_generation import CopyGeneration
+from slackwater.operations.actions.cut_sink import CutSink
+from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.registry import open_output
 from tests.support.homes import STATELESS, STREAM, HomeSpec, watermark_ms
 from tests.support.rebuilds import CLEAN, Project, make_project
 
@@ -69,7 +70,6 @@ RESUMED: dict[str, tuple[HomeSpec, Damage, int, int | None]] = {
 """By name: the home, its damage, the batch to continue after and the one that stays planned."""
 
 RUN_AGAIN: dict[str, tuple[HomeSpec, Damage, int]] = {
-    "not committed": (AHEAD, _nothing, 6),
     "torn commit that is not recorded": (AHEAD, _torn_6, 6),
     "the next batch is in the sink, too": (HomeSpec(planned=7, state=6, written=7), _torn_6, 7),
     "one batch older": (HomeSpec(), _remove(*NEWEST, STATE_OF_5), 5),
@@ -143,16 +143,17 @@ def test_there_is_nothing_to_do(tmp_path: Path) -> None:
         assert not list(workspace.ledger.operations(STREAM))
 
 
-def test_a_commit_that_was_lost_comes_from_the_ledger(tmp_path: Path) -> None:
-    """Without it the sink would skip the batch unread, and the watermark would not advance by it."""
-    project = make_project(tmp_path / "project", HomeSpec())
-    _remove("commits/5")(project.checkpoint(1))
-    assert _codes(project) == ["commit-missing", "watermark-misses-batch"]
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_batch_that_only_the_sink_has_finished_is_completed_by_the_next_run(tmp_path: Path, *, lost: bool) -> None:
+    project = make_project(tmp_path / "project", HomeSpec() if lost else AHEAD)
+    if lost:
+        _remove("commits/5")(project.checkpoint(1))
+    assert _codes(project) == ["commit-missing"]
 
     plan = project.plan(goal="resume")
 
-    assert (plan.facts.target, plan.facts.pending) == (5, None)
-    _applied_and_undone(project, plan)
+    assert plan.actions == ()
+    assert "the next run completes it without writing it again" in plan.facts.notes[0]
 
 
 def test_a_commit_that_is_not_recorded_is_as_the_next_batch_shows_it(tmp_path: Path) -> None:

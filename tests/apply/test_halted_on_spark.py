@@ -8,7 +8,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from slackwater.checkpoint.halted import halted_by, is_halted
+from slackwater.checkpoint.writer import halted_by, is_halted
 from slackwater.runtime.session import SessionOptions, end_session, start_session
 from slackwater.storage.local import LocalStore
 

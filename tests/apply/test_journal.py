@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.apply.journal import JOURNAL, Journal, State
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
+from slackwater.operations.apply.journal import JOURNAL, Journal, State
 
 STEPS: list[tuple[int, str, State]] = [
     (0, "build-generation", "started"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.apply.journal import End, Journal
+from slackwater.operations.apply.journal import End, Journal
 
 
 def _interrupted_undo(folder: Path) -> Journal:

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import Refused
-from slackwater.model.finding import Goal
-from slackwater.model.plan import OutputTreatment, Plan
+from slackwater.core.errors import Refused
+from slackwater.core.plan import OutputTreatment, Plan
 from tests.support.homes import LAYOUT, STATELESS, HomeSpec
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
@@ -27,11 +26,11 @@ from tests.support.stages import three_stages
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
 
 
-REBUILD: tuple[Goal, str, OutputTreatment] = ("rebuild", "batch:3", "cut")
-REPLAY: tuple[Goal, str, OutputTreatment] = ("replay", "batch:4", "swap")
+REBUILD: tuple[str, str, OutputTreatment] = ("rebuild", "batch:3", "cut")
+REPLAY: tuple[str, str, OutputTreatment] = ("replay", "batch:4", "swap")
 """Its actions include all of a resume."""
-BACKFILL: tuple[Goal, str, OutputTreatment] = ("backfill", "earliest", "keep")
-ASIDE: tuple[Goal, str, OutputTreatment] = ("backfill", "earliest", "aside")
+BACKFILL: tuple[str, str, OutputTreatment] = ("backfill", "earliest", "keep")
+ASIDE: tuple[str, str, OutputTreatment] = ("backfill", "earliest", "aside")
 SIDE = "side"
 """Where its rows go."""
 OLDER = 2
@@ -39,7 +38,7 @@ OLDER = 2
 BACKFILLED = 2
 LEFT = f"out/older-{BACKFILLED}.parquet"
 
-STAGES: tuple[Goal, str, OutputTreatment] = ("replay", "batch:4", "cut")
+STAGES: tuple[str, str, OutputTreatment] = ("replay", "batch:4", "cut")
 """With the two stages that have read what is cut: three times the changes."""
 
 EVERY = {"rebuild": 6, "replay": 12, "backfill": 14}
@@ -55,7 +54,7 @@ count_commits()
 class Scene:
     """A project that can be put back to one of several saved states."""
 
-    def __init__(self, folder: Path, goal: Goal, target: str, output: OutputTreatment) -> None:
+    def __init__(self, folder: Path, goal: str, target: str, output: OutputTreatment) -> None:
         self._folder, self._layout = folder, LAYOUT
         later = (goal, target, output) == STAGES
         every = int(os.environ.get("SLACKWATER_TEST_EVERY", EVERY_OF_STAGES if later else EVERY[goal]))

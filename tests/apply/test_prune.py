@@ -12,11 +12,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from slackwater.app.prune import Prunable, prunable, prune
-from slackwater.errors import LeaseHeld, NotFound, Refused
-from slackwater.lease.lease import RUN, Lease
-from slackwater.model.plan import Plan
-from slackwater.model.records import OperationRecord
+from slackwater.cli.verbs.prune.delete import Prunable, delete_prunable, prunable
+from slackwater.core.errors import LeaseHeld, NotFound, Refused
+from slackwater.core.plan import Plan
+from slackwater.core.records import OperationRecord
+from slackwater.ledger.lease.lease import RUN, Lease
+from slackwater.storage.location import Location
 from tests.support.homes import STREAM
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
@@ -42,7 +43,7 @@ def scene(tmp_path: Path) -> Iterator[tuple[Project, list[Plan]]]:
 
 def pruned(project: Project, keep: int, stream: str | None = None) -> tuple[Prunable, ...]:
     with project.open() as workspace:
-        return prune(workspace, stream, keep, lambda _: None)
+        return delete_prunable(workspace, stream, keep, lambda _: None)
 
 
 def statuses(project: Project) -> list[str]:
@@ -155,7 +156,7 @@ def test_a_running_stream_is_not_disturbed(scene: tuple[Project, list[Plan]]) ->
     with project.open() as workspace:
         folder = workspace.home.stream_folder("clicks", "per_page")
         with Lease.acquire(workspace.ledger, STREAM, folder, RUN) as lease:
-            assert len(prune(workspace, None, 1, lambda _: None)) == 1
+            assert len(delete_prunable(workspace, None, 1, lambda _: None)) == 1
             lease.heartbeat()
 
 
@@ -165,7 +166,7 @@ def test_another_command_at_work_is_waited_for_by_the_user(scene: tuple[Project,
     with project.open() as workspace:
         folder = workspace.home.stream_folder("clicks", "per_page")
         with Lease.acquire(workspace.ledger, STREAM, folder, "apply rebuild"), pytest.raises(LeaseHeld):
-            prune(workspace, None, 1, lambda _: None)
+            delete_prunable(workspace, None, 1, lambda _: None)
     assert project.in_use() == before
 
 
@@ -176,9 +177,25 @@ def test_an_operation_that_has_not_ended_comes_first(scene: tuple[Project, list[
         left = OperationRecord("20260105T093000-1a2b3c", STREAM, "rebuild", "applying", 1, summary="plan.json")
         workspace.ledger.begin_operation(left)
         with pytest.raises(Refused) as refused:
-            prune(workspace, None, 1, lambda _: None)
+            delete_prunable(workspace, None, 1, lambda _: None)
     assert refused.value.code == "operation-unfinished"
     assert project.in_use() == before
+
+
+@pytest.mark.parametrize("name", ["0099", "99", "old", ".pruned-old", "0000000001"])
+def test_what_nothing_has_made_stays_and_is_named(scene: tuple[Project, list[Plan]], name: str) -> None:
+    project, _ = scene
+    other = project.checkpoint(1).with_name(name)
+    (other / "commits").mkdir(parents=True)
+    (other / "commits" / "0").write_text("of another program")
+    kept = project.files(other)
+
+    (removed,) = pruned(project, keep=0)
+
+    assert (removed.generations, removed.left) == ((1, 2), (Location(other),))
+    assert project.files(other) == kept
+    (again,) = pruned(project, keep=0)
+    assert (again.has_something, again.left) == (False, (Location(other),))
 
 
 def test_an_unknown_stream(scene: tuple[Project, list[Plan]]) -> None:

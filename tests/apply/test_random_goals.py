@@ -12,16 +12,15 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from slackwater.core.errors import DataError, Refused
+from slackwater.core.plan import OutputTreatment, Plan
 from slackwater.diagnose.number_line import findings, stops
-from slackwater.errors import DataError, Refused
-from slackwater.model.finding import Goal
-from slackwater.model.plan import OutputTreatment, Plan
-from slackwater.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
 from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project, old_files, reset_behind
 
-Asked = tuple[Goal, str, OutputTreatment]
+Asked = tuple[str, str, OutputTreatment]
 
 OLDER = 2
 """How many files a backfill reads."""

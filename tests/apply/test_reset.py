@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.core.errors import Refused
+from slackwater.core.plan import OutputTreatment, SourceStart
+from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
-from slackwater.errors import Refused
-from slackwater.model.actions import SourceStart
-from slackwater.model.plan import OutputTreatment
-from slackwater.model.snapshot import Snapshot
-from slackwater.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, make_project
 

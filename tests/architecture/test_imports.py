@@ -15,14 +15,15 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-SPARK_ALLOWED = ("runtime", "sinks", "drills")
+SPARK_ALLOWED = ("runtime", "sinks", "audit")
 HEAVY = (
     "pyspark",
     "py4j",
     "pandas",
     "pyarrow",
     "numpy",
-    "alembic",
+    "sqlalchemy",
+    "psycopg",
     "confluent_kafka",
     "deltalake",
     "pyiceberg",

@@ -65,5 +65,5 @@ def test_the_status_of_a_stream_into_files_imports_no_other_sink(tmp_path: Path)
 
     assert done.returncode == 0, done.stderr
     imported = {name.split(".")[2] for name in done.stdout.split() if name.count(".") > 1 and ".sinks." in name}
-    assert {"files", "registry"} <= imported
+    assert {"files", "common"} <= imported
     assert imported.isdisjoint({"delta", "iceberg", "jdbc", "kafka", "postgres", "foreach_batch", "console"})

@@ -30,7 +30,7 @@ def test_long_ones_then_those_with_spark_then_the_others(tmp_path: Path, root: P
     done = subprocess.run(
         [*command, f"--rootdir={tmp_path}", "--import-mode=importlib", str(tmp_path)],
         cwd=tmp_path,
-        env=os.environ | {"PYTEST_XDIST_WORKER": "gw0"},
+        env=os.environ | {"PYTEST_XDIST_WORKER": "gw0", "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -131,9 +131,9 @@ CASES = (
     Case("status", 5, None, write(MANIFEST)),
     Case("status", 5, None, write("out")),
     Case("status", 5, None, fifo("out")),
-    Case("offsets per_page", 9, "file-inaccessible", fifo(f"{MANIFEST}/5")),
+    Case("offsets per_page", 3, "sink-unreadable", fifo(f"{MANIFEST}/5")),
     Case("offsets per_page", 3, "sink-unreadable", write(f"{MANIFEST}/5", BINARY)),
-    Case("offsets per_page", 9, "file-inaccessible", forbid(f"{MANIFEST}/5")),
+    Case("offsets per_page", 3, "sink-unreadable", forbid(f"{MANIFEST}/5")),
     Case("offsets per_page", 3, "sink-unreadable", write(f"{MANIFEST}/9.compact", BINARY)),
     *(
         Case(command, 3, "sink-unreadable", write(f"{MANIFEST}/5", content))

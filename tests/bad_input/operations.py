@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -56,7 +57,24 @@ def journal_is_a_folder(folder: Path, _: str) -> None:
     (folder / "journal.jsonl").mkdir()
 
 
+def journal_is_a_fifo(folder: Path, _: str) -> None:
+    """Put a named pipe in the place of the journal."""
+    (folder / "journal.jsonl").unlink(missing_ok=True)
+    os.mkfifo(folder / "journal.jsonl")
+
+
+def plan_is_a_fifo(folder: Path, _: str) -> None:
+    """Put a named pipe in the place of the plan."""
+    plan_removed(folder, _)
+    os.mkfifo(folder / "plan.json")
+
+
 CASES = (
+    Case("undo OPERATION-anything --yes", 4, "operation-unknown", operation()),
+    Case("undo OPERATION-2 --yes", 4, "operation-unknown", operation()),
+    Case(UNDO, 9, "file-inaccessible", operation(journal_is_a_fifo)),
+    Case("apply plan.json --yes", 9, "file-inaccessible", operation(journal_is_a_fifo)),
+    Case(UNDO, 9, "file-inaccessible", operation(plan_is_a_fifo)),
     Case("undo", 2, "usage"),
     Case(("undo", ""), 2, "usage"),
     Case(f"undo {ABSENT}", 4, "operation-unknown"),

@@ -2,9 +2,65 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import CHECKPOINT, LEDGER, LONG, Case, fifo, folder, forbid, link, loop, remove, write
+import json
+
+from tests.bad_input.case import (
+    CHECKPOINT,
+    LEDGER,
+    LONG,
+    STREAM_FILE,
+    Case,
+    env,
+    fifo,
+    folder,
+    forbid,
+    link,
+    loop,
+    remove,
+    write,
+)
+
+STREAM = json.dumps({"id": "a", "generation": 1, "sink": {"kind": "files", "format": "parquet", "path": "out"}})
+
+MADE_UP_STORES = "from slackwater import Pipeline, sinks\np = Pipeline('p')\n"
 
 CASES = (
+    # A home on a store needs a ledger, and the store has to be known
+    *(
+        Case(f"{command} --home {place}", 2, code)
+        for command in ("status", "run clicks.py", "plan resume per_page", "prune --keep 1 --yes")
+        for place, code in (
+            ("hdfs://host/home", "home-needs-ledger"),
+            ("hdfs:/home", "home-needs-ledger"),
+            ("s3a://bucket/home", "home-needs-ledger"),
+            ("hdsf://host/home", "unknown-scheme"),
+        )
+    ),
+    Case("status", 2, "home-needs-ledger", env(SLACKWATER_HOME="hdfs://host/home")),
+    Case("status", 2, "unknown-scheme", write("slackwater.toml", 'home = "hdsf://host/home"')),
+    Case("run clicks.py", 2, "home-store", env(SLACKWATER_HOME="memory://home", SLACKWATER_LEDGER="ledger.db")),
+    Case("ledger --home file:///absent/home", 4, "ledger-missing"),
+    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="hdfs:/ledger.db")),
+    Case("init hdfs://host/project", 2, "usage"),
+    Case("demo --folder hdfs://host/project", 2, "usage"),
+    Case("plan resume per_page --out s3://bucket/plan.json", 2, "usage"),
+    Case("inspect hdfs://no.such.host/checkpoint", 9, "package-missing", says="libhdfs"),
+    # What cannot be looked for is not called absent
+    Case("plan rebuild per_page", 9, "source-inaccessible", forbid("clicks")),
+    Case("status --format=json --no-such-option", 2, "usage", says='{"error": '),
+    Case("no-such-verb --format json", 2, "usage", says='{"error": '),
+    Case("status --format json a b c", 2, "usage", says='{"error": '),
+    Case("run m.py", 2, "pipeline-count", write("m.py", "x = 1"), says="slackwater.watch"),
+    Case(
+        "run m.py",
+        2,
+        "pipeline-fails",
+        write("m.py", "from pyspark.sql import functions as F\nc = F.expr('1')"),
+        says="inside the stream's function",
+    ),
+    Case(("status", "word " * 20_000), 4, "stream-unknown"),
+    Case("status", 3, None, remove(LEDGER), write(STREAM_FILE, STREAM), says="slackwater plan resume clicks/per_page"),
+    Case("ledger", 4, "ledger-lost", remove(LEDGER), write(STREAM_FILE, STREAM), says="slackwater plan resume"),
     # inspect
     Case("inspect absent", 4, "no-checkpoint"),
     Case("inspect ./absent", 4, "no-checkpoint"),
@@ -31,6 +87,17 @@ CASES = (
     Case("inspect file://%00", 4, "not-a-checkpoint"),
     Case("inspect nosuch://bucket/x", 2, "unknown-scheme"),
     Case("inspect x-y.z+1://bucket", 2, "unknown-scheme"),
+    Case("inspect hdsf://host/x", 2, "unknown-scheme", says="did you mean hdfs:?"),
+    *(
+        Case(
+            "run m.py", 2, "unknown-scheme", write("m.py", f"{MADE_UP_STORES}@p.stream({arguments})\ndef s(_): pass\n")
+        )
+        for arguments in (
+            "sink=sinks.noop(), checkpoint='hdsf://host/x'",
+            "sink=sinks.files('json', 'hdsf://host/x')",
+            "sink=sinks.delta('hdsf://host/x')",
+        )
+    ),
     Case("inspect http://[", 2, "location"),
     Case("inspect file://[", 2, "location"),
     Case("inspect memory://absent", 4, "not-a-checkpoint"),
@@ -50,7 +117,7 @@ CASES = (
     Case("run .absent", 2, "pipeline-absent"),
     Case("run ..", 2, "pipeline-absent"),
     Case("run a..b", 2, "pipeline-absent"),
-    Case("run sys", 2, "pipeline-count"),
+    Case("run sys", 2, "pipeline-absent"),
     Case("run json.decoder", 2, "pipeline-count"),
     Case("run clicks", 2, "pipeline-absent"),
     Case("run out", 2, "pipeline-absent"),

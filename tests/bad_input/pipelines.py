@@ -8,7 +8,7 @@ from __future__ import annotations
 from tests.bad_input.case import BINARY, LONG, Case, write
 
 HEAD = "import pathlib\nimport slackwater as sw\np = sw.Pipeline('x')\n"
-STREAM = "@p.stream(sink=sw.sinks.files('parquet', 'out/x'))\ndef a(spark): ...\n"
+STREAM = "@p.stream(sink=sw.sinks.files('parquet', 'other/x'))\ndef a(spark): ...\n"
 
 
 def _file(text: str | bytes, error: str, exit_code: int = 2, says: str = "") -> Case:
@@ -20,7 +20,7 @@ def _pipeline(arguments: str, error: str, exit_code: int = 2) -> Case:
 
 
 def _stream(arguments: str, error: str, exit_code: int = 2) -> Case:
-    sink = "" if "sink=" in arguments else "sink=sw.sinks.files('parquet', 'out/x'), "
+    sink = "" if "sink=" in arguments else "sink=sw.sinks.files('parquet', 'other/x'), "
     return _file(f"{HEAD}@p.stream({sink}{arguments})\ndef a(spark): ...\n", error, exit_code)
 
 
@@ -29,7 +29,7 @@ def _after(lines: str, error: str, exit_code: int = 2) -> Case:
 
 
 def _exits(how: str) -> Case:
-    text = f"import sys\n{HEAD}@p.stream(sink=sw.sinks.files('parquet', 'out/x'))\ndef a(spark): {how}\n"
+    text = f"import sys\n{HEAD}@p.stream(sink=sw.sinks.files('parquet', 'other/x'))\ndef a(spark): {how}\n"
     return Case("run p.py --until-caught-up", 2, "stream-fails", write("p.py", text), says="SystemExit", spark=True)
 
 
@@ -84,7 +84,7 @@ CASES = (
     _file(HEAD + "q = sw.Pipeline('y')\n" + STREAM, "pipeline-count"),
     _file(HEAD, "pipeline-empty"),
     _after("q = p", "stream-unknown", 4),
-    _file(HEAD + STREAM + STREAM.replace("out/x", "out/y"), "stream-duplicate"),
+    _file(HEAD + STREAM + STREAM.replace("other/x", "out/y"), "stream-duplicate"),
     _file(HEAD + STREAM + STREAM.replace("def a", "def b"), "sink-shared"),
     # Arguments of a pipeline
     _pipeline("", "pipeline-fails"),

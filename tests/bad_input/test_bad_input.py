@@ -96,7 +96,10 @@ def _lay_project(folder: Path) -> None:
         ledger.execute("UPDATE batches SET run = 1")
     (folder / "clicks").mkdir(exist_ok=True)
     for number in range(6):
-        (folder / "clicks" / f"{number:03d}.json").write_text("{}\n")
+        file = folder / "clicks" / f"{number:03d}.json"
+        written_ns = file.stat().st_mtime_ns
+        file.write_text("{}\n")
+        os.utime(file, ns=(written_ns, written_ns))
     said = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         assert main(["plan", "rebuild", "per_page", "--out", "plan.json"]) == 0, said.getvalue()

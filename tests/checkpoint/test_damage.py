@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.checkpoint.damage import cheap_damage, thorough_damage
+from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, NAMES, checkpoint_folder
 from tests.support.sabotage import EDITS, damaged_copies, files_below, without_checksums
@@ -23,17 +24,17 @@ WITHOUT_CHECKSUMS = ("empty", "cut-third", "cut-most", "noise", "directory", "re
 @pytest.mark.parametrize(("version", "case"), CASES, ids=NAMES)
 def test_nothing_is_found_where_spark_stopped_cleanly(version: str, case: str) -> None:
     store = LocalStore(checkpoint_folder(version, case))
-    assert cheap_damage(store) == ()
-    assert thorough_damage(store) == ()
+    assert cheap_damage(open_checkpoint(store)) == ()
+    assert thorough_damage(open_checkpoint(store)) == ()
 
 
 def test_an_empty_folder_and_a_fresh_checkpoint_are_sound(tmp_path: Path) -> None:
     for check in (cheap_damage, thorough_damage):
-        assert check(LocalStore(tmp_path / "nothing")) == ()
+        assert check(open_checkpoint(LocalStore(tmp_path / "nothing"))) == ()
     (tmp_path / "metadata").write_text('{"id":"x"}')
     (tmp_path / "offsets").mkdir()
     for check in (cheap_damage, thorough_damage):
-        assert check(LocalStore(tmp_path)) == ()
+        assert check(open_checkpoint(LocalStore(tmp_path))) == ()
 
 
 def read_at_start(checkpoint: Path) -> list[str]:
@@ -63,7 +64,7 @@ def test_damage_of_what_the_next_start_reads_is_found(edit: str, checksums: bool
         EDITS[edit](path, chance, files_below(checkpoint))
         changed = not path.is_file() or path.read_bytes() != saved[path]
         if changed and not is_harmless(edit, name, checksums=checksums):
-            assert cheap_damage(LocalStore(checkpoint)), f"seed {SEED}: {edit} of {name} was not found"
+            assert cheap_damage(open_checkpoint(LocalStore(checkpoint))), f"seed {SEED}: {edit} of {name} was not found"
         if path.is_dir():
             path.rmdir()
         for other, data in saved.items():
@@ -86,7 +87,9 @@ def test_thorough_finds_damage_anywhere(tmp_path: Path) -> None:
         if path.is_file() and path.read_bytes() == truth[relative]:
             continue  # an empty file that was cut, or a swap of equals
         tried += 1
-        assert thorough_damage(LocalStore(checkpoint)), f"seed {SEED}: {edit} of {relative} was not found"
+        assert thorough_damage(open_checkpoint(LocalStore(checkpoint))), (
+            f"seed {SEED}: {edit} of {relative} was not found"
+        )
     assert tried > 50
 
 
@@ -95,8 +98,10 @@ def test_older_state_is_for_the_thorough_check(tmp_path: Path) -> None:
     shutil.copytree(checkpoint_folder(*CASE), checkpoint)
     old = checkpoint / "state/0/0/left-keyToNumValues/3.delta"
     old.write_bytes(old.read_bytes()[:-3])
-    assert cheap_damage(LocalStore(checkpoint)) == ()
-    assert [item.path for item in thorough_damage(LocalStore(checkpoint))] == [str(old.relative_to(checkpoint))]
+    assert cheap_damage(open_checkpoint(LocalStore(checkpoint))) == ()
+    assert [item.path for item in thorough_damage(open_checkpoint(LocalStore(checkpoint)))] == [
+        str(old.relative_to(checkpoint))
+    ]
 
 
 def test_the_plan_before_the_newest_is_needed(tmp_path: Path) -> None:
@@ -106,7 +111,9 @@ def test_the_plan_before_the_newest_is_needed(tmp_path: Path) -> None:
         for batch in range(5):
             (checkpoint / folder / str(batch)).unlink()
             (checkpoint / folder / f".{batch}.crc").unlink()
-    assert [(item.path, item.kind) for item in cheap_damage(LocalStore(checkpoint))] == [("offsets/4", "missing")]
+    assert [(item.path, item.kind) for item in cheap_damage(open_checkpoint(LocalStore(checkpoint)))] == [
+        ("offsets/4", "missing")
+    ]
 
 
 def test_the_cheap_check_takes_a_fraction_of_a_second(tmp_path: Path) -> None:
@@ -120,5 +127,5 @@ def test_the_cheap_check_takes_a_fraction_of_a_second(tmp_path: Path) -> None:
         path.write_text(text.replace('shuffle.partitions":"2"', 'shuffle.partitions":"200"'))
         (path.parent / f".{path.name}.crc").unlink()
     started = time.perf_counter()
-    assert cheap_damage(LocalStore(checkpoint)) == ()
+    assert cheap_damage(open_checkpoint(LocalStore(checkpoint))) == ()
     assert time.perf_counter() - started < 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader
-from slackwater.model.checkpoint import CheckpointReport
-from slackwater.model.damage import Damage
-from slackwater.model.read_options import ReadOptions
+from slackwater.core.checkpoint import CheckpointReport
+from slackwater.core.damage import Damage
+from slackwater.core.read_options import ReadOptions
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, checkpoint_folder
+from tests.support.memory import folder_in_memory
 from tests.support.sabotage import damaged_copies, files_below, without_checksums
 
 STATE_SUFFIXES = {".delta", ".snapshot"}
@@ -36,6 +38,13 @@ WANTED = (
 SABOTAGED = [case for case in WANTED if case in CASES]
 
 Rows = dict[tuple[int, str, str], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory: files are written tens of thousands of times."""
+    with folder_in_memory() as made:
+        yield made
 
 
 def read(checkpoint: Path) -> tuple[CheckpointReport, Rows, list[Damage]]:
@@ -67,10 +76,10 @@ def differs(rows: Rows, truth: Rows) -> bool:
 
 
 @pytest.mark.parametrize("case", SABOTAGED[:3], ids="-".join)
-def test_damage_is_always_reported_where_there_are_checksums(case: tuple[str, str], tmp_path: Path) -> None:
+def test_damage_is_always_reported_where_there_are_checksums(case: tuple[str, str], folder: Path) -> None:
     original = checkpoint_folder(*case)
     truth = {path.relative_to(original): path.read_bytes() for path in files_below(original)}
-    for edit, path, checkpoint in damaged_copies(original, tmp_path, SEED):
+    for edit, path, checkpoint in damaged_copies(original, folder, SEED):
         relative = path.relative_to(checkpoint)
         if path.is_file() and path.read_bytes() == truth[relative]:
             continue  # an empty file that was cut, or a swap of equals
@@ -79,24 +88,24 @@ def test_damage_is_always_reported_where_there_are_checksums(case: tuple[str, st
 
 
 @pytest.mark.parametrize("case", SABOTAGED, ids="-".join)
-def test_nothing_raises_without_checksums(case: tuple[str, str], tmp_path: Path) -> None:
-    original = tmp_path / "original"
+def test_nothing_raises_without_checksums(case: tuple[str, str], folder: Path) -> None:
+    original = folder / "original"
     shutil.copytree(checkpoint_folder(*case), original)
     without_checksums(original)
-    for _, _, checkpoint in damaged_copies(original, tmp_path, SEED, edits_per_file=1):
+    for _, _, checkpoint in damaged_copies(original, folder, SEED, edits_per_file=1):
         read(checkpoint)
 
 
 @pytest.mark.parametrize("case", SABOTAGED[:1], ids="-".join)
-def test_sums_and_framing_of_lz4_tell_damage_of_state_alone(case: tuple[str, str], tmp_path: Path) -> None:
+def test_sums_and_framing_of_lz4_tell_damage_of_state_alone(case: tuple[str, str], folder: Path) -> None:
     """On an object store no checksum file is beside a delta, but its blocks have checksums."""
-    original = tmp_path / "original"
+    original = folder / "original"
     shutil.copytree(checkpoint_folder(*case), original)
     without_checksums(original)
     _, truth, _ = read(original)
     whole = {file.read_bytes() for file in original.rglob("*") if file.suffix in STATE_SUFFIXES}
     silent = []
-    for edit, path, checkpoint in damaged_copies(original, tmp_path, SEED):
+    for edit, path, checkpoint in damaged_copies(original, folder, SEED):
         if path.suffix not in STATE_SUFFIXES or (path.is_file() and path.read_bytes() in whole):
             continue  # a whole state file of another version or kind: nothing in it shows that it is not this one
         report, rows, damage = read(checkpoint)

@@ -8,8 +8,8 @@ import pytest
 
 from slackwater.checkpoint.listing import read_listing
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.model.checkpoint import SourceLine, SourceLog
-from slackwater.model.checkpoint_logs import OffsetEntry, SourceOffset
+from slackwater.core.checkpoint import SourceLine, SourceLog
+from slackwater.core.checkpoint_logs import OffsetEntry, SourceOffset
 from slackwater.storage.local import LocalStore
 from tests.support.corpus import corpus_case
 

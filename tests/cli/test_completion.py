@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from slackwater.cli.main import VERBS
+from slackwater.cli.common.verb import VERBS
 from tests.cli.conftest import Slackwater
 
 ASK = """
@@ -46,7 +46,7 @@ def test_bash_completes_every_verb(slackwater: Slackwater) -> None:
 
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
 
-    assert set(done.stdout.split()) >= set(VERBS)
+    assert set(done.stdout.split()) >= set(VERBS.names())
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -55,7 +55,7 @@ def test_every_verb_and_option_is_in_the_script(slackwater: Slackwater, shell: s
 
     for option in ("until-caught-up", "retention", "batches", "svg", "operators"):
         assert option in script
-    assert [verb for verb in VERBS if verb not in script] == []
+    assert [verb for verb in VERBS.names() if verb not in script] == []
 
 
 def test_another_shell_is_a_wrong_argument(slackwater: Slackwater) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.plan.document import render
+from slackwater.operations.plan.document import render
 from tests.cli.conftest import Slackwater
 from tests.support.rebuilds import BEGINNING, make_project
 

@@ -9,22 +9,23 @@ from typing import Any
 
 import pytest
 
-from slackwater import errors
+from scripts.error_codes import page
+from scripts.sink_table import page as sinks_page
+from slackwater.cli.verbs.explain.errors import found_codes
+from slackwater.core import errors
 from tests.cli.conftest import Slackwater
-from tests.support.error_codes import found_codes, page
 from tests.support.homes import HomeSpec, make_home
-from tests.support.sink_table import page as sinks_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CHOSEN_BY_SPARK_OR_USER = {"clicks", "0", "1", "addBatch", "triggerExecution"}
 
 
 def test_the_table_of_errors_is_that_of_the_source() -> None:
-    assert (DOCS / "errors.md").read_text() == page(), "python -m tests.support.error_codes > docs/errors.md"
+    assert (DOCS / "errors.md").read_text() == page(), "python -m scripts.error_codes > docs/errors.md"
 
 
 def test_the_table_of_sinks_is_that_of_the_catalogue() -> None:
-    assert (DOCS / "sinks.md").read_text() == sinks_page(), "python -m tests.support.sink_table > docs/sinks.md"
+    assert (DOCS / "sinks.md").read_text() == sinks_page(), "python -m scripts.sink_table > docs/sinks.md"
 
 
 def test_a_code_has_one_exit_code() -> None:
@@ -54,6 +55,8 @@ def test_the_table_of_exit_codes_is_that_of_the_error_tree() -> None:
         ("connectors", "list"),
         ("sinks",),
         ("ledger", "--operations"),
+        ("explain",),
+        ("explain", "sink-ahead"),
     ],
     ids=" ".join,
 )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slackwater.app.workspace import Workspace
-from slackwater.lease.lease import RUN, Lease
-from slackwater.model.plan import Plan
-from slackwater.model.records import UNDOING, OperationRecord
+from slackwater.core.plan import Plan
+from slackwater.core.records import UNDOING, OperationRecord
+from slackwater.ledger.lease.lease import RUN, Lease
+from slackwater.ledger.workspace import Workspace
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STREAM
 from tests.support.rebuilds import Project, make_project
@@ -39,6 +42,14 @@ def listed(slackwater: Slackwater, *stream: str) -> list[dict[str, Any]]:
 
 def ways(operation: Mapping[str, Any]) -> dict[str, Any]:
     return {name: operation[name] for name in NONE}
+
+
+def folder_of(project: Project, plan: Plan) -> Path:
+    return project.home / "streams" / STREAM / "operations" / plan.id
+
+
+def delete(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def record(workspace: Workspace, status: str) -> None:
@@ -97,11 +108,46 @@ def test_interrupted_operations_can_be_continued(
     assert ways(found) == NONE | expected
 
 
-def test_an_operation_without_its_folder_cannot_be_undone(
+@pytest.mark.parametrize("lost", ["plan.json", "journal.jsonl", ""])
+def test_an_operation_without_its_folder_is_undone_from_the_ledger(
+    slackwater: Slackwater, applied: tuple[Project, list[Plan]], lost: str
+) -> None:
+    """This one has cut nothing, so that its folder has no backup."""
+    project, (_, second) = applied
+    delete(folder_of(project, second) / lost)
+
+    found = listed(slackwater)[-1]
+
+    assert ways(found) == NONE | {"undo": f"slackwater undo {second.id} --yes"}
+    assert slackwater(*shlex.split(found["undo"])[1:]).code == 0
+    assert listed(slackwater)[-1]["status"] == "undone"
+    with project.open() as workspace:
+        assert workspace.ledger.find_stream(STREAM).current_generation == 2
+
+
+def test_an_operation_whose_backup_was_deleted_cannot_be_undone(slackwater: Slackwater, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    plan = project.plan("batch:3", goal="replay")
+    project.apply(plan)
+    delete(folder_of(project, plan))
+    before = project.in_use()
+
+    (found,) = listed(slackwater)
+    refused = slackwater("undo", plan.id, "--yes", "--format", "json")
+
+    assert refused.error["code"] == "backup-damaged"
+    assert ways(found) == NONE | {"obstacle": refused.error["message"]}
+    assert project.in_use() == before
+
+
+def test_an_operation_of_an_earlier_release_needs_its_folder(
     slackwater: Slackwater, applied: tuple[Project, list[Plan]]
 ) -> None:
+    """The ledger has no copies of its plan and journal."""
     project, (_, second) = applied
-    (project.home / "streams/clicks/per_page/operations" / second.id / "plan.json").unlink()
+    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+        ledger.execute("DELETE FROM operation_files")
+    delete(folder_of(project, second) / "plan.json")
 
     assert listed(slackwater)[-1]["obstacle"] == f"The folder of operation {second.id} has no plan"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.plan.document import digest_of
+from slackwater.operations.plan.document import digest_of
 from tests.cli.conftest import Slackwater
 from tests.support.homes import make_home
 
@@ -141,7 +141,7 @@ def test_a_plan_whose_source_files_do_not_exist(slackwater: Slackwater, tmp_path
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
-        ("slackwater.plan/5", "slackwater.plan/4", "plan-schema"),
+        ("slackwater.plan/6", "slackwater.plan/4", "plan-schema"),
         ('"planned": 5', '"planned": "five"', "plan-damaged"),
         ('"kind": "verify-generation"', '"kind": "destroy-everything"', "plan-damaged"),
         ("{", "", "plan-unreadable"),
@@ -168,13 +168,17 @@ def test_a_plan_of_another_home(slackwater: Slackwater, tmp_path: Path) -> None:
     assert (done.code, done.error["code"]) == (4, "stream-unknown")
 
 
-@pytest.mark.parametrize("name", ["absent.json", "folder"])
-def test_a_plan_that_cannot_be_read(slackwater: Slackwater, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "expected"), [("absent.json", (4, "plan-absent")), ("folder", (2, "plan-unreadable"))]
+)
+def test_a_plan_that_cannot_be_read(
+    slackwater: Slackwater, tmp_path: Path, name: str, expected: tuple[int, str]
+) -> None:
     (tmp_path / "folder").mkdir()
 
     done = slackwater("apply", name, "--yes", "--format", "json")
 
-    assert (done.code, done.error["code"]) == (2, "plan-absent")
+    assert (done.code, done.error["code"]) == expected
 
 
 def test_a_plan_is_not_applied_unconfirmed(slackwater: Slackwater, tmp_path: Path) -> None:

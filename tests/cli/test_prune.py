@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,18 @@ def project(tmp_path: Path) -> Project:
     project = make_project(tmp_path)
     project.apply(project.plan("batch:3"))
     return project
+
+
+def test_what_is_left_is_named(slackwater: Slackwater, project: Project) -> None:
+    project.checkpoint(99).mkdir()
+
+    done = slackwater("prune", "--keep", "0", "--yes")
+
+    assert (done.code, project.checkpoint(99).is_dir()) == (0, True)
+    assert "not deleted, as no run or operation has made it: <folder>" in done.err
+    assert "checkpoints/0099" in done.err
+    (again,) = slackwater("prune", "--keep", "0", "--format", "json").document["streams"]
+    assert ([Path(one).name for one in again["left"]], again["folders"]) == (["0099"], [])
 
 
 @pytest.mark.parametrize("typed", ["per_page\n", "clicks/per_page\n"])
@@ -74,3 +87,30 @@ def test_its_document(slackwater: Slackwater, project: Project) -> None:
     assert [one["generations"] for one in document["streams"]] == [[1]]
     assert undocumented(document) == []
     assert not project.checkpoint(1).exists()
+
+
+def test_a_link_as_an_old_checkpoint_is_removed_and_its_target_stays(
+    slackwater: Slackwater, project: Project, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    project.checkpoint(1).rename(elsewhere)
+    project.checkpoint(1).symlink_to(elsewhere)
+
+    done = slackwater("prune", "--keep", "0", "--yes")
+
+    assert done.code == 0, done.err
+    assert not project.checkpoint(1).is_symlink()
+    assert (elsewhere / "offsets" / "0").is_file()
+    assert "nothing to delete" in slackwater("prune", "--keep", "0", "--yes").out
+
+
+def test_a_deleted_operation_folder_does_not_stop_a_prune(slackwater: Slackwater, project: Project) -> None:
+    for folder in (project.home / "streams" / "clicks" / "per_page" / "operations").iterdir():
+        shutil.rmtree(folder)
+
+    done = slackwater("prune", "--keep", "0", "--yes")
+
+    assert done.code == 0, done.err
+    assert not project.checkpoint(1).exists()
+    assert project.checkpoint(2).exists()
+    assert "nothing to delete" in slackwater("prune", "--keep", "0", "--yes").out

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.lease.lease import Lease
+from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from tests.support.homes import STREAM, HomeSpec, make_home
 from tests.support.second_user import as_reader, make_readable_only, make_writable_again, slackwater_as_reader
@@ -142,7 +142,7 @@ def test_a_home_that_may_not_be_entered(home: Path, tmp_path: Path) -> None:
 
 def test_rows_read_while_the_file_changed_are_not_shown(home: Path, tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom slackwater.errors import SlackwaterError\nfrom slackwater.ledger.ledger import Ledger\n"
+        "import sys\nfrom slackwater.core.errors import SlackwaterError\nfrom slackwater.ledger.ledger import Ledger\n"
         "ledger = Ledger.open(sys.argv[1], create=False)\nprint('opened', flush=True)\nsys.stdin.readline()\n"
         "try:\n    print(ledger.streams())\nexcept SlackwaterError as error:\n    print(error.code)\n"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.model.units import iso_text
+from slackwater.core.units import iso_text
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STREAM, HomeSpec, make_home
 
@@ -65,7 +65,12 @@ def test_the_first_batch_is_named(
         ('offsets:{"0":{"clicks":{"0":360,"1":240}}}', "target-out-of-range", "clicks-0: 360, clicks-1: 240"),
         ('offsets:{"0":{"clicks":{"0":361}}}', "target-out-of-range", "clicks-0: 360, clicks-1: 240"),
         ('offsets:{"0":{"clicks":{"7":1}}}', "target-out-of-range", "clicks-0: 360, clicks-1: 240"),
-        ('offsets:{"0":{"logOffset":1}}', "target-unsupported", "batch:N"),
+        ('offsets:{"0":{"logOffset":1}}', "target", '{"topic": {"0": 123}}'),
+        ('offsets:{"0":{"clicks":{"0":"119"}}}', "target", '{"topic": {"0": 123}}'),
+        ('offsets:{"0":{"clicks":{"0":1e2}}}', "target", '{"topic": {"0": 123}}'),
+        ('offsets:{"0":{"clicks":{"0":-1}}}', "target", '{"topic": {"0": 123}}'),
+        ('offsets:{"0":{"clicks":{}}}', "target", '{"topic": {"0": 123}}'),
+        ('offsets:{"0":{}}', "target", '{"topic": {"0": 123}}'),
         ('offsets:{"1":{"clicks":{"0":1}}}', "target", "0"),
     ],
 )
@@ -78,6 +83,22 @@ def test_a_target_without_a_batch_is_refused(
 
     assert (done.code, done.error["code"]) == (2 if code == "target" else 5, code)
     assert expected in f"{done.error.get('expected')} {done.error['hint']}"
+
+
+@pytest.mark.parametrize(
+    "offset",
+    ['"2"', "1e3", "2.0", "true", "null", "[2]", "{}", "1" + "0" * 20, "-2", '{"logOffset":2}', '2,"more":1'],
+)
+def test_what_is_no_offset_of_a_file_source_is_not_the_beginning(
+    offset: str, slackwater: Slackwater, tmp_path: Path
+) -> None:
+    make_home(tmp_path, HomeSpec())
+
+    target = _typed(f'offsets:{{"0":{{"logOffset":{offset}}}}}', tmp_path)
+    done = slackwater("plan", "replay", STREAM, "--from", target, "--format", "json")
+
+    assert (done.code, done.error["code"]) == (2, "target")
+    assert '{"logOffset": 5}' in done.error["expected"]
 
 
 def test_an_older_batch_that_is_not_recorded_may_be_the_first(slackwater: Slackwater, tmp_path: Path) -> None:

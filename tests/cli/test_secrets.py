@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.home.home import Home
-from slackwater.lease.lease import Lease
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from slackwater.storage.local import LocalStore
 from tests.support.homes import STREAM, make_home
@@ -64,7 +64,7 @@ def test_what_a_home_contains_is_private(tmp_path: Path) -> None:
         home = Home(tmp_path / "new" / ".slackwater")
         with Ledger.open(home.ledger_url, create=True) as ledger:
             with Lease.acquire(ledger, STREAM, home.stream_folder("clicks", "per_page"), "run"):
-                files = sorted(path.name for path in home.path.rglob("*") if path.is_file())
+                files = sorted(path.name for path in Path(home.location).rglob("*") if path.is_file())
             assert files == ["lease.json", "ledger.db", "ledger.db-shm", "ledger.db-wal"]
             modes = {path: (path.is_dir(), _mode(path)) for path in tmp_path.rglob("*")}
     finally:
@@ -101,3 +101,94 @@ def test_a_folder_and_files_that_exist_keep_the_modes_of_their_owner(tmp_path: P
 
 def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+SETTINGS = {
+    "a list": f'[spark]\n"spark.hadoop.fs.s3a.secret.key" = ["{HIDDEN}"]\n',
+    "a table": f'[spark]\nspark.hadoop.fs.s3a.secret.key = "{HIDDEN}"\n',
+    "a long value that is cut": f'[spark]\n"spark.x.password" = ["{"x" * 60}{HIDDEN}{"y" * 60}"]\n',
+    "no table": f'spark = "spark.hadoop.fs.s3a.secret.key={HIDDEN}"\n',
+    "a key with a blank": f'[spark]\n"spark.x secret" = "{HIDDEN}"\n',
+    "a level": f'log_level = "postgresql://ann:{HIDDEN}@h/d"\n',
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_a_setting_that_cannot_be_used_is_not_printed(tmp_path: Path, settings: str) -> None:
+    (tmp_path / "slackwater.toml").write_text(settings)
+    done = _slackwater(tmp_path, "status")
+    assert done.returncode == 2
+    assert HIDDEN not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("inspect", f"s3://AK:{HIDDEN}/x@bucket/checkpoint"),
+        ("inspect", f"hdfs://ann:{HIDDEN}@host:9000/x"),
+        ("run", "clicks.py", "--conf", f"spark.hadoop.fs.s3a.secret.key {HIDDEN}"),
+        ("run", "clicks.py", "--conf", f"spark.hadoop.fs.s3a.secret.key:{HIDDEN}"),
+        ("status", "--password", HIDDEN),
+        ("status", f"--api-key={HIDDEN}"),
+        ("status", "--token", HIDDEN, "--format", "json"),
+        ("plan", "rebuild", STREAM, "--at", f"https://{HIDDEN}@host/x"),
+    ],
+    ids=" ".join,
+)
+def test_an_argument_with_a_secret_is_not_echoed(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    make_home(tmp_path)
+    done = _slackwater(tmp_path, *arguments)
+    assert done.returncode not in (0, 1)
+    assert HIDDEN not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+SINKS = {
+    "an object store": f'sinks.files("parquet", "s3a://AK:{HIDDEN}@bucket/out")',
+    "a web server": f'sinks.foreach_batch(print, name="http://u:{HIDDEN}@h/x")',
+    "an option": f'sinks.table("http://u:{HIDDEN}@h", format="parquet")',
+}
+
+
+@pytest.mark.parametrize("sink", SINKS.values(), ids=SINKS)
+def test_a_sink_with_a_secret_is_refused_before_it_is_stored(tmp_path: Path, sink: str) -> None:
+    (tmp_path / "p.py").write_text(
+        "import slackwater\nfrom slackwater import sinks\n"
+        f'pipeline = slackwater.Pipeline("p")\n@pipeline.stream(sink={sink})\ndef s(spark):\n    return None\n'
+    )
+    done = _slackwater(tmp_path, "run", "p.py")
+    assert done.returncode == 2
+    assert "-secret" in done.stderr or "table-name" in done.stderr
+    assert HIDDEN not in done.stdout + done.stderr
+    assert not (tmp_path / ".slackwater").exists()
+
+
+def test_a_checkpoint_with_a_secret_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(
+        "import slackwater\nfrom slackwater import sinks\n"
+        'pipeline = slackwater.Pipeline("p")\n'
+        f'@pipeline.stream(sink=sinks.noop(), checkpoint="s3://AK:{HIDDEN}@bucket/c")\ndef s(spark):\n    return None\n'
+    )
+    done = _slackwater(tmp_path, "run", "p.py")
+    assert (done.returncode, "location-secret" in done.stderr) == (2, True)
+    assert HIDDEN not in done.stdout + done.stderr
+
+
+def test_the_traceback_of_debug_is_masked(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(
+        f'raise ValueError("cannot open postgresql://ann:{HIDDEN}@h/d")  # password={HIDDEN}\n'
+    )
+    done = _slackwater(tmp_path, "run", "p.py", "--debug")
+    assert "Traceback" in done.stderr
+    assert HIDDEN not in done.stderr
+
+
+def _slackwater(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "slackwater", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.homes import make_home
 
-HEAVY = {"pydantic", "pyspark", "py4j", "pandas", "alembic", "numpy", "pyarrow", "structlog", "fsspec"}
+HEAVY = {"pydantic", "pyspark", "py4j", "pandas", "sqlalchemy", "numpy", "pyarrow", "structlog", "fsspec"}
 
 
 @pytest.mark.parametrize(

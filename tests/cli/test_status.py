@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slackwater.lease.lease import Lease
-from slackwater.lease.processes import this_process
+from slackwater.core.records import LeaseRecord, OperationRecord
+from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease.processes import this_process
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import LeaseRecord, OperationRecord
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STATELESS, STREAM, HomeSpec, make_home
 
@@ -66,19 +68,15 @@ def test_what_the_number_line_means(
     assert stream["next_batch_planned"] == (spec.planned > spec.committed)
 
 
-def test_a_batch_that_the_sink_will_skip_is_shown_with_what_it_means_for_the_watermark(
-    slackwater: Slackwater, tmp_path: Path
-) -> None:
+def test_a_batch_that_the_sink_has_is_shown_with_what_the_next_run_does(slackwater: Slackwater, tmp_path: Path) -> None:
     make_home(tmp_path / "windowed", HomeSpec(planned=6, state=6, written=6))
     make_home(tmp_path / "plain", HomeSpec(planned=6, state=None, written=6, layout=STATELESS))
 
     windowed = slackwater("status", "--home", str(tmp_path / "windowed" / ".slackwater")).out
     plain = slackwater("status", "--home", str(tmp_path / "plain" / ".slackwater")).out
 
-    assert "it will run again and be skipped" in windowed
-    assert "does not advance the watermark: rows late only by it may be counted" in windowed
+    assert "the next run completes it without writing it again" in windowed
     assert "it will run again and be skipped" in plain
-    assert "watermark: rows" not in plain
 
 
 def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
@@ -100,7 +98,7 @@ def test_an_unreadable_sink_is_shown_and_not_fatal(slackwater: Slackwater, tmp_p
     assert done.code == 3
     assert stream["verdict"]["code"] == "sink-unreadable"
     assert stream["sink_error"]["code"] == "sink-unreadable"
-    assert stream["marks"] == {"planned": 5, "committed": 5, "state": 5, "written": None, "owed": 6}
+    assert stream["marks"] == {"planned": 5, "committed": 5, "state": 5, "written": None, "pending_no_data": 6}
 
 
 def test_an_empty_home(slackwater: Slackwater) -> None:
@@ -238,3 +236,101 @@ def test_an_entry_missing_in_the_middle_of_the_manifest(slackwater: Slackwater, 
     done = slackwater("status", "--format", "json")
 
     assert (done.code, done.document["streams"][0]["verdict"]["code"]) == (3, "output-damaged")
+
+
+def _compacted(folder: Path) -> Path:
+    """The manifest as Spark leaves it when it has compacted batches 0 to 3 and removed their entries."""
+    manifest = folder / "out" / "_spark_metadata"
+    lines = [(manifest / str(batch)).read_text().split("\n")[1] for batch in range(4)]
+    (manifest / "3.compact").write_text("\n".join(["v1", *lines]))
+    for batch in range(4):
+        (manifest / str(batch)).unlink()
+    return manifest
+
+
+def _without_its_oldest_entry(folder: Path) -> None:
+    (folder / "out" / "_spark_metadata" / "0").unlink()
+
+
+def _without_its_oldest_entries(folder: Path) -> None:
+    for batch in range(3):
+        (folder / "out" / "_spark_metadata" / str(batch)).unlink()
+
+
+def _without_its_compacted_entry(folder: Path) -> None:
+    (_compacted(folder) / "3.compact").unlink()
+
+
+def _without_the_oldest_line(folder: Path) -> None:
+    file = _compacted(folder) / "3.compact"
+    version, _, *lines = file.read_text().split("\n")
+    file.write_text("\n".join([version, *lines]))
+
+
+@pytest.mark.parametrize(
+    ("damage", "codes"),
+    [
+        (_without_its_oldest_entry, (3, 3)),
+        (_without_its_oldest_entries, (3, 3)),
+        (_without_its_compacted_entry, (3, 3)),
+        (_without_the_oldest_line, (0, 3)),
+        (_compacted, (0, 0)),
+    ],
+)
+def test_entries_that_are_missing_at_the_old_end_of_the_manifest(
+    slackwater: Slackwater, tmp_path: Path, damage: Callable[[Path], object], codes: tuple[int, int]
+) -> None:
+    make_home(tmp_path, HomeSpec())
+    slackwater("status")
+    damage(tmp_path)
+
+    quick, thorough = slackwater("status", "--format", "json"), slackwater("status", "--verify", "--format", "json")
+
+    assert (quick.code, thorough.code) == codes
+    for code, done in zip(codes, (quick, thorough), strict=True):
+        assert done.document["streams"][0]["verdict"]["code"] == ("output-damaged" if code else "clean")
+
+
+def _second_stream(home: Path, folder: Path) -> None:
+    """Another stream of the home, whose checkpoint is a copy of the first one's."""
+    first = home / "streams" / "clicks" / "per_page" / "checkpoints" / "0001"
+    second = home / "streams" / "clicks" / "totals" / "checkpoints" / "0001"
+    shutil.copytree(first, second)
+    shutil.copytree(folder / "out", folder / "totals")
+    for entry in (folder / "totals" / "_spark_metadata").iterdir():
+        entry.write_text(entry.read_text().replace(f"{folder}/out/", f"{folder}/totals/"))
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        stream = replace(ledger.find_stream(STREAM), name="totals", id=None)
+        sink = {**stream.sink, "path": stream.sink["path"].replace("/out", "/totals")}
+        generation = replace(ledger.generation(STREAM, 1), stream=stream.full_name, location=str(second))
+        ledger.register_stream(replace(stream, sink=sink), generation)
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "exit_code"),
+    [
+        ("UPDATE streams SET sink = 'x' WHERE name = 'per_page'", "ledger-unreadable", 3),
+        ("UPDATE streams SET current_generation = 9 WHERE name = 'per_page'", "generation-unknown", 4),
+        ("UPDATE generations SET layout = '[]' WHERE stream = 'clicks/per_page'", "ledger-unreadable", 3),
+        ("UPDATE generations SET location = 's3://' WHERE stream = 'clicks/per_page'", "store-unreachable", 9),
+    ],
+)
+def test_a_stream_that_cannot_be_read_does_not_hide_the_others(
+    slackwater: Slackwater, tmp_path: Path, *, statement: str, code: str, exit_code: int
+) -> None:
+    home = make_home(tmp_path)
+    _second_stream(home, tmp_path)
+    with sqlite3.connect(home / "ledger.db") as database:
+        database.execute(statement)
+
+    text, document = slackwater("status"), slackwater("status", "--format", "json")
+    alone = slackwater("status", "totals", "--format", "json")
+
+    assert [stream["stream"] for stream in document.document["streams"]] == ["clicks/totals"]
+    (unreadable,) = document.document["unreadable"]
+    assert (unreadable["stream"], unreadable["error"]["code"]) == (STREAM, code)
+    assert (document.code, text.code) == (exit_code, exit_code)
+    assert f"{STREAM}  cannot be read: {unreadable['error']['message']}" in text.out
+    assert f"code {code}" in text.out
+    assert "clicks/totals  generation 1" in text.out
+    assert alone.document["streams"] == document.document["streams"]

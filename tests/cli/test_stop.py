@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.lease.lease import Lease
-from slackwater.lease.processes import this_process
+from slackwater.core.records import LeaseRecord
+from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease.processes import this_process
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import LeaseRecord
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STREAM, HomeSpec, make_home
 

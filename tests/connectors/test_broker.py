@@ -13,9 +13,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from slackwater.demo import broker_command
-from slackwater.demo.broker import Broker
-from slackwater.errors import EnvironmentMissing
+from examples.demo.broker import Broker, main
+from slackwater.core.errors import EnvironmentMissing
 
 pytestmark = pytest.mark.kafka
 MESSAGES = [f"message {number}" for number in range(10)]
@@ -89,11 +88,11 @@ def test_a_taken_port_is_refused_by_name(broker: Broker, tmp_path: Path) -> None
 
 def test_the_command_starts_tells_and_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = ["--folder", str(tmp_path / "kafka")]
-    assert broker_command.main(["status", *folder]) == 4
-    assert broker_command.main(["up", *folder]) == 0
+    assert main(["status", *folder]) == 4
+    assert main(["up", *folder]) == 0
     servers = capsys.readouterr().out
     assert servers.startswith("127.0.0.1:")
-    assert broker_command.main(["status", *folder]) == 0
+    assert main(["status", *folder]) == 0
     assert capsys.readouterr().out == servers
-    assert broker_command.main(["down", *folder]) == 0
-    assert broker_command.main(["status", *folder]) == 4
+    assert main(["down", *folder]) == 0
+    assert main(["status", *folder]) == 4

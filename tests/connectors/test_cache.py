@@ -14,7 +14,7 @@ import pytest
 from slackwater.connectors.cache import JarCache
 from slackwater.connectors.download import Download
 from slackwater.connectors.locked import Jar
-from slackwater.errors import EnvironmentMissing
+from slackwater.core.errors import EnvironmentMissing
 
 CONTENT = b"not a real jar"
 

@@ -9,7 +9,7 @@ import pytest
 
 from slackwater import connectors
 from slackwater.connectors.locked import Jar, jars_of, parse
-from slackwater.errors import EnvironmentMissing, UsageError
+from slackwater.core.errors import EnvironmentMissing, UsageError
 
 LOCKED = parse(resources.files("slackwater.connectors").joinpath("locked.toml").read_text())
 EVERY_JAR = [(minor, name, jar) for minor, table in LOCKED.items() for name, jars in table.items() for jar in jars]

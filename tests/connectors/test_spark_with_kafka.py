@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from examples.demo.broker import Broker
 from slackwater import connectors
-from slackwater.demo.broker import Broker
 from slackwater.runtime.session import end_session
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

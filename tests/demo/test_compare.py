@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from slackwater.demo.compare import Row, committed_files, compare, rows_of, timestamp_of, up_to_then
+from examples.demo.compare import Row, committed_files, compare, rows_of, timestamp_of, up_to_then
 
 ROWS = [{"station": "EWR", "mean": 38.7}, {"station": "JFK", "mean": 38.9}, {"station": "JFK", "mean": 38.9}]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.demo import data
+from examples.demo import data
 
 
 @pytest.fixture(scope="module")

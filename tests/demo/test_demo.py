@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
-from slackwater.demo.compare import Row, compare, rows_of
-from slackwater.demo.delta_table import rows_of_table
-from slackwater.demo.places import GOLD, STREAMS
-from slackwater.demo.processes import tree, wait_until_gone
+from examples.demo.compare import Row, compare, rows_of, rows_of_table
+from examples.demo.places import GOLD, STREAMS
+from slackwater.audit.processes import tree, wait_until_gone
 from tests.support.processes import hear_interrupts
 
 DEMO = [sys.executable, "-m", "slackwater", "demo"]

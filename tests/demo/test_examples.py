@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from slackwater.demo.examples import read_example, with_change, with_stream_of_change
-from slackwater.demo.story import RAW_FROM_KAFKA, UPGRADE, UPGRADED_STREAM
+from examples.demo.story import RAW_FROM_KAFKA, UPGRADE, UPGRADED_STREAM
+from slackwater.cli.common.examples import read_example, with_change, with_stream_of_change
 
 
 def functions(text: str) -> dict[str, str]:

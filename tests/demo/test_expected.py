@@ -6,11 +6,11 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from slackwater.demo import data
-from slackwater.demo.compare import row_of
-from slackwater.demo.expected import expected_rows
-from slackwater.demo.places import STREAMS
-from slackwater.demo.topic import TOPIC, positions
+from examples.demo import data
+from examples.demo.compare import row_of
+from examples.demo.expected import expected_rows
+from examples.demo.places import STREAMS
+from examples.demo.topic import TOPIC, positions
 
 FIRST = datetime(2013, 1, 1, tzinfo=UTC)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from slackwater.demo.compare import row_of
-from slackwater.demo.gold_table import GoldTable, new_gold_table
-from slackwater.demo.postgres_server import check_programs
-from slackwater.errors import EnvironmentMissing
+from examples.demo.compare import row_of
+from examples.demo.gold_table import GoldTable, new_gold_table
+from examples.demo.postgres_server import check_programs
+from slackwater.core.errors import EnvironmentMissing
 from tests.support.postgres_server import PostgresServer
 
 DAY = {"day": datetime(2013, 1, 2, tzinfo=UTC), "station": "EWR", "readings": 24, "mean_temperature_f": Decimal("30.1")}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.demo.examples import read_example, with_change
+from slackwater.cli.common.examples import read_example, with_change
 
 ROOT = Path(__file__).parents[2]
 PROJECT = {"clicks", "clicks.py", "landing", "make_clicks.py", "make_weather.py", "slackwater.toml", "upgrades"}
@@ -113,3 +113,7 @@ def test_a_wheel_brings_the_examples(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "try").iterdir()} >= PROJECT
+    demo = [sys.executable, "-m", "slackwater", "demo", "--folder", "try"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    story = subprocess.run(demo, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (story.returncode, story.stderr.split(":")[0]) == (2, "error demo-folder")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.demo import processes
-from slackwater.demo.commands import Commands
-from slackwater.demo.delta_table import newest_batch
-from slackwater.demo.kill import KillPoint, batch_before_the_commit, batch_in_the_middle
-from slackwater.errors import StreamFailed
+from examples.demo.commands import Commands
+from examples.demo.compare import newest_batch
+from examples.demo.kill import KillPoint, batch_before_the_commit, batch_in_the_middle
+from slackwater.audit import processes
+from slackwater.core.errors import StreamFailed
 from tests.sinks import delta_logs
 
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from slackwater.app.documents.demo import demo_document
-from slackwater.cli import demo_page
-from slackwater.cli.demo import exit_code
-from slackwater.demo.compare import Comparison
-from slackwater.demo.data import Input
-from slackwater.demo.places import GOLD, STREAMS
-from slackwater.demo.result import DemoResult, ManualRestart, StageKill, StreamMarks, TablesResult
-from slackwater.model.actions import BuildGeneration
-from slackwater.model.marks import Marks
-from slackwater.model.plan import Cost, Facts, Plan, Request
+from examples.demo import page
+from examples.demo.compare import Comparison
+from examples.demo.data import Input
+from examples.demo.places import GOLD, STREAMS
+from examples.demo.result import DemoResult, ManualRestart, StageKill, StreamMarks, TablesResult, demo_document
+from slackwater.cli.verbs.demo import exit_code
+from slackwater.core.marks import Marks
+from slackwater.core.plan import Cost, Facts, Plan, Request, Work
+from slackwater.operations.actions.build_generation import BuildGeneration
+from slackwater.operations.plan.cost import NO_WORK, NOTHING_KEPT
 
 
 @pytest.fixture
@@ -37,19 +37,18 @@ def equal() -> DemoResult:
         ranges_from="checkpoint",
         notes=(),
         adopted=None,
+        keeps_unmarked=False,
     )
     plan = Plan(
         id="20260131T000000-abcdef",
-        goal="rebuild",
         stream=f"weather/{GOLD}",
-        pipeline_file="weather.py",
         made_at="2026-01-31T00:00:00Z",
-        request=Request.at("last-written"),
+        request=replace(Request.at("rebuild", "last-written"), pipeline_file="weather.py"),
         target="last-written",
         facts=facts,
         preconditions=(),
         actions=(BuildGeneration(2, "id", 10, 11, pending=None),),
-        cost=Cost(2, 2000, 0, 12000, 0, 0, 0),
+        cost=Cost(2, Work(2, 2000, 0, 2, None, None, 0), NO_WORK, 12000, NOTHING_KEPT, None),
         risks=(),
         undo=(),
         downstream=(),
@@ -98,23 +97,23 @@ def tables(equal: DemoResult) -> TablesResult:
     )
 
 
-def page(result: DemoResult | TablesResult) -> str:
+def shown(result: DemoResult | TablesResult) -> str:
     console = Console(file=io.StringIO(), width=100)
-    demo_page.show(result, console)
+    page.show(result, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
 def test_the_number_line_shows_each_mark_below_its_batch() -> None:
-    assert demo_page.number_line(Marks(12, 11, 11, 11), 12) == (
+    assert page.number_line(Marks(12, 11, 11, 11), 12) == (
         "...-----7-----8-----9----10----11----12",
         "                              cvw     o",
     )
-    assert demo_page.number_line(Marks(1, 0, None, 1), 1) == ("   -----0-----1", "        c    ow")
+    assert page.number_line(Marks(1, 0, None, 1), 1) == ("   -----0-----1", "        c    ow")
 
 
 def test_the_page_of_an_equal_outcome(equal: DemoResult) -> None:
-    text = page(equal)
+    text = shown(equal)
     assert text.lstrip().startswith("EQUAL ")
     assert "NOT EQUAL" not in text
     assert "Rows read again: 2,172 of 26,075 (8%)" in text
@@ -123,7 +122,7 @@ def test_the_page_of_an_equal_outcome(equal: DemoResult) -> None:
 
 
 def test_a_missing_row_is_reported_first_and_in_the_exit_code(unequal: DemoResult) -> None:
-    text = page(unequal)
+    text = shown(unequal)
     assert text.lstrip().startswith("NOT EQUAL ")
     assert re.search(rf"{GOLD} +1,083 +1,082 +1 +0 +NOT EQUAL", text)
     assert exit_code(unequal) == 8
@@ -133,7 +132,7 @@ def test_the_document_has_what_the_page_shows(equal: DemoResult, unequal: DemoRe
     document = json.loads(json.dumps(demo_document(equal)))
     assert document["schema"] == "slackwater.demo/1"
     assert document["equal"] is True
-    marks = {"planned": 12, "committed": 11, "state": 11, "written": 11, "owed": None}
+    marks = {"planned": 12, "committed": 11, "state": 11, "written": 11, "pending_no_data": None}
     assert document["before"][GOLD] == marks | {"next_batch": 12}
     assert document["manual_restart"]["lost"] == 591
     assert demo_document(unequal)["equal"] is False
@@ -141,7 +140,7 @@ def test_the_document_has_what_the_page_shows(equal: DemoResult, unequal: DemoRe
 
 
 def test_the_page_with_tables_has_each_kill_and_what_was_typed_next(tables: TablesResult) -> None:
-    text = page(tables)
+    text = shown(tables)
     assert text.lstrip().startswith("EQUAL ")
     assert re.search(rf"{GOLD}, in batch 17: o 17  c 16  v -  w 17\n.*\n +typed next: slackwater run", text)
     assert f"typed next: slackwater plan rebuild weather_tables/{GOLD}" in text
@@ -154,12 +153,12 @@ def test_the_page_with_tables_has_each_kill_and_what_was_typed_next(tables: Tabl
 
 def test_with_tables_a_doubled_row_is_reported_first(tables: TablesResult) -> None:
     doubled = replace(tables, comparisons=(*tables.comparisons[:-1], Comparison(GOLD, 1083, 1084, 0, 1)))
-    assert page(doubled).lstrip().startswith("NOT EQUAL ")
+    assert shown(doubled).lstrip().startswith("NOT EQUAL ")
     assert exit_code(doubled) == 8
     assert demo_document(doubled)["equal"] is False
 
 
 def test_the_picture_asks_no_server_for_anything(equal: DemoResult) -> None:
-    picture = demo_page.as_svg(equal)
+    picture = page.as_svg(equal)
     assert picture.startswith("<svg ")
     assert not re.search(r"@font-face|@import|url\(.?http|href=.?http", picture)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.demo.commands import Commands
-from slackwater.demo.compare import rows_of, timestamp_of
-from slackwater.demo.examples import examples_folder, read_example
-from slackwater.demo.kill import KillPoint, kill_in_the_middle
+from examples.demo.commands import Commands
+from examples.demo.compare import rows_of, timestamp_of
+from examples.demo.kill import KillPoint, kill_in_the_middle
+from slackwater.cli.common.examples import examples_folder, read_example
 from tests.docs.reader import Reader, steps_of
 
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)

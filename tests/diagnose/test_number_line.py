@@ -9,23 +9,21 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from slackwater.cli.main import make_parser
-from slackwater.diagnose.number_line import FAILURES, findings, stops
+from slackwater.core.damage import Damage
+from slackwater.core.finding import Finding
+from slackwater.core.marks import Marks, written_by_all
+from slackwater.core.profile import QueryProfile
+from slackwater.core.records import WATCHED, GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.sink import Delivery
+from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable
+from slackwater.diagnose.number_line import RULES, findings, stops
+from slackwater.diagnose.rules.common.facts import FAILURES
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.model.damage import Damage
-from slackwater.model.finding import Finding
-from slackwater.model.marks import Marks, written_by_all
-from slackwater.model.profile import QueryProfile
-from slackwater.model.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
-from slackwater.model.sink import Delivery
-from slackwater.model.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unreadable
-from tests.support.error_codes import found_findings
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 STREAM = StreamRecord("clicks", "per_page", {"kind": "files"}, "append", "/project/clicks.py", id="mine")
 WINDOWED = QueryProfile(("Aggregate",), (600_000,), (60_000,), 60_000, ("files",))
 STATELESS = QueryProfile((), (), (), 0, ("files",))
@@ -37,6 +35,7 @@ OPERATION = OperationRecord(
 
 ONCE = Delivery("exactly-once", "it has a manifest")
 TWICE = Delivery("at-least-once", "it keeps both copies")
+UNMARKED = Unmarked("host/db out", -1, 5, "empty the table out", shows_rows=True)
 SILENT = OutputSeen(location="Kafka topic clicks", delivery=TWICE)
 """The output of a sink that does not show what it holds."""
 MEMORY = OutputSeen(delivery=Delivery("none", "it is a table in memory"))
@@ -91,6 +90,14 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
     "w >= r of a stream that never ran": (at(-1, -1, None, 0), ("sink-foreign", "stop", "skip", None, 5)),
     "w < r-1": (at(5, 5, 5, 3), ("sink-behind", "stop", "loss", "rebuild", 5)),
     "an emptied sink": (at(5, 5, 5, -1), ("sink-behind", "stop", "loss", "rebuild", 5)),
+    "a marker that was lost": (
+        at(5, 5, 5, -1, output=OutputSeen(unmarked=UNMARKED)),
+        ("sink-marker-lost", "stop", "duplicate", "rebuild", 5),
+    ),
+    "a marker that was set back, of an output that nobody can look at": (
+        at(6, 5, 5, 1, planned_entry=ONE, output=OutputSeen(unmarked=replace(UNMARKED, marked=1, shows_rows=False))),
+        ("sink-marker-lost", "stop", "duplicate", "reset", 5),
+    ),
     "v < r-1": (at(5, 5, 3, 5), ("state-lost", "stop", "stuck", "rebuild", 5)),
     "no state": (at(5, 5, None, 5), ("state-lost", "stop", "stuck", "rebuild", 5)),
     "no state is needed": (at(5, 5, None, 5, profile=STATELESS), ("clean", "info", "none", "resume", 0)),
@@ -243,11 +250,23 @@ def test_several_watermarks_are_reported_before_the_first_start_too() -> None:
     assert _codes(at(-1, -1, None, -1, profile=several)) == ["new", "several-watermarks"]
 
 
-def test_a_batch_that_the_sink_skips_advances_no_watermark() -> None:
-    assert _codes(at(6, 5, 5, 6, **INTERRUPTED)) == ["commit-missing", "watermark-misses-batch"]
-    assert _codes(at(6, 5, 5, 6, profile=STATELESS, **INTERRUPTED)) == ["commit-missing"]
+def test_a_batch_that_the_sink_skips_advances_no_watermark_of_a_query_that_slackwater_does_not_run() -> None:
+    watched = replace(CLEAN.stream, pipeline=WATCHED, pipeline_file="")
+    assert _codes(at(6, 5, 5, 6, stream=watched, **INTERRUPTED)) == ["commit-missing", "watermark-misses-batch"]
+    stateless = at(6, 5, 5, 6, stream=watched, profile=STATELESS, **INTERRUPTED)
+    assert _codes(stateless) == ["commit-missing"]
     read = OutputSeen(batches_skipped=True, skipped_are_read=True)
-    assert _codes(at(6, 5, 5, 6, output=read, **INTERRUPTED)) == ["commit-missing"]
+    assert _codes(at(6, 5, 5, 6, stream=watched, output=read, **INTERRUPTED)) == ["commit-missing"]
+
+
+def test_a_batch_that_the_sink_would_skip_is_completed_by_a_run() -> None:
+    interrupted = at(6, 5, 5, 6, **INTERRUPTED)
+    assert _codes(interrupted) == ["commit-missing"]
+    assert (interrupted.completed_batch, CLEAN.completed_batch) == (6, None)
+    assert "completes it without writing it again" in findings(interrupted)[0].text
+    stateless = at(6, 5, 5, 6, profile=STATELESS, **INTERRUPTED)
+    assert "be skipped" in findings(at(6, 5, None, 6, profile=STATELESS, **INTERRUPTED))[0].text
+    assert _codes(stateless) == ["commit-missing"]
 
 
 def test_the_output_that_is_ahead_or_behind_is_named() -> None:
@@ -256,8 +275,8 @@ def test_the_output_that_is_ahead_or_behind_is_named() -> None:
     assert "skipped by delta /out/1" in findings(each(6, 5, 6, 5, **INTERRUPTED))[0].text
 
 
-def test_an_owed_batch_is_reported() -> None:
-    assert _codes(replace(CLEAN, marks=replace(CLEAN.marks, owed=6))) == ["clean", "batch-owed"]
+def test_a_pending_no_data_batch_is_reported() -> None:
+    assert _codes(replace(CLEAN, marks=replace(CLEAN.marks, pending_no_data=6))) == ["clean", "no-data-batch-pending"]
 
 
 def test_a_guarantee_below_exactly_once_is_reported_and_changes_nothing_else() -> None:
@@ -297,13 +316,13 @@ def test_identity_comes_before_everything_and_is_checked_while_the_stream_runs()
     assert _codes(replace(copied, holder="run")) == ["home-copied", "running"]
 
 
-def test_every_code_is_documented() -> None:
-    table = (DOCS / "json.md").read_text()
-    missing = {one.code for one in found_findings() if f"`{one.code}`" not in table}
-
-    assert missing == set()
+def test_every_code_has_a_case() -> None:
     cases = {one.code for snapshot, _ in CASES.values() for one in findings(snapshot)}
-    assert {one.code for one in found_findings()} - cases == {"batch-owed", "several-watermarks"}
+    assert {rule.code for rule in RULES.all()} - cases == {
+        "no-data-batch-pending",
+        "several-watermarks",
+        "watermark-misses-batch",
+    }
 
 
 def _codes(snapshot: Snapshot) -> list[str]:

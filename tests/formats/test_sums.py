@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.checksums import hadoop_mismatch
 from slackwater.formats.codecs import decompress

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.errors import FormatError
+from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry, SinkFile, SourceFile, SourceOffset
+from slackwater.core.errors import FormatError
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
-from slackwater.formats.file_sink_log import parse_file_sink_log
-from slackwater.formats.file_source_log import parse_file_source_log
-from slackwater.formats.kafka_initial_offsets import parse_initial_offsets, render_initial_offsets
+from slackwater.formats.compactible import parse_file_sink_log, parse_file_source_log
 from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
 from slackwater.formats.text_log import parse_query_metadata
-from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry, SinkFile, SourceFile, SourceOffset
+from slackwater.sources.kafka import parse_initial_offsets, render_initial_offsets
 from tests.support.corpus import VERSIONS, corpus_cases, corpus_folder
 from tests.support.spark_logs import render_file_sink_log, render_file_source_log, render_query_metadata
 from tests.support.strategies import commit_entries, damaged, offset_entries, sink_files, source_files

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import FormatError
-from slackwater.home.home import Home
-from slackwater.home.stream_file import StreamFile, read_stream_file, streams_of, write_stream_file
-from slackwater.model.records import GenerationRecord
+from slackwater.core.errors import FormatError
+from slackwater.core.records import GenerationRecord
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of, write_stream_file
 
 CONTENT = StreamFile(
     "2c1f",
@@ -26,10 +26,10 @@ def test_everything_of_a_stream_lies_below_its_folder(tmp_path: Path) -> None:
     home = Home(tmp_path)
     folder = tmp_path / "streams" / "weather" / "hourly"
     assert home.ledger_url == str(tmp_path / "ledger.db")
-    assert home.stream_folder("weather", "hourly") == folder
-    assert home.checkpoint("weather", "hourly", 1) == folder / "checkpoints" / "0001"
-    assert home.checkpoint("weather", "hourly", 12345) == folder / "checkpoints" / "12345"
-    assert home.operation("weather", "hourly", "20260131-1") == folder / "operations" / "20260131-1"
+    assert home.stream_folder("weather", "hourly") == str(folder)
+    assert home.checkpoint("weather", "hourly", 1) == str(folder / "checkpoints" / "0001")
+    assert home.checkpoint("weather", "hourly", 12345) == str(folder / "checkpoints" / "12345")
+    assert home.operation("weather", "hourly", "20260131-1") == str(folder / "operations" / "20260131-1")
 
 
 def test_a_relative_home_stays_where_it_was_when_the_working_directory_changes(
@@ -38,7 +38,7 @@ def test_a_relative_home_stays_where_it_was_when_the_working_directory_changes(
     monkeypatch.chdir(tmp_path)
     home = Home(".slackwater")
     monkeypatch.chdir("/")
-    assert home.path == tmp_path / ".slackwater"
+    assert home.location == str(tmp_path / ".slackwater")
 
 
 def test_a_stream_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -52,14 +52,14 @@ def test_replacing_a_stream_file_leaves_nothing_beside_it(tmp_path: Path) -> Non
     home = Home(tmp_path)
     for generation in (1, 2):
         write_stream_file(home, "weather", "hourly", StreamFile("2c1f", generation, {}))
-    assert [path.name for path in home.stream_folder("weather", "hourly").iterdir()] == ["stream.json"]
+    assert [path.name for path in Path(home.stream_folder("weather", "hourly")).iterdir()] == ["stream.json"]
 
 
 @pytest.mark.parametrize("text", ["", '{"id": "2c1f"', "[]", '{"id": "2c1f", "generation": "second", "sink": {}}', "7"])
 def test_a_damaged_stream_file_is_an_error_and_not_taken_for_none(tmp_path: Path, text: str) -> None:
     home = Home(tmp_path)
     write_stream_file(home, "weather", "hourly", CONTENT)
-    path = home.stream_folder("weather", "hourly") / "stream.json"
+    path = Path(home.stream_folder("weather", "hourly")) / "stream.json"
     path.write_text(text)
     with pytest.raises(FormatError) as caught:
         read_stream_file(home, "weather", "hourly")
@@ -68,7 +68,7 @@ def test_a_damaged_stream_file_is_an_error_and_not_taken_for_none(tmp_path: Path
 
 def test_a_stream_file_of_an_earlier_release_is_read(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    folder = home.stream_folder("weather", "hourly")
+    folder = Path(home.stream_folder("weather", "hourly"))
     folder.mkdir(parents=True)
     (folder / "stream.json").write_text('{"id": "2c1f", "generation": 2, "sink": {"kind": "files"}}')
     assert read_stream_file(home, "weather", "hourly") == StreamFile("2c1f", 2, {"kind": "files"})
@@ -85,5 +85,5 @@ def test_only_folders_with_numbers_are_generations(tmp_path: Path) -> None:
     home = Home(tmp_path)
     assert home.generation_numbers("weather", "hourly") == []
     for name in ("0001", "0012", "12345", "tmp", "-1", "00000000000000001", "\u0663"):
-        (home.stream_folder("weather", "hourly") / "checkpoints" / name).mkdir(parents=True)
+        Path(home.stream_folder("weather", "hourly") / "checkpoints" / name).mkdir(parents=True)
     assert home.generation_numbers("weather", "hourly") == [1, 12, 12345]

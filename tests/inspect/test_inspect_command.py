@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from slackwater.home.home import Home
+from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import GenerationRecord, StreamRecord
 from slackwater.storage.open import open_write_store
 from tests.support.corpus import corpus_case, corpus_folder
 
@@ -169,8 +169,8 @@ def test_a_stream_by_its_name(checkpoint: Path, tmp_path: Path) -> None:
         ledger.register_stream(StreamRecord("weather", "hourly", {"kind": "noop"}, "append", "pipeline.py"))
         ledger.add_generation(GenerationRecord("weather/hourly", 1, str(checkpoint)))
     for name in ("hourly", "weather/hourly"):
-        assert document(name, "--home", home.path)["location"] == str(checkpoint)
-    assert run("nightly", "--home", home.path).returncode == 4
+        assert document(name, "--home", home.location)["location"] == str(checkpoint)
+    assert run("nightly", "--home", home.location).returncode == 4
 
 
 def test_file_uri(checkpoint: Path) -> None:
@@ -234,8 +234,8 @@ def test_nothing_is_written(checkpoint: Path) -> None:
 def test_a_local_checkpoint_needs_only_the_standard_library(checkpoint: Path) -> None:
     code = (
         "import sys\n"
-        "from slackwater.app.inspect import inspect_checkpoint\n"
-        "from slackwater.cli.render_inspect import page, PageOptions\n"
+        "from slackwater.cli.verbs.inspect.reading import inspect_checkpoint\n"
+        "from slackwater.cli.verbs.inspect.page import page, PageOptions\n"
         f"page(inspect_checkpoint({str(checkpoint)!r}), PageOptions())\n"
         "heavy = {'fsspec', 'pyarrow', 'numpy', 'pandas', 'pyspark', 'rocksdict', 'sqlalchemy'}\n"
         "print(sorted(heavy & set(sys.modules)))"

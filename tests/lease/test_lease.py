@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import LeaseHeld
-from slackwater.lease.lease import Lease, wait_until_free
-from slackwater.lease.processes import this_process
+from slackwater.core.errors import LeaseHeld
+from slackwater.core.records import Holder, LeaseRecord
+from slackwater.ledger.lease.lease import Lease, wait_until_free
+from slackwater.ledger.lease.processes import this_process
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import Holder, LeaseRecord
 from tests.ledger.programs import Program, start_program
 from tests.support.ledgers import STREAM, Clock
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from slackwater.errors import NotFound
+from slackwater.core.errors import NotFound
+from slackwater.core.records import BatchRecord, BatchSource, GenerationRecord, LogLine
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import BatchRecord, BatchSource, GenerationRecord, LogLine
 from tests.support.ledgers import STREAM
 
 BATCH = BatchRecord(

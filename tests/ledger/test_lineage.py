@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import contributions
-from slackwater.model.records import GenerationRecord, LogLine
 from tests.support.ledgers import stream_record
 
 _BATCH_LOG = "offsets"

@@ -10,12 +10,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
-from slackwater.errors import EnvironmentMissing
+from slackwater.core.errors import EnvironmentMissing
 from slackwater.ledger.database import Database, parse_url
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.sqlite import BUSY_TIMEOUT_S, WRITES, SqliteFile
+from slackwater.ledger.sqlite import BUSY_TIMEOUT_S, SqliteFile
 from tests.support.homes import make_home
 
 _HOLD = """
@@ -68,11 +67,10 @@ def test_a_command_says_that_it_waits_and_then_works(tmp_path: Path, arguments: 
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
 def test_it_counts_down_and_gives_up(sqlite_url: str, *, writes: bool) -> None:
     messages: list[str] = []
-    file = SqliteFile(parse_url(sqlite_url), messages.append, wait_s=7)
-    engine = file.engine().execution_options(**{WRITES: writes})
-    with _locked_by_another_process(sqlite_url), pytest.raises(EnvironmentMissing) as caught, engine.begin():
-        pass
-    engine.dispose()
+    file = SqliteFile(Path(sqlite_url), messages.append, wait_s=7)
+    driver = file.connect()
+    with closing(driver), _locked_by_another_process(sqlite_url), pytest.raises(EnvironmentMissing) as caught:
+        file.begin(driver, writes=writes)
     assert (caught.value.code, caught.value.exit_code) == ("ledger-locked", 9)
     assert caught.value.hint is not None
     assert f"fuser -v {sqlite_url}" in caught.value.hint
@@ -94,7 +92,7 @@ def test_after_a_wait_the_connection_works_as_before(sqlite_url: str) -> None:
     with closing(database), _locked_by_another_process(sqlite_url) as holder:
         _release(holder)
         with database.write() as connection:
-            connection.execute(text("INSERT INTO streams VALUES ('a/b', 'a', 'b', '{}', 'append', 'f', 1, NULL)"))
+            connection.execute("INSERT INTO streams VALUES ('a/b', 'a', 'b', '{}', 'append', 'f', 1, NULL)")
     with closing(database), database.read() as connection:
-        assert connection.scalar(text("SELECT count(*) FROM streams")) == 1
-        assert connection.scalar(text("PRAGMA busy_timeout")) == BUSY_TIMEOUT_S * 1000
+        assert connection.scalar("SELECT count(*) FROM streams") == 1
+        assert connection.scalar("PRAGMA busy_timeout") == BUSY_TIMEOUT_S * 1000

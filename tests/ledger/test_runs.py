@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.errors import NotFound
+from slackwater.core.errors import NotFound
+from slackwater.core.records import OperationRecord
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import OperationRecord
 from tests.support.ledgers import STREAM, Clock
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from slackwater.core.records import SinkMark
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import SinkMark
 from tests.support.ledgers import STREAM, Clock
 
 

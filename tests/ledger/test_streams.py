@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from slackwater.errors import NotFound, UsageError
+from slackwater.core.errors import NotFound, UsageError
+from slackwater.core.records import GenerationRecord
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import GenerationRecord
 from tests.support.ledgers import STREAM, stream_record
 
 
@@ -24,7 +24,7 @@ def test_an_unknown_stream_is_reported_with_the_nearest_name(ledger: Ledger) -> 
 
 
 def test_a_name_that_two_pipelines_share_must_be_given_in_full(ledger: Ledger) -> None:
-    ledger.register_stream(stream_record(pipeline="tides"))
+    ledger.register_stream(stream_record(pipeline="tides"), GenerationRecord("tides/hourly", 1, "/home/tides/0001"))
     with pytest.raises(UsageError) as caught:
         ledger.find_stream("hourly")
     assert caught.value.code == "stream-ambiguous"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from slackwater.core.records import BatchRecord, LogLine
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import BatchRecord, LogLine
 from tests.ledger.programs import Program, start_program
 from tests.support.ledgers import STREAM
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from slackwater.masking import MASK, mask, mask_setting
+from slackwater.core.masking import MASK, mask, mask_setting
 
 HIDDEN = "hunter2/+Zq9"
 
@@ -81,3 +83,23 @@ def test_the_value_of_a_setting_is_masked_by_the_name_of_the_setting() -> None:
         f"-Xmx1g -Dx.trustStorePassword={MASK}"
     )
     assert mask_setting("spark.driver.memory", "900x") == "900x"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["word-", "secret", "secret-", "token.x ", "x://y:", "eyJ-", "eyJabcdefgh-", "eyJabcdefgh.", "a.", "://", "'secret",
+     '"token":"', "token='\\\n", "-----BEGIN PRIVATE KEY ", "-----BEGIN PRIVATE KEY-----", "authorization=", "bearer ",
+     "https://", "password : ", "--token ", "token=\\\"", "s3://a:", " ", "\t=", "AKIA", "sig=&"],
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", '@"token '])
+def test_the_work_grows_no_faster_than_the_text(piece: str, before: str) -> None:
+    def seconds(times: int) -> float:
+        text = before + piece * times
+        found = []
+        for _ in range(3):
+            started = time.process_time()
+            mask(text)
+            found.append(time.process_time() - started)
+        return min(found)
+
+    assert seconds(16_000) < 0.05 + 12 * seconds(4_000)

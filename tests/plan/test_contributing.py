@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import Refused
-from slackwater.model.history import History
-from slackwater.model.records import RunRecord
-from slackwater.plan.batch_history import BatchHistory
-from slackwater.plan.contributing import Code, StateBounds, first_contributing, newest_event_time
+from slackwater.core.errors import Refused
+from slackwater.core.history import History
+from slackwater.core.records import RunRecord
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing, newest_event_time
 
 BASE_MS = 1_767_225_600_000
 """Event times are far from 0, which is what Spark calls a watermark that is not there yet."""
@@ -227,3 +227,19 @@ def test_which_runs_read_the_rows_that_the_present_code_reads(run: RunRecord | N
 
 def test_an_unknown_digest_of_rows_equals_no_other() -> None:
     assert not Code("new").reads_as(replace(RUN, rows_digest=None))
+
+
+@pytest.mark.parametrize(
+    ("code", "run", "comparable"),
+    [
+        (Code("c0de", "rows", "4.1.0"), RUN, True),
+        (Code("new", "rows", "4.1.0"), replace(RUN, rows_digest="rows"), True),
+        (Code("new", "other rows", "4.1.0"), RUN, False),
+        (Code("c0de", "rows", "4.0.5"), RUN, False),
+        (Code("c0de", "rows", "4.1.0"), None, False),
+    ],
+)
+def test_counts_of_rows_are_compared_with_those_of_the_same_rows(
+    code: Code, run: RunRecord | None, comparable: bool
+) -> None:
+    assert code.counts_as(run) is comparable

@@ -5,32 +5,27 @@ from __future__ import annotations
 import json
 import string
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import UsageError
-from slackwater.model.actions import (
-    Action,
-    BuildGeneration,
-    CopyGeneration,
-    CutSink,
-    PlanBatch,
-    ReplayBatches,
-    ReplaySettings,
-    RunAside,
-    SourceStart,
-    StartGeneration,
-    SwitchGeneration,
-    VerifyGeneration,
-)
-from slackwater.model.finding import Goal
-from slackwater.model.plan import Cost, Facts, Plan, Precondition, Request
-from slackwater.model.sink import Cut, SideOutput
-from slackwater.plan.document import DIGEST, digest_of, parse, render
-from slackwater.plan.inverse import undo_of
+from slackwater.core.action import Action
+from slackwater.core.errors import UsageError
+from slackwater.core.plan import Cost, Facts, Kept, Plan, Precondition, Request, SourceStart, Work, undo_of
+from slackwater.core.sink import Cut, SideOutput
+from slackwater.operations.actions.build_generation import BuildGeneration
+from slackwater.operations.actions.copy_generation import CopyGeneration
+from slackwater.operations.actions.cut_sink import CutSink
+from slackwater.operations.actions.plan_batch import PlanBatch
+from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
+from slackwater.operations.actions.run_aside import RunAside
+from slackwater.operations.actions.start_generation import StartGeneration
+from slackwater.operations.actions.switch_generation import SwitchGeneration
+from slackwater.operations.actions.verify_generation import VerifyGeneration
+from slackwater.operations.goals.common.goal import GOALS
+from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
 
 texts = st.text(max_size=8)
 names = st.from_regex(r"[a-z]{1,5}/[a-z]{1,5}", fullmatch=True)
@@ -64,6 +59,10 @@ def action_lists(draw: st.DrawFn) -> tuple[Action, ...]:
     return tuple(draw(st.lists(one, max_size=6)))
 
 
+works = st.builds(Work, *[numbers] * 3, *[optional] * 3, numbers)
+costs = st.builds(Cost, numbers, works, works, numbers, st.builds(Kept, numbers, *[optional] * 3), optional)
+
+
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     leader = draw(one_plan())
@@ -75,13 +74,17 @@ def one_plan(draw: st.DrawFn) -> Plan:
     actions = draw(action_lists())
     return Plan(
         id=draw(identifiers),
-        goal=draw(st.sampled_from(get_args(Goal))),
         stream=draw(names),
-        pipeline_file=draw(texts),
         made_at=draw(texts),
         request=draw(
             st.builds(
-                Request, texts, optional, query_read=st.booleans(), starts=st.lists(starts, max_size=2).map(tuple)
+                Request,
+                st.sampled_from(GOALS.names()),
+                texts,
+                texts,
+                optional,
+                query_read=st.booleans(),
+                starts=st.lists(starts, max_size=2).map(tuple),
             )
         ),
         target=draw(texts),
@@ -96,7 +99,7 @@ def one_plan(draw: st.DrawFn) -> Plan:
         ),
         preconditions=tuple(draw(st.lists(st.builds(Precondition, action=numbers, expected=texts), max_size=3))),
         actions=actions,
-        cost=draw(st.builds(Cost, *[numbers] * 7)),
+        cost=draw(costs),
         risks=tuple(draw(st.lists(texts, max_size=2))),
         undo=undo_of(actions),
         downstream=(),
@@ -139,8 +142,8 @@ def test_a_changed_byte_is_noticed(plan: Plan, data: st.DataObject) -> None:
 def test_without_one_of_its_fields_it_is_no_plan(plan: Plan, data: st.DataObject) -> None:
     document = json.loads(render(plan))
     part = _part(document, data.draw(st.sampled_from(_places(document))))
-    # Without its kind an action is known by its fields; the schema's absence has a code of its own.
-    missing = data.draw(st.sampled_from(sorted(set(part) - {"schema", "kind"})))
+    # The schema's absence has a code of its own.
+    missing = data.draw(st.sampled_from(sorted(set(part) - {"schema"})))
     del part[missing]
 
     assert _code_of(_signed(document)) == ("plan-damaged" if missing != DIGEST else None)
@@ -160,7 +163,7 @@ def test_with_a_field_that_is_not_known_it_is_no_plan(plan: Plan, data: st.DataO
 def test_with_a_value_of_another_type_it_is_no_plan(plan: Plan, value: object, data: st.DataObject) -> None:
     document = json.loads(render(plan))
     place = data.draw(st.sampled_from(["facts", "cost"]))
-    field = data.draw(st.sampled_from({"facts": ["planned", "target"], "cost": ["files_cut"]}[place]))
+    field = data.draw(st.sampled_from({"facts": ["planned", "target"], "cost": ["rows_recorded"]}[place]))
     document[place][field] = value
 
     assert _code_of(_signed(document)) == "plan-damaged"
@@ -198,7 +201,7 @@ def test_what_is_no_plan(text: str) -> None:
 @given(plans())
 def test_a_plan_of_another_version_says_what_to_do(plan: Plan) -> None:
     with pytest.raises(UsageError) as caught:
-        parse(render(plan).replace("slackwater.plan/5", "slackwater.plan/4"), "plan.json")
+        parse(render(plan).replace("slackwater.plan/6", "slackwater.plan/4"), "plan.json")
 
     assert (caught.value.code, caught.value.found) == ("plan-schema", "slackwater.plan/4")
     assert "slackwater plan rebuild" in str(caught.value.hint)
@@ -221,7 +224,7 @@ def _code_of(text: str) -> str | None:
 def _places(document: dict[str, Any]) -> list[tuple[str | int, ...]]:
     """Where the document has objects with fixed fields."""
     lists = [(name, index) for name in ("actions", "preconditions", "undo") for index in range(len(document[name]))]
-    return [(), ("facts",), ("cost",), ("request",), *lists]
+    return [(), ("facts",), ("cost",), ("cost", "apply"), ("request",), *lists]
 
 
 def _part(document: Any, place: tuple[str | int, ...]) -> Any:

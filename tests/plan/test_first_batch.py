@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.model.history import History
-from slackwater.model.targets import FromFile, PositionTarget, Shift
-from slackwater.plan.batch_history import BatchHistory
-from slackwater.plan.first_batch import FirstBatch
+from slackwater.core.history import History
+from slackwater.core.targets import FromFile, PositionTarget, Shift
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.operations.goals.replay import FirstBatch
 
 ENDS = ('{"t":{"0":10}}', '{"t":{"0":20,"1":5}}', '{"t":{"0":30,"1":5}}', '{"t":{"0":40,"1":5}}')
 """Partition 1 is new in batch 1, and has had no record since."""

@@ -1,4 +1,4 @@
-"""The reported effects of a manual restart. That Spark behaves so: tests/app/test_manual_restart_on_spark.py."""
+"""The reported effects of a manual restart. That Spark behaves so: tests/cli/test_manual_restart_on_spark.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.plan.manual_restart import RestartFacts, effects_of
+from slackwater.operations.plan.manual_restart import RestartFacts, effects_of
 
 WINDOWS = RestartFacts(
     written=8,

@@ -11,27 +11,22 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slackwater.cli.main import make_parser
-from slackwater.home.home import Home
-from slackwater.model.actions import (
-    BuildGeneration,
-    CopyGeneration,
-    CutSink,
-    PlanBatch,
-    ReplayBatches,
-    ReplaySettings,
-    RunAside,
-    RunStaged,
-    SourceStart,
-    StageOutput,
-    StartGeneration,
-    SwapOutput,
-    SwitchGeneration,
-    VerifyGeneration,
-)
-from slackwater.model.plan import Cost, Facts, Plan, Precondition, Request
-from slackwater.model.sink import Cut, SideOutput, Swap
-from slackwater.plan.inverse import undo_of
-from slackwater.plan.runbook import runbook
+from slackwater.core.plan import Cost, Facts, Kept, Plan, Precondition, Request, SourceStart, Work, undo_of
+from slackwater.core.sink import Cut, SideOutput, Swap
+from slackwater.ledger.home.home import Home
+from slackwater.operations.actions.build_generation import BuildGeneration
+from slackwater.operations.actions.copy_generation import CopyGeneration
+from slackwater.operations.actions.cut_sink import CutSink
+from slackwater.operations.actions.plan_batch import PlanBatch
+from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
+from slackwater.operations.actions.run_aside import RunAside
+from slackwater.operations.actions.run_staged import RunStaged
+from slackwater.operations.actions.stage_output import StageOutput
+from slackwater.operations.actions.start_generation import StartGeneration
+from slackwater.operations.actions.swap_output import SwapOutput
+from slackwater.operations.actions.switch_generation import SwitchGeneration
+from slackwater.operations.actions.verify_generation import VerifyGeneration
+from slackwater.operations.plan.runbook import runbook
 
 HOME = Home("/data/my home/.slackwater")
 FILE = "my plan.json"
@@ -47,11 +42,9 @@ ACTIONS = (
 )
 PLAN = Plan(
     id="20260105T093000-1a2b3c",
-    goal="rebuild",
     stream="clicks/per_page",
-    pipeline_file="/data/clicks.py",
     made_at="2026-01-05T09:30:00Z",
-    request=Request.at("batch:3"),
+    request=replace(Request.at("rebuild", "batch:3"), pipeline_file="/data/clicks.py"),
     target="batch:3",
     facts=Facts(
         planned=6,
@@ -68,6 +61,7 @@ PLAN = Plan(
         ranges_from="checkpoint",
         notes=("batches were replayed under other settings",),
         adopted=None,
+        keeps_unmarked=False,
     ),
     preconditions=(
         Precondition(0, "generation", "1"),
@@ -82,7 +76,14 @@ PLAN = Plan(
         Precondition(5, "generation", "1"),
     ),
     actions=ACTIONS,
-    cost=Cost(2, 200, 0, 600, 2, 2, 2000),
+    cost=Cost(
+        batches_replayed=2,
+        apply=Work(2, 200, 0, 2, 2048, 1700, 2),
+        run=Work(2, 100, 1, None, None, None, 0),
+        rows_recorded=600,
+        output=Kept(2, None, 2, 2000),
+        checkpoint_bytes=None,
+    ),
     risks=("rows that were late may be counted",),
     undo=undo_of(ACTIONS),
     downstream=(),
@@ -108,12 +109,18 @@ WITHOUT_STATE = replace(
     ),
 )
 COPIED = replace(
-    PLAN, goal="resume", actions=(CopyGeneration(2, 1, "61a84303", 5, 6, 5), VerifyGeneration(2, 6, 5, 6, 5))
+    PLAN,
+    request=replace(PLAN.request, goal="resume"),
+    actions=(CopyGeneration(2, 1, "61a84303", 5, 6, 5), VerifyGeneration(2, 6, 5, 6, 5)),
 )
 START = SourceStart("0", '{"clicks":{"0":9}}', {"0": "v1"}, {"0": "v1"}, "clicks: 9")
-RESET = replace(PLAN, goal="reset", actions=(StartGeneration(2, "61a84303", 5, (START,)), SwitchGeneration(1, 2)))
+RESET = replace(
+    PLAN,
+    request=replace(PLAN.request, goal="reset"),
+    actions=(StartGeneration(2, "61a84303", 5, (START,)), SwitchGeneration(1, 2)),
+)
 SWAPS = (StageOutput(3), RunStaged(2), SwapOutput(Swap(PLAN.id, "stream-id", 5)))
-SWAPPED = replace(PLAN, goal="replay", actions=SWAPS, undo=undo_of(SWAPS))
+SWAPPED = replace(PLAN, request=replace(PLAN.request, goal="replay"), actions=SWAPS, undo=undo_of(SWAPS))
 SIDE = SideOutput("parquet", "/data/older rows")
 ASIDES = (
     StartGeneration(2, "61a84303", -1, (replace(START, first=None),)),
@@ -122,14 +129,13 @@ ASIDES = (
 )
 ASIDE = replace(
     PLAN,
-    goal="backfill",
-    request=replace(PLAN.request, output="aside", into=SIDE.path),
+    request=replace(PLAN.request, goal="backfill", output="aside", into=SIDE.path),
     target="earliest",
     actions=ASIDES,
     preconditions=(Precondition(0, "generation", "1"), Precondition(2, "side-output", "none")),
     undo=undo_of(ASIDES),
 )
-NOTHING = replace(PLAN, goal="resume", actions=(), undo=(), preconditions=())
+NOTHING = replace(PLAN, request=replace(PLAN.request, goal="resume"), actions=(), undo=(), preconditions=())
 PLANS = {
     "cut": PLAN,
     "from-the-start": FROM_THE_START,

@@ -7,20 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import Refused
-from slackwater.model.history import History
-from slackwater.model.marks import Marks, written_by_all
-from slackwater.model.plan import Request
-from slackwater.model.profile import QueryProfile
-from slackwater.model.records import GenerationRecord, RunRecord
-from slackwater.model.sink import Delivery
-from slackwater.model.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
-from slackwater.plan.basis import BEFORE_ALL, Basis, is_cut, written_text
-from slackwater.plan.batch_history import BatchHistory
-from slackwater.plan.bounds import state_bounds
-from slackwater.plan.contributing import Code
-from slackwater.plan.notes import risks_of
-from slackwater.plan.rebuild import scope_of_rebuild, target_batch
+from slackwater.core.errors import Refused
+from slackwater.core.history import History
+from slackwater.core.marks import Marks, written_by_all
+from slackwater.core.plan import BEFORE_ALL, Request
+from slackwater.core.profile import QueryProfile
+from slackwater.core.records import GenerationRecord, RunRecord
+from slackwater.core.sink import Delivery
+from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.operations.goals.rebuild import scope_of_rebuild, target_batch
+from slackwater.operations.plan.basis import Basis, is_cut, state_bounds, written_text
+from slackwater.operations.plan.notes import risks_of
+from slackwater.operations.plan.stream_facts import CheckpointFacts, PipelineFacts, StreamFacts
 from tests.support.homes import START_MS, STEP_MS, STREAM, HomeSpec, checkpoint_logs, stream_record
 
 FOLDER = Path("/project")
@@ -46,13 +45,29 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> Basis:
         marks=Marks(spec.planned, spec.committed, spec.state, spec.written),
         recorded=Recorded(spec.planned, spec.committed, spec.written),
     )
-    request = Request.at("last-written" if target is None else f"batch:{target}")
-    return Basis("rebuild", snapshot, _history(spec), request, target, Code(""), number=2)
+    facts = StreamFacts(
+        stream=snapshot.stream,
+        checkpoint_seen=CheckpointFacts(snapshot, frozenset(), None),
+        recorded=_history(spec),
+        pipeline_read=PipelineFacts(),
+        directory=None,
+        next_generation=2,
+    )
+    at = "last-written" if target is None else "earliest" if target < 0 else f"batch:{target}"
+    return Basis(facts, Request.at("rebuild", at))
+
+
+def _recorded(rebuild: Basis, history: History) -> Basis:
+    return replace(rebuild, facts=replace(rebuild.facts, recorded=history))
+
+
+def _seen(rebuild: Basis, snapshot: Snapshot) -> Basis:
+    return replace(rebuild, facts=replace(rebuild.facts, checkpoint_seen=CheckpointFacts(snapshot, frozenset(), None)))
 
 
 def _without(rebuild: Basis, *batches: int) -> Basis:
     kept = {batch: text for batch, text in rebuild.history.offsets.items() if batch not in batches}
-    return replace(rebuild, history=replace(rebuild.history, offsets=kept))
+    return _recorded(rebuild, replace(rebuild.history, offsets=kept))
 
 
 def test_it_is_the_last_written_one() -> None:
@@ -74,7 +89,7 @@ def test_a_range_without_its_source_files_is_not_known() -> None:
 
     assert BatchHistory(history).unrecorded(5) == {"0": ("5",)}
     assert not BatchHistory(history).is_whole(5)
-    assert target_batch(replace(rebuild, history=history)) == 4
+    assert target_batch(_recorded(rebuild, history)) == 4
 
 
 @pytest.mark.parametrize(
@@ -109,7 +124,7 @@ def test_a_sink_that_does_not_show_what_it_holds_counts_as_holding_what_is_commi
     rebuild = _rebuild(HomeSpec(planned=6))
     silent = replace(rebuild.snapshot, marks=replace(rebuild.snapshot.marks, written=None))
 
-    assert target_batch(replace(rebuild, snapshot=silent)) == 5
+    assert target_batch(_seen(rebuild, silent)) == 5
 
 
 def test_the_rows_of_a_batch_are_those_reported_else_those_between_its_offsets() -> None:
@@ -140,7 +155,7 @@ def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", 
     stream = replace(snapshot.stream, output_mode=mode)
     recorded = replace(snapshot.recorded, shown=-1)
     seen = replace(snapshot, marks=marks, output=SILENT, stream=stream, recorded=recorded, profile=WINDOWED)
-    return replace(rebuild, snapshot=seen)
+    return _seen(rebuild, seen)
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["checkpoint", "ledger"])
@@ -186,7 +201,7 @@ def test_in_complete_mode_every_batch_contributes(mode: str, first: int) -> None
     history = replace(rebuild.history, event_time_max_ms=known, runs=dict.fromkeys(range(6), run))
 
     assert state_bounds(rebuild).retention_ms == (None if mode == "complete" else 60_000)
-    assert scope_of_rebuild(replace(rebuild, history=history)).first == first
+    assert scope_of_rebuild(_recorded(rebuild, history)).first == first
 
 
 EXACT = Delivery("exactly-once", "it has marks")
@@ -201,7 +216,7 @@ def _several(spec: HomeSpec, *written: int | None, target: int | None = None, cu
     )
     seen = OutputSeen(location="/out", batches_skipped=True, can_cut=cuts and None not in written, members=members)
     marks = replace(rebuild.snapshot.marks, written=written_by_all(written))
-    return replace(rebuild, snapshot=replace(rebuild.snapshot, marks=marks, output=seen))
+    return _seen(rebuild, replace(rebuild.snapshot, marks=marks, output=seen))
 
 
 @pytest.mark.parametrize(

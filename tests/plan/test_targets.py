@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from slackwater.errors import UsageError
-from slackwater.model.targets import (
+from slackwater.core.errors import UsageError
+from slackwater.core.targets import (
     AtBatch,
     AtTime,
     ByDuration,
@@ -20,7 +20,7 @@ from slackwater.model.targets import (
     Shift,
     Target,
 )
-from slackwater.plan.targets import OFFSETS_EXAMPLE, parse_offsets, parse_target, target_text
+from slackwater.operations.plan.targets import OFFSETS_EXAMPLE, parse_offsets, parse_target, target_text
 
 HOUR_MS = 3_600_000
 JANUARY_MS = 1_769_817_600_000

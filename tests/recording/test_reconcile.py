@@ -4,15 +4,17 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import cast
 
 import pytest
-from sqlalchemy import event
 
+from slackwater.core.records import GenerationRecord
+from slackwater.ledger.connection import Connection
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import GenerationRecord
-from slackwater.recording.log_copier import LogCopier, copy_new
+from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.sinks.files.output import FilesOutput
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import Entry
@@ -105,14 +107,14 @@ def test_nothing_is_asked_of_the_ledger_where_nothing_is_new(ledger_url: str, tm
     ledger.add_generation(GenerationRecord(STREAM, 1, str(case)))
     again = copier(ledger, case)
     again.copy()
-    statements: list[str] = []
-    _count_statements(ledger, statements)
+    transactions: list[str] = []
+    _count_transactions(ledger, transactions)
     for _ in range(3):
         assert again.copy() == 0
-    assert statements == []
+    assert transactions == []
     (case / "checkpoint" / "offsets" / "8").write_text("v1\n{}\n{}")
     assert again.copy() == 1
-    assert statements != []
+    assert transactions != []
     ledger.close()
 
 
@@ -335,9 +337,17 @@ def _everything(ledger: Ledger, stream: str) -> dict[str, dict[int, str]]:
     return {log: {entry: line.text for entry, line in ledger.lines(stream, log).items()} for log in ledger.logs(stream)}
 
 
-def _count_statements(ledger: Ledger, statements: list[str]) -> None:
-    event.listen(
-        ledger._database.engine,
-        "before_cursor_execute",
-        lambda _connection, _cursor, statement, *_: statements.append(statement),
-    )
+def _count_transactions(ledger: Ledger, started: list[str]) -> None:
+    database = ledger._database
+
+    def counted(name: str) -> Callable[[], AbstractContextManager[Connection]]:
+        transaction = getattr(database, name)
+
+        def start() -> AbstractContextManager[Connection]:
+            started.append(name)
+            return cast("AbstractContextManager[Connection]", transaction())
+
+        return start
+
+    for name in ("read", "write", "write_unflushed"):
+        setattr(database, name, counted(name))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from slackwater.plan.document import parse, render
+from slackwater.operations.plan.document import parse, render
 from tests.refusals.of_streams import CHECKPOINT, read_downstream
 from tests.refusals.scene import APPLY, Scene
 from tests.refusals.situations import Situation, brought_back, edit
@@ -159,6 +160,7 @@ def edited_halfway(scene: Scene) -> str:
     # As if it had been killed while it replayed.
     lines = journal.read_text().splitlines(keepends=True)
     journal.write_text("".join(line for line in lines if '"index": 1, "kind": "replay' not in line))
+    scene.sql("UPDATE operation_files SET journal = ?", values=(journal.read_text(),))
     (scene.folder / "clicks.py").write_text((scene.folder / "clicks.py").read_text() + "# edited\n")
     return APPLY
 
@@ -196,8 +198,19 @@ def backup_found(scene: Scene) -> None:
     (scene.folder / "lost").rename(_backup(scene) / "part-5.parquet")
 
 
+def of_an_earlier_release(scene: Scene) -> None:
+    """The ledger has no copies of what the operation wrote, and the journal no hashes of its backup."""
+    scene.sql("DELETE FROM operation_files")
+    journal = next(scene.stream.glob("operations/*/journal.jsonl"))
+    records = [json.loads(line) for line in journal.read_text().splitlines()]
+    for record in records:
+        record.get("facts", {}).pop("backup", None)
+    journal.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
 def backup_of_another_cut(scene: Scene) -> str:
     halfway(SWITCH)(scene)
+    of_an_earlier_release(scene)
     file = _backup(scene) / "manifest.json"
     edit(scene, str(file.relative_to(scene.folder)), '"after": 3', '"after": 2')
     return undo_of(scene)
@@ -228,6 +241,28 @@ def written_by_another_program(scene: Scene) -> str:
 
 def moved_out(scene: Scene) -> None:
     (scene.folder / "out" / "_spark_metadata" / "9").unlink()
+
+
+def plan_edited(scene: Scene) -> str:
+    halfway(SWITCH)(scene)
+    file = next(scene.stream.glob("operations/*/plan.json"))
+    file.write_text(render(replace(parse(file.read_text(), "plan.json"), undo=())))
+    return undo_of(scene)
+
+
+def plan_moved_away(scene: Scene) -> None:
+    next(scene.stream.glob("operations/*/plan.json")).rename(scene.folder / "lost")
+
+
+def old_checkpoint_lost(scene: Scene) -> str:
+    planned(scene)
+    scene.must(APPLY)
+    scene.checkpoint.rename(scene.folder / "lost")
+    return undo_of(scene)
+
+
+def old_checkpoint_found(scene: Scene) -> None:
+    (scene.folder / "lost").rename(scene.checkpoint)
 
 
 def undone_halfway(scene: Scene) -> str:
@@ -308,6 +343,8 @@ SITUATIONS = (
         "journal-version", journal_of_an_earlier_release, finished_by_that_release, "the release that started it"
     ),
     Situation("undo-unfinished", undone_halfway),
+    Situation("plan-changed", plan_edited, plan_moved_away, "move the plan away"),
+    Situation("checkpoint-changed", old_checkpoint_lost, old_checkpoint_found, "restore the checkpoint from a backup"),
     Situation("backup-damaged", backup_lost, backup_found, "restore it from a copy"),
     Situation("backup-foreign", backup_of_another_cut, its_own_backup, "restore the operation's own backup"),
     Situation("output-changed", output_edited, output_as_it_was, "which program writes"),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 
-from slackwater.lease.lease import Lease
+from slackwater.core.commands import copy_again_command
+from slackwater.core.records import OperationRecord
+from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import OperationRecord
 from tests.refusals.scene import Scene
 from tests.refusals.situations import RUN, Situation, another_output, brought_back, edit, removed_aside
-from tests.support.homes import LAYOUT, RAN_MS, STATELESS, STREAM, HomeSpec
+from tests.support.homes import LAYOUT, RAN_MS, START_MS, STATELESS, STREAM, HomeSpec
 from tests.support.stages import add_stage
 
 CHECKPOINT = ".slackwater/streams/clicks/per_page/checkpoints/0001"
@@ -126,6 +129,19 @@ def a_ledger_of_its_own(scene: Scene) -> str:
     return f"{RUN} --home home --copied"
 
 
+def copied_by_links(scene: Scene) -> str:
+    scene.must(PLAN)
+    shutil.copytree(scene.folder / ".slackwater", scene.folder / "home", copy_function=os.link)
+    return f"{PLAN} --home home --copied"
+
+
+def copied_again(scene: Scene) -> str:
+    command = copy_again_command(str(scene.folder / ".slackwater"), str(scene.folder / "home"))
+    subprocess.run(["bash", "-c", command], check=True, timeout=60)
+    another_output(scene)
+    return f"{RUN} --home home --copied"
+
+
 def left_halfway(scene: Scene) -> str:
     scene.plan("--at", "batch:3")
     scene.interrupt("switch-generation")
@@ -228,6 +244,16 @@ def input_of_a_cut_lost(scene: Scene) -> str:
     return f"{PLAN} --at batch:3"
 
 
+def input_touched(scene: Scene) -> str:
+    (scene.folder / "clicks/005.json").touch()
+    return PLAN
+
+
+def input_time_restored(scene: Scene) -> None:
+    written_ns = (START_MS + 5) * 1_000_000
+    os.utime(scene.folder / "clicks/005.json", ns=(written_ns, written_ns))
+
+
 def offsets_of_another_kind(scene: Scene) -> str:
     for file in (scene.checkpoint / "offsets").iterdir():
         file.write_text(file.read_text().replace('"logOffset":', '"somewhere":'))
@@ -268,6 +294,7 @@ SITUATIONS = (
     Situation("sink-owned", owned_by_another, another_output, "output directory of its own"),
     Situation("home-moved", moved_home, declared("--moved"), "repeat the command with --moved"),
     Situation("home-copied", copied_home, declared("--copied"), "repeat the command with --copied"),
+    Situation("home-shares-files", copied_by_links, copied_again, "cp -rL"),
     Situation("home-shares-ledger", copied_with_its_ledger, a_ledger_of_its_own, "set another ledger"),
     Situation("sink-changed", output_of_another_place, brought_back("clicks.py"), "start from the directory"),
     # Plans
@@ -287,6 +314,7 @@ SITUATIONS = (
     Situation("cut-was-read", read_downstream),
     Situation("cut-was-read", read_to_the_end, spec=HomeSpec(written=6)),
     Situation("source-files-lost", input_of_a_cut_lost, brought_back("clicks/004.json"), "restore the files"),
+    Situation("source-files-replaced", input_touched, input_time_restored, "set it back: touch"),
     Situation("source-unsupported", offsets_of_another_kind),
     Situation("sink-uncuttable", other_sink),
     Situation(

@@ -12,32 +12,31 @@ import re
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from slackwater.app.acting import acting
-from slackwater.app.apply_plan import apply_with
-from slackwater.app.undo_operation import find_operation, plan_of_operation, undo_operation
-from slackwater.app.workspace import open_workspace
-from slackwater.apply.replayer import Replayed, Replayer
 from slackwater.checkpoint.layout import offset_path
-from slackwater.cli.arguments import consent_of
-from slackwater.cli.console import prepare, report_error, report_interrupt
+from slackwater.cli.common.arguments import consent_of
+from slackwater.cli.common.console import prepare, report_error, report_interrupt
 from slackwater.cli.main import main, make_parser
-from slackwater.errors import SlackwaterError
-from slackwater.lease.keeper import LeaseKeeper
-from slackwater.model.actions import Action, Inverse
-from slackwater.model.plan import Plan
-from slackwater.plan.document import parse
-from slackwater.runtime.before_start import check, claim_output, register
+from slackwater.core.action import Action, Inverse
+from slackwater.core.errors import SlackwaterError
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
+from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
+from slackwater.operations.check_home import check_home
+from slackwater.operations.plan.document import parse
+from slackwater.runtime.before_start import check, claim_output, record_start, register
 from slackwater.runtime.loader import load
 from slackwater.sources.files import NO_FILES
-from slackwater.storage.local import LocalStore
+from slackwater.storage.protocols import ReadStore
 from tests.support.homes import ROWS, HomeSpec
-from tests.support.rebuilds import Project, StubReplayer, make_project
+from tests.support.rebuilds import Project, StubReplayer, StubRuntime, make_project
 
 PIPELINE = """import slackwater
 pipeline = slackwater.Pipeline("clicks")
@@ -93,7 +92,7 @@ class Player(StubReplayer):
         replayed = super().run_pending(checkpoint, **options)
         return replayed if self.strays_to is None else replace(replayed, batch_id=self.strays_to)
 
-    def _rows(self, store: LocalStore, batch: int) -> int:
+    def _rows(self, store: ReadStore, batch: int) -> int:
         is_base = NO_FILES.encode() in store.read(offset_path(batch))
         return self.of_base if is_base else self.counted
 
@@ -165,13 +164,10 @@ class Scene:
         settings, file = prepare(given["home"]), Path(given["plan_file"])
         plan = parse(file.read_text(), file)
 
-        @contextmanager
-        def replaying(_: Plan, _on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
-            yield lambda: self.player
-
         with open_workspace(settings, restore=True) as workspace:
             consent = consent_of(moved=given["moved"], copied=given["copied"])
-            applied = apply_with(workspace, plan, self, replaying, consent)
+            options = ApplyOptions(consent, discard_others=True)
+            applied = apply_plan(workspace, plan, StubRuntime(self.player), self, options)
         if not applied.repeated:
             sys.stdout.write(f"next: slackwater run {shlex.quote(plan.pipeline_file)}\n")
 
@@ -186,12 +182,13 @@ class Scene:
         loaded, settings = load(given["pipeline"]), prepare(given["home"])
         definitions = list(loaded.pipeline.streams.values())
         with open_workspace(settings, create=True) as workspace:
-            acting(workspace, consent_of(moved=given["moved"], copied=given["copied"]), self.say)
+            check_home(workspace, consent_of(moved=given["moved"], copied=given["copied"]), self.say)
             with LeaseKeeper(definitions, workspace.home, workspace.ledger, "run", self.say):
                 for definition in definitions:
                     record = register(definition, loaded.reference, workspace.home, workspace.ledger)
                     check(workspace.home, workspace.ledger, record)
                     claim_output(workspace.home, record)
+                    record_start(workspace.home, workspace.ledger, record)
 
     def say(self, text: str) -> None: ...
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.model.finding import Severity
-from slackwater.model.plan import PRECONDITIONS
+from slackwater.cli.verbs.explain.errors import found_codes
+from slackwater.core.finding import Severity
+from slackwater.core.plan import PRECONDITIONS
+from slackwater.diagnose.number_line import RULES
 from tests.refusals import of_operations, of_streams
 from tests.refusals.scene import Scene, Typed
 from tests.refusals.situations import Situation
-from tests.support.error_codes import found_codes, found_findings
 
 SITUATIONS = of_streams.SITUATIONS + of_operations.SITUATIONS
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,7 @@ REFUSED = 5
 MOVED = "moved-…"
 STEPS = 8
 ELSEWHERE = {
-    "audit-target": "tests/app/test_audit_on_spark.py",
+    "audit-target": "tests/audit/test_audit_on_spark.py",
     "backfill-kept": "tests/apply/test_backfill.py",
     "backfill-overlaps": "tests/apply/test_backfill.py",
     "backfill-replaces": "tests/apply/test_backfill.py",
@@ -34,23 +35,30 @@ ELSEWHERE = {
     "cut-mismatch": "tests/sinks/test_files_output.py",
     "cut-was-read-by-version": "tests/restart/delta_tables.py",
     "downstream-cycle": "tests/apply/test_downstream.py",
+    "delta-commit": "tests/sinks/test_delta_output.py",
     "delta-log-cleaned": "tests/sinks/test_delta_output.py",
+    "delta-path": "tests/sinks/test_delta_on_spark.py",
     "delta-restore": "tests/sinks/test_delta_output.py",
-    "delta-store": "tests/sinks/test_delta_output.py",
+    "folder-read-only": "tests/apply/test_touched_operations.py",
     "iceberg-ahead": "tests/sinks/test_iceberg_on_spark.py",
     "iceberg-expired": "tests/sinks/test_iceberg_output.py",
     "iceberg-restore": "tests/sinks/test_iceberg_output.py",
     "init-not-empty": "tests/bad_input/first_steps.py",
     "lease-lost": "tests/lease/test_lease.py",
     "memory-restart": "tests/restart/test_silent_sinks.py",
+    "moved-others": "tests/restart/test_rows_of_others.py",
     "moved-side-output": "tests/apply/test_backfill_aside.py",
     "moved-writer": "tests/apply/test_adopted.py",
     "name-mistyped": "tests/cli/test_confirmation.py",
+    "operation-foreign": "tests/apply/test_touched_operations.py",
+    "output-overlaps": "tests/runtime/test_outputs_apart.py",
     "query-name": "tests/apply/test_adopted.py",
+    "rows-of-others": "tests/restart/test_rows_of_others.py",
     "side-output-occupied": "tests/apply/test_backfill_aside.py",
     "side-output-shared": "tests/apply/test_backfill_aside.py",
     "side-output-was-read": "tests/apply/test_backfill_aside.py",
     "sink-fenced": "tests/sinks/test_postgres_spark.py",
+    "sink-marker-lost": "tests/cli/test_lost_marker.py",
     "sink-grant": "tests/sinks/test_postgres_publish.py",
     "source-rows-lost": "tests/restart/test_kafka.py",
     "target-out-of-range": "tests/runtime/test_positions.py",
@@ -62,6 +70,8 @@ ELSEWHERE = {
     "swap-foreign": "tests/sinks/test_swap_files.py",
     "swap-moved": "tests/sinks/test_swap_files.py",
     "swap-unsupported": "tests/sinks/test_swap_postgres.py",
+    "program-changed": "tests/restart/test_changed_program.py",
+    "rebuild-insufficient": "tests/restart/test_changed_program.py",
 }
 """Refusals that are not of a stream's state, or that need a server or a table, and the file of their tests."""
 
@@ -84,7 +94,7 @@ def test_what_is_printed_leads_on(situation: Situation, tmp_path: Path, monkeypa
 def test_every_refusal_has_its_situation() -> None:
     refusals = {error.code for error in found_codes() if error.exit_code == REFUSED} - {MOVED}
     refusals |= {f"moved-{name}" for name in PRECONDITIONS}
-    stops = {finding.code for finding in found_findings() if finding.severity == Severity.STOP.value}
+    stops = {rule.code for rule in RULES.all() if rule.severity is Severity.STOP}
 
     assert {situation.code for situation in SITUATIONS} | ELSEWHERE.keys() == refusals | stops
     for code, file in ELSEWHERE.items():

@@ -40,7 +40,7 @@ def per_page(spark):
     )
 """
 
-WITH_SPARK = frozenset({"run", "apply", "plan", "undo"})
+WITH_SPARK = frozenset({"run", "check", "apply", "plan", "undo"})
 SCHEMA = "ts timestamp, page string, n long"
 
 

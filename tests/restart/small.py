@@ -10,10 +10,12 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +85,22 @@ class SmallWorkspace(Workspace):
         """Run until caught up."""
         return self.slackwater(*CAUGHT_UP, *more, code=code)
 
-    def kill_idle(self, committed: int = 0) -> None:
+    def kill_idle(self, committed: int = 0, *more: str) -> None:
         """Run, and kill when the query has committed a batch and waits for its next trigger."""
-        process = self.start("run", "clicks.py", *CONF)
+        process = self.start("run", "clicks.py", *more, *CONF)
         checkpoint = self.stream_folder / "checkpoints" / "0001"
-        kill_when(process, (checkpoint / "commits" / str(committed)).exists, (checkpoint / "offsets" / "0").exists)
+        kill_when(process, *((checkpoint / log / str(committed)).exists for log in ("commits", "offsets")))
+
+    def forget_programs(self) -> None:
+        """Leave the home as an earlier version of Slackwater left it: without the programs that made the state."""
+        file = self.stream_folder / "stream.json"
+        content = json.loads(file.read_text())
+        for generation in content["generations"]:
+            del generation["programs"]
+        file.write_text(json.dumps(content))
+        with closing(sqlite3.connect(self.folder / ".slackwater" / "ledger.db")) as ledger, ledger:
+            ledger.execute("UPDATE generations SET programs = NULL")
+            ledger.execute("UPDATE runs SET program = NULL")
 
     def status_code(self) -> int:
         """The exit code of ``status``."""

@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 from confluent_kafka import Producer
 
-from slackwater.demo.broker import Broker
+from examples.demo.broker import Broker
 from tests.restart.scenario import CONF
 from tests.restart.small import SmallWorkspace
 from tests.sinks import delta_logs, iceberg_tables

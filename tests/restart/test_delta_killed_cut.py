@@ -17,10 +17,10 @@ from tests.support.outputs import Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 TARGET = 2
-BEFORE = ("call", "sinks/backup.py:write")
+BEFORE = ("call", "sinks/common/backup.py:write")
 STEPS = {
-    "before-the-commit": ("call", "delta/cutting.py:take_out"),
-    "after-the-commit": ("return", "delta/cutting.py:take_out"),
+    "before-the-commit": ("call", "delta/cutting.py:delete_batches"),
+    "after-the-commit": ("return", "delta/cutting.py:delete_batches"),
 }
 
 

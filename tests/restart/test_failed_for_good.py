@@ -34,10 +34,10 @@ def per_page(spark):
 )
 
 
-def _fails(workspace: SmallWorkspace, pipeline: str) -> dict[str, object]:
+def _fails(workspace: SmallWorkspace, pipeline: str, *accepted: str) -> dict[str, object]:
     """Run the changed pipeline, which fails; the verdict of ``status`` then, with what comes next."""
     workspace.write(pipeline)
-    workspace.slackwater(*CAUGHT_UP, code=7)
+    workspace.slackwater(*CAUGHT_UP, *accepted, code=7)
     status = workspace.status(code=7)
     assert status["verdict"]["code"] == "failed-permanently"
     return next(finding for finding in status["findings"] if finding["code"] == "failed-permanently")
@@ -51,17 +51,18 @@ def test_changes_that_the_state_does_not_survive_lead_to_a_rebuild(tmp_path: Pat
     before = workspace.rows()
     workspace.add("second", range(100, 200))
 
-    failing = _fails(workspace, FAILING)
+    failing = _fails(workspace, FAILING, "--accept", "aggregates-changed")
     assert "next" not in failing
     assert "clicks.py" in str(failing["advice"])
-    removed = _fails(workspace, REMOVED_OPERATOR)
-    added = _fails(workspace, ADDED_SOURCE)
+    for pipeline, code in ((REMOVED_OPERATOR, "operators-changed"), (ADDED_SOURCE, "sources-changed")):
+        workspace.write(pipeline)
+        assert code in workspace.slackwater(*CAUGHT_UP, code=5).stderr
+    # An earlier version has not recorded the program: Spark finds this change itself.
+    workspace.forget_programs()
     changed = _fails(workspace, RENAMED_STATE)
     assert workspace.rows() == before
 
     assert str(changed["next"]).startswith("slackwater plan rebuild")
-    assert removed["next"] == changed["next"]
-    assert "next" not in added, "a rebuild replays recorded ranges, which have no line of the new source"
     typed = follow(workspace, str(changed["next"]), lambda: workspace.checkpoint.name == "0002")
     assert [command.split()[0] for command in typed] == ["plan", "plan", "apply"], "planned to be read, then to a file"
     following = workspace.status()["next"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.demo.broker import Broker
+from examples.demo.broker import Broker
 from tests.restart.kafka_clicks import KafkaClicks
 from tests.restart.scenario import CONF, STREAM, Workspace
 from tests.restart.small import error_code, tree

@@ -158,3 +158,29 @@ def _twin(workspace: SmallWorkspace, folder: Path) -> SmallWorkspace:
     shutil.rmtree(folder)
     shutil.copytree(workspace.folder, folder, symlinks=True)
     return twin
+
+
+def test_a_damaged_byte_in_an_older_state_file_is_found_before_spark_meets_it(
+    finished: tuple[SmallWorkspace, Saved], unbroken: Rows
+) -> None:
+    workspace, saved = finished
+    saved.restore()
+    older = max(workspace.checkpoint.glob("state/0/*/3.delta"), key=lambda path: path.stat().st_size)
+    assert max(int(path.name.partition(".")[0]) for path in older.parent.glob("*.delta")) > 4, "not the newest one"
+    content = bytearray(older.read_bytes())
+    content[len(content) // 2] ^= 1
+    older.write_bytes(content)
+
+    verdict = workspace.status(code=3)["verdict"]
+    assert (verdict["code"], "3.delta is checksum" in verdict["text"]) == ("checkpoint-damaged", True), verdict
+    refused = workspace.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=3)
+    assert error_code(refused) == "checkpoint-damaged"
+    assert f"slackwater plan rebuild web/{STREAM}" in refused.stderr
+    assert "starting Spark" not in refused.stderr
+    not_kept = workspace.slackwater("plan", "resume", STREAM, code=5)
+    assert f"slackwater plan rebuild web/{STREAM}" in not_kept.stderr
+
+    workspace.rebuild()
+    workspace.add("last", LAST)
+    workspace.caught_up()
+    assert workspace.rows() == unbroken

@@ -18,7 +18,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from slackwater.demo.broker import Broker
+from examples.demo.broker import Broker
 from tests.restart.scenario import CONF
 from tests.restart.small import SmallWorkspace, error_code
 from tests.support.killing import kill_when

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from slackwater.errors import NotFound
-from slackwater.home.home import Home
+from slackwater.core.errors import NotFound
+from slackwater.core.records import RunRecord
+from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import RunRecord
-from slackwater.recording.log_folders import LogFolders
+from slackwater.ledger.recording.log_folders import LogFolders
 from slackwater.storage.local import LocalStore
 from tests.support.processes import Command
 from tests.support.warm_jvm import attached
@@ -76,7 +76,7 @@ class Project:
 
     def checkpoint(self, stream: str) -> Path:
         """The stream's first checkpoint."""
-        return self.home.checkpoint(PIPELINE, stream, 1)
+        return Path(self.home.checkpoint(PIPELINE, stream, 1))
 
     def entries(self, stream: str, log: str) -> list[int]:
         """The batches in ``offsets`` or ``commits``."""

@@ -30,7 +30,7 @@ def test_no_java(project: Project) -> None:
     assert command.end(30) == 9, command.log
     assert "error java-missing: " in command.log
     assert "hint: run scripts/setup, or install a Java 17 runtime and set JAVA_HOME" in command.log
-    assert not project.home.path.exists()
+    assert not Path(project.home.location).exists()
 
 
 def test_no_pyspark(project: Project) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import PipelineError
+from slackwater.core.errors import PipelineError
 from slackwater.runtime.loader import environment_read
 
 FILE = """

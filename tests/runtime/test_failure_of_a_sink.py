@@ -19,7 +19,9 @@ USERS = """  File "/srv/clicks.py", line 7, in double
 
 def test_an_error_of_the_sink_is_its_own_sentence() -> None:
     failure = classify(
-        RuntimeError(f"{HEAD}{OURS}slackwater.sinks.batch_function.BatchFailed: [delta-keys] Two rows with one key\n")
+        RuntimeError(
+            f"{HEAD}{OURS}slackwater.sinks.common.batch_function.BatchFailed: [delta-keys] Two rows with one key\n"
+        )
     )
     assert failure.reason == "delta-keys: Two rows with one key"
     assert (failure.kind, failure.code, failure.place) == ("permanent", "sink", None)

@@ -7,8 +7,9 @@ from hashlib import sha256
 
 import pytest
 
-from slackwater.errors import StreamFailed
+from slackwater.core.errors import StreamFailed
 from slackwater.runtime import failures
+from slackwater.runtime.failures import classify
 from slackwater.runtime.session import spark_version
 from tests.runtime.project import Project
 
@@ -188,6 +189,33 @@ def test_the_innermost_cause_decides(text: str, reason: str, *, transient: bool)
     assert (failures.reason_of(error), failures.is_transient(error)) == (reason, transient)
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost", "data-loss"),
+        ("Set of partitions changed (KafkaIllegalStateException)", "data-loss"),
+        ("[MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_AND_END_OFFSETS] Kafka", "source-changed"),
+        ('Expected e.g. {"topicA":{"0":23}}, got {"logOffset":3}', "source-changed"),
+        ("Wrong basePath /a for the root path: /b", "source-changed"),
+        ("[STREAMING_SOURCE_IDENTITY_MISMATCH] another", "source-changed"),
+        ("[CANNOT_LOAD_STATE_STORE.X] Some data may have been lost", "state-missing"),
+    ],
+)
+def test_what_a_kind_of_source_reports_has_its_code(text: str, code: str) -> None:
+    failure = classify(RuntimeError(text))
+
+    assert (failure.kind, failure.code) == ("permanent", code)
+
+
+@pytest.mark.parametrize("code", ["sink-busy", "iceberg-conflict", "kafka-fenced", "broker-unreachable"])
+def test_a_restart_may_help_after_an_error_of_a_kind_of_sink(code: str) -> None:
+    assert failures.is_transient(StreamFailed(code, "Try again"))
+    assert failures.is_transient(
+        RuntimeError(f"slackwater.sinks.common.batch_function.BatchFailed: [{code}] Try again")
+    )
+    assert not failures.is_transient(StreamFailed(f"{code}-for-good", "Do not"))
+
+
 def test_a_cause_behind_others_is_found() -> None:
     error = RuntimeError("the query failed")
     error.__cause__ = RuntimeError("wrapped")
@@ -267,3 +295,18 @@ def test_debug_shows_the_users_line_of_a_failing_stream_function(project: Projec
     frames = [line.rpartition(", line ")[2] for line in log.splitlines() if line.startswith("  File ")]
     assert frames == ["11, in bad", "7, in refuse"]
     assert f"error stream-fails: Stream work/bad cannot be built: ValueError: no row is good at {project.folder}" in log
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED] Verification failed. File: file:/home/state/0/0/3.delta",
+        "org.apache.hadoop.fs.ChecksumException: Checksum error: file:/home/state/0/0/3.delta at 512 exp: 1 got: 2",
+    ],
+)
+def test_damaged_state_is_recognised(text: str) -> None:
+    assert classify(RuntimeError(text)).code == "state-damaged"
+
+
+def test_a_damaged_input_file_is_not_called_state() -> None:
+    assert classify(RuntimeError("ChecksumException: Checksum error: file:/in/1.json at 0")).code == "unknown"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.model.records import OperationRecord
+from slackwater.core.records import OperationRecord
 from tests.runtime.project import PIPELINE as WORK
 from tests.runtime.project import Project
 
@@ -55,7 +55,7 @@ def _remove(file: Path) -> None:
 
 def _digest(project: Project, names: tuple[str, ...]) -> dict[str, str]:
     """Every file of these streams with what it holds, but the lease's, which a refused run held for a moment."""
-    folders = [project.home.stream_folder(WORK, name) for name in names]
+    folders = [Path(project.home.stream_folder(WORK, name)) for name in names]
     folders += [project.folder / "out" / name for name in names]
     return {
         str(file): hashlib.sha256(file.read_bytes()).hexdigest()

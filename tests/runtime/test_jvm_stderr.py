@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from slackwater.runtime.jvm_stderr import INCUBATOR_WARNING, relayed_stderr, without_warning
+from slackwater.runtime.launch import INCUBATOR_WARNING, relayed_stderr, without_warning
 from tests.runtime.project import Project
 
 PIPELINE = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -11,13 +12,21 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.demo.broker import Broker
 from slackwater import connectors
-from slackwater.demo.broker import Broker
-from slackwater.errors import EnvironmentMissing
-from slackwater.runtime.kafka_offsets import earliest_offsets
+from slackwater.checkpoint.logs import read_logs
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.ledger.ledger import Ledger
+from slackwater.runtime.available_now import EndOfRun, reached_end
+from slackwater.runtime.no_data_batch import backlog_of
+from slackwater.runtime.positions import earliest_positions
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.session import end_session
+from slackwater.storage.open import open_read_store
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 TOPICS = {"readings": 3, "clicks": 1, "clicks-old": 2}
@@ -69,7 +78,7 @@ def test_each_kafka_source_has_its_oldest_offsets(spark: SparkSession, broker: B
         .union(kafka(assign='{"readings":[1]}', startingOffsets="latest"))
         .union(readings)
     )
-    found = earliest_offsets(query)
+    found = earliest_positions(query)
 
     assert {number: json.loads(offsets) for number, offsets in found.items()} == {
         "0": {"readings": {"0": 0, "1": 4, "2": 0}},
@@ -79,17 +88,43 @@ def test_each_kafka_source_has_its_oldest_offsets(spark: SparkSession, broker: B
     }
     assert found["3"] == '{"readings":{"1":4}}'
     # A topic that does not exist has no offsets.
-    assert earliest_offsets(kafka(subscribe="absent, clicks")) == {"0": '{"clicks":{"0":2}}'}
+    assert earliest_positions(kafka(subscribe="absent, clicks")) == {"0": '{"clicks":{"0":2}}'}
     # The numbers are those of Spark's own offset lines.
     checkpoint = tmp_path / "checkpoint"
     started = query.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
-    started.start().awaitTermination()
+    run = started.start()
+    run.awaitTermination()
     lines = (checkpoint / "offsets" / "0").read_text().splitlines()[2:]
     assert len(profile_of(query).sources) == len(lines)
     assert {str(number) for number, line in enumerate(lines) if "readings" in line or "clicks" in line} == set(found)
 
+    # What the query has not read, by the sources' own answers.
+    store = open_read_store(str(checkpoint))
+    newest = read_logs(store).newest_offset
+    assert newest is not None
+    assert backlog_of(query, store, newest) == "none"
+    _check_end_of_run(run, newest, checkpoint)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce("clicks-old", b"x", partition=1)
+    assert producer.flush(30) == 0
+    assert backlog_of(query, store, newest) == "unread"
+
     # The options of the source are those of the client that asks.
     impatient = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "1000"}
     with pytest.raises(EnvironmentMissing) as caught:
-        earliest_offsets(kafka("127.0.0.1:1", subscribe="readings", **impatient))
+        earliest_positions(kafka("127.0.0.1:1", subscribe="readings", **impatient))
     assert (caught.value.code, caught.value.where) == ("kafka-unreachable", "127.0.0.1:1")
+
+
+def _check_end_of_run(run: StreamingQuery, newest: OffsetEntry, checkpoint: Path) -> None:
+    """The recorded end of the run is where the newest batch is, and not where an earlier one was."""
+    with Ledger.open(checkpoint.parent / "ledger.db", create=True) as ledger:
+        ledger.register_stream(StreamRecord("web", "read", {"kind": "noop"}, "append", "read.py"))
+        ledger.add_generation(generation := GenerationRecord("web/read", 1, str(checkpoint)))
+        assert reached_end(ledger, generation, newest) == "unknown"
+        end = EndOfRun(run, ledger, generation, 1)
+        end.record()
+        assert end.recorded
+        assert reached_end(ledger, generation, newest) == "end"
+        earlier = replace(newest.offsets[0], text='{"readings":{"0":1,"1":4,"2":0}}')
+        assert reached_end(ledger, generation, replace(newest, offsets=(earlier, *newest.offsets[1:]))) == "before"

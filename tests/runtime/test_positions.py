@@ -17,12 +17,11 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import DataFrame, SparkSession
 
+from examples.demo.broker import Broker
 from slackwater import connectors
-from slackwater.demo.broker import Broker
-from slackwater.errors import Refused, UsageError
-from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
-from slackwater.model.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
-from slackwater.model.targets import (
+from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
+from slackwater.core.errors import Refused, UsageError
+from slackwater.core.targets import (
     AtTime,
     ByDuration,
     Earliest,
@@ -31,13 +30,12 @@ from slackwater.model.targets import (
     PositionTarget,
     Shift,
 )
-from slackwater.plan.batch_history import offsets_by_source
-from slackwater.runtime.positions import resolve
-from slackwater.runtime.ranges import Claims, Range, range_between
-from slackwater.runtime.replay import COMPACT_INTERVAL
+from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
+from slackwater.ledger.recording.batch_history import offsets_by_source
+from slackwater.runtime.positions import COMPACT_INTERVAL, resolve
 from slackwater.runtime.session import end_session
-from slackwater.runtime.source_seen import Position
-from slackwater.sources.contract import EmptyBase, SourceEntries, SourceRange
+from slackwater.sources import kind_of
+from slackwater.sources.common.contract import Claims, EmptyBase, Position, Range, SourceEntries, SourceRange
 from tests.support.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -80,14 +78,14 @@ class Query:
         """The range of each source; without an end up to what batches have read."""
         first, last = self.resolve(start), self.resolve(end or Latest())
         return {
-            source: range_between(
-                position,
-                last[source],
+            source: kind_of(position.base.end, {}).range_between(
+                position.base,
+                last[source].base,
                 Claims(
                     SourceRange(source, None, self.current[source], self.logs[source]),
                     [one for one in read if one.source == source],
+                    interval=2,
                 ),
-                interval=2,
                 to_next=end is None,
             )
             for source, position in first.items()

@@ -31,5 +31,9 @@ def test_rows_are_computed_under_the_recorded_settings(tmp_path: Path) -> None:
     present, recorded = found["present"]["settings"], found["recorded"]["settings"]
     assert present["spark.sql.own"] == "1"
     assert present["spark.sql.shuffle.partitions"] == "4"
-    assert recorded == {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}
+    assert recorded == {
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.ansi.enabled": "false",
+        "spark.work.own": "x",
+    }
     assert found["present again"]["settings"] == present == found["profile"]["settings"]

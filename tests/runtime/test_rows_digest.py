@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.model.profile import QueryProfile
+from slackwater.core.profile import QueryProfile
 
 PROGRAM = Path(__file__).with_name("programs") / "digests.py"
-AS_BASE = ("base", "other aggregation", "filter above", "udf above")
-UNKNOWN = ("udf", "map in pandas", "random", "table", "table in a subquery", "no watermark")
+AS_BASE = (
+    "base", "other aggregation", "filter of the event time above", "filter of the result", "udf above",
+    "base with other code", "base with unknown code",
+)  # fmt: skip
+UNKNOWN = (
+    "random", "table", "table in a subquery", "no watermark", "current time", "udf with unknown code",
+)  # fmt: skip
 
 
 def _digests(folder: Path, noise: int) -> dict[str, str | None]:
@@ -35,6 +40,8 @@ def test_the_digest_follows_the_code_below_the_watermark(tmp_path: Path) -> None
     assert _digests(tmp_path, 3) == found
     assert {name for name, digest in found.items() if digest is None} == set(UNKNOWN)
     assert {found[name] for name in AS_BASE} == {found["base"]}
+    # Spark applies both before the watermark.
+    assert found["udf"] == found.pop("udf in a filter above")
     others = [name for name in found if name not in (*AS_BASE, *UNKNOWN)]
     assert len({found[name] for name in ("base", *others)}) == len(others) + 1, found
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from slackwater.errors import PipelineError
+from slackwater.core.errors import PipelineError
 from slackwater.runtime.loader import load
 from slackwater.runtime.query import build
 

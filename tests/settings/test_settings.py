@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import SettingsError
-from slackwater.settings import FILE_NAME, load
+from slackwater.core.errors import SettingsError
+from slackwater.core.settings import FILE_NAME, load
 
 
 def _settings_file(folder: Path, text: str) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.demo.broker import Broker
+from examples.demo.broker import Broker
 
 
 @pytest.fixture(scope="module")

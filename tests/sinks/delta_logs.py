@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 LOG = "_delta_log"
 ID = "11111111-2222-3333-4444-555555555555"
@@ -100,4 +101,4 @@ def _encoded(name: str) -> str:
 
 
 def _decoded(path: str) -> str:
-    return path.replace("%20", " ")
+    return unquote(path)

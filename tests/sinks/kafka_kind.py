@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from slackwater.model.sink import Cut, Owner
+from slackwater.core.sink import Cut, Owner
 from slackwater.sinks.kafka.output import EXACTLY_ONCE
 from tests.sinks.databases import LAST, OWNER, ROWS
 from tests.support.kafka_topics import create_topic, values

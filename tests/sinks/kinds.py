@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from slackwater.model.sink import Cut, Owner, Traits
-from slackwater.sinks.all_of.identity import identity_of
+from slackwater.core.sink import Cut, Owner, Traits
+from slackwater.sinks.all_of import identity_of
 from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.delta.output import DELTA_TRAITS, app_of
 from slackwater.sinks.files.output import FILES_TRAITS

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from slackwater.errors import Refused, SinkUnreadable
-from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Delivery, Owner, Traits
-from slackwater.sinks.contract import SinkLog
+from slackwater.core.damage import Damage
+from slackwater.core.errors import Refused, SinkUnreadable
+from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Traits, WriteContext
+from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.registry import SinkKind
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import LEFTOVER, WriteStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 LAST = 12
 TRAITS = Traits(
@@ -79,15 +86,21 @@ class DirectoryOutput:
                 self._store.delete(file)
         self._remove_leftovers()
 
-    def restore(self, cut: Cut, backup: WriteStore) -> None:
+    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
+        self._missing(cut, backup)
+
+    def _missing(self, cut: Cut, backup: WriteStore) -> list[str]:
         if not backup.exists("hashes.json"):
-            return
+            return []
         hashes = json.loads(backup.read("hashes.json"))
         missing = [file for file in cut.files if not self._store.exists(file)]
         for file in missing:
             if not backup.exists(file) or sha256(backup.read(file)).hexdigest() != hashes[file]:
                 raise Refused("backup-damaged", "The backup was changed", where=file)
-        for file in missing:
+        return missing
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        for file in self._missing(cut, backup):
             self._store.write(file, backup.read(file))
         self._remove_leftovers()
 
@@ -102,6 +115,34 @@ class DirectoryOutput:
     def _batches(self) -> list[int]:
         names = (Path(entry.name) for entry in self._store.list())
         return sorted(int(name.stem) for name in names if name.suffix == ".json" and name.stem.isdecimal())
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySink:
+    """What a pipeline is given: a JSON list of rows for each batch."""
+
+    folder: str
+
+    kind = "made-up"
+    traits = TRAITS
+    output_modes = ("append",)
+    connectors = ()
+
+    def identity(self) -> Mapping[str, str]:
+        return {"kind": self.kind, "folder": str(Path(self.folder).absolute())}
+
+    def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
+        Path(self.folder).mkdir(exist_ok=True)
+
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
+        return writer.foreachBatch(self._write)
+
+    def _write(self, frame: DataFrame, batch: int) -> None:
+        rows = json.dumps([json.loads(row) for row in frame.toJSON().collect()])
+        LocalStore(Path(self.folder).absolute()).write(f"{batch}.json", rows.encode())
+
+
+SINK = SinkKind(DirectoryOutput, entries=(CatalogueEntry("made-up", "DirectorySink(folder)", TRAITS, ("append",)),))
 
 
 class DirectoryKind:

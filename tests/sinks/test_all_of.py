@@ -11,12 +11,11 @@ import pytest
 
 import slackwater as sw
 from slackwater import sinks
-from slackwater.errors import PipelineError, Refused, SinkUnreadable
-from slackwater.model.sink import Owner, WriteContext
-from slackwater.sinks.all_of.identity import identity_of, member_identities
-from slackwater.sinks.catalogue import CATALOGUE
-from slackwater.sinks.contract import Sink, WritesBatches
-from slackwater.sinks.registry import is_same_sink, open_output
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.core.sink import Owner, WriteContext
+from slackwater.sinks.all_of import identity_of
+from slackwater.sinks.common.contract import Sink, WritesBatches
+from slackwater.sinks.common.registry import catalogue, is_same_sink, member_identities, open_output
 from slackwater.storage.local import LocalStore
 from tests.sinks import test_silent
 from tests.sinks.databases import JDBC as JDBC_KIND
@@ -45,7 +44,7 @@ SINGLE: tuple[Sink, ...] = (
 @pytest.mark.parametrize("sink", SINGLE, ids=lambda sink: sink.kind)
 def test_what_can_be_one_of_several_says_so(sink: Sink) -> None:
     assert isinstance(sink, WritesBatches) == sink.traits.combines
-    assert any(entry.name == sink.kind and entry.traits.combines == sink.traits.combines for entry in CATALOGUE)
+    assert any(entry.name == sink.kind and entry.traits.combines == sink.traits.combines for entry in catalogue())
 
 
 def test_the_same_outputs_are_recognised_when_brokers_change() -> None:

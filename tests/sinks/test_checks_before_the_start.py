@@ -12,15 +12,15 @@ import pytest
 from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 import slackwater as sw
-from slackwater.demo.broker import Broker
-from slackwater.errors import PipelineError, StreamFailed
-from slackwater.model.sink import WriteContext
+from examples.demo.broker import Broker
+from slackwater.core.errors import PipelineError, StreamFailed
+from slackwater.core.sink import WriteContext
 from slackwater.runtime.failures import classify
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from slackwater.sinks.contract import Sink
+    from slackwater.sinks.common.contract import Sink
 
 CONTEXT = WriteContext("id", "work/one", 1, "append")
 SECURED: Mapping[str, Any] = {"kafka.security.protocol": "SASL_SSL"}

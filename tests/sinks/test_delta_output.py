@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from slackwater.errors import PipelineError, Refused, SinkUnreadable
-from slackwater.model.sink import Owner
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.core.sink import Owner
+from slackwater.sinks.delta import cutting
+from slackwater.sinks.delta.log import DeltaLog
 from slackwater.sinks.delta.output import DeltaOutput, app_of
+from slackwater.sinks.delta.span import span_after
+from slackwater.sinks.delta.table import WRITABLE_FEATURES, CommitMark, DeltaVersion
 from slackwater.storage.local import LocalStore
-from slackwater.storage.protocols import StoreTraits
 from tests.sinks import delta_logs
+from tests.sinks.delta_killed import points_of
 
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
 APP = app_of(OWNER.stream_id)
@@ -38,6 +40,18 @@ def _write(table: Path, first: int, last: int, *, replaces: bool = False) -> Map
         before = names.get(batch - 1, [])
         names[batch] = delta_logs.write_batch(table, APP, batch, replaces=before if replaces else ())
     return names
+
+
+def test_a_table_that_has_rows_and_no_transactions(table: Path) -> None:
+    """As a copy by CREATE TABLE AS SELECT: what the rows are of is unknown. An empty one has none."""
+    output = DeltaOutput(str(table))
+    assert not output.may_have_rows(-1)
+    assert not DeltaOutput(str(table.parent / "none")).may_have_rows(-1)
+    delta_logs.commit(table, [delta_logs.add(table, "copied.parquet", b"rows")])
+    assert output.last_written() == -1
+    assert output.may_have_rows(-1)
+    _write(table, 0, 1)
+    assert not output.may_have_rows(1)
 
 
 def _cut(table: Path, after: int, backup: str = "backup") -> None:
@@ -259,47 +273,114 @@ def test_a_damaged_record_is_refused(table: Path, changed: bytes) -> None:
 
 @pytest.mark.parametrize("action", ["cut", "restore"])
 def test_killed_before_each_file_change(table: Path, action: str) -> None:
-    """In processes of their own: the library's runtime does not survive a fork."""
     _write(table, 0, 3)
-    whole = delta_logs.live_files(table)
+    output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
+    cut, template = output.cut_after(1, {}), table.parent.with_name(f"{table.parent.name}-template")
     if action == "restore":
-        _run_killed("cut", 99, table)
-        whole = delta_logs.live_files(table)
-    template = table.parent / "template"
-    shutil.copytree(table.parent, template, ignore=shutil.ignore_patterns("template"))
-    for number in range(1, 20):
-        code = _run_killed(action, number, table)
-        if code == 0:
-            break
-        assert delta_logs.live_files(table) == whole
-        assert _run_killed(action, 99, table) == 0
-        assert DeltaOutput(str(table)).last_written() == (1 if action == "cut" else 3)
-        for name in ("out", "backup"):
-            shutil.rmtree(table.parent / name, ignore_errors=True)
-            if (template / name).exists():
-                shutil.copytree(template / name, table.parent / name)
-    assert DeltaOutput(str(table)).last_written() == (1 if action == "cut" else 3)
+        output.cut(cut, {}, backup)
+    before = delta_logs.live_files(table)
+    shutil.copytree(table.parent, template)
+
+    def prepare() -> None:
+        shutil.rmtree(table.parent)
+        shutil.copytree(template, table.parent)
+
+    def finish() -> None:
+        output.cut(cut, {}, backup) if action == "cut" else output.restore(cut, backup)
+
+    last = 1 if action == "cut" else 3
+    for number in points_of(action, table, table.parent, cut, prepare):
+        assert delta_logs.live_files(table) == before, f"killed before change {number}"
+        finish()
+        assert output.last_written() == last
+    assert output.last_written() == last
 
 
-def _run_killed(action: str, number: int, table: Path) -> int:
-    """Cut after batch 1 or restore, killed before a file change; the exit code."""
-    command = [sys.executable, "-m", "tests.sinks.programs.cut_delta", action, str(number), str(table)]
-    return subprocess.run(command, check=False).returncode
+@pytest.mark.parametrize("by_restore", [True, False])
+def test_a_writer_between_the_check_and_the_commit(table: Path, *, by_restore: bool) -> None:
+    """The commit follows the version that was checked, or is refused: it is never rebased on another one."""
+    _write(table, 0, 3)
+    if not by_restore:
+        delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
+    output, log = DeltaOutput(str(table)), DeltaLog(LocalStore(table))
+    newest = delta_logs.newest(table)
+    span = span_after(log, APP, 1)
+    assert span.by_restore is by_restore
+    record = cutting.record_of(str(table), APP, output.cut_after(1, {}), span)
+    delta_logs.commit(table, [delta_logs.add(table, "between.parquet", b"others")])
+    before = delta_logs.live_files(table)
+    for act in (cutting.delete_batches, cutting.restore):
+        with pytest.raises(Refused) as refused:
+            act(log, record, newest)
+        assert refused.value.code == "output-changed"
+        assert (delta_logs.live_files(table), delta_logs.newest(table)) == (before, newest + 1)
+    cutting.restore(log, record, newest + 1)
+    assert "between.parquet" not in delta_logs.live_files(table)
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_what_deltalake_writes_is_what_it_is_said_to_write(table: Path, *, writable: bool) -> None:
+    """Each feature alone, by a cut: one that is missing in the list would be refused without a reason."""
+    others = {
+        "domainMetadata",
+        "icebergCompatV1",
+        "identityColumns",
+        "inCommitTimestamp",
+        "rowTracking",
+        "typeWidening",
+    }
+    others |= {"allowColumnDefaults", "clustering", "vacuumProtocolCheck", "made up"}
+    for feature in sorted(WRITABLE_FEATURES if writable else others):
+        shutil.rmtree(table)
+        delta_logs.commit(table, delta_logs.TABLE)
+        DeltaOutput(str(table)).claim(OWNER)
+        reads = {} if feature not in _READERS else {"readerFeatures": [feature]}
+        versions = {"minReaderVersion": 3 if reads else 1, "minWriterVersion": 7}
+        delta_logs.commit(table, [{"protocol": {**versions, **reads, "writerFeatures": [feature]}}])
+        _write(table, 0, 2)
+        output, version = DeltaOutput(str(table)), delta_logs.newest(table)
+        if writable:
+            output.cut(output.cut_after(0, {}), {}, LocalStore(table.parent / f"backup-{feature}"))
+            assert output.last_written() == 0
+            continue
+        with pytest.raises(Refused) as refused:
+            output.cut_after(0, {})
+        assert (refused.value.code, feature in str(refused.value.found)) == ("sink-uncuttable", True)
+        with pytest.raises(Refused) as uncommitted:
+            DeltaVersion(str(table)).commit(CommitMark(APP, 0, {}))
+        assert uncommitted.value.code == "delta-commit"
+        assert delta_logs.newest(table) == version
+
+
+_READERS = {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint", "variantType"}
+_READERS |= {"vacuumProtocolCheck"}
+
+
+@pytest.mark.parametrize(("version", "cuttable"), [(5, True), (6, False)])
+def test_a_protocol_that_names_no_features(table: Path, version: int, *, cuttable: bool) -> None:
+    delta_logs.commit(table, [{"protocol": {"minReaderVersion": 2, "minWriterVersion": version}}])
+    _write(table, 0, 2)
+    output = DeltaOutput(str(table))
+    if cuttable:
+        output.cut(output.cut_after(0, {}), {}, LocalStore(table.parent / "backup"))
+        assert output.last_written() == 0
+        return
+    with pytest.raises(Refused) as refused:
+        output.cut_after(0, {})
+    assert (refused.value.code, refused.value.found) == ("sink-uncuttable", "writer version 6")
+
+
+def test_a_table_that_files_may_not_be_removed_from(table: Path) -> None:
+    metadata = json.loads(json.dumps(delta_logs.TABLE[2]))
+    metadata["metaData"]["configuration"] = {"delta.appendOnly": "true"}
+    delta_logs.commit(table, [metadata])
+    _write(table, 0, 2)
+    with pytest.raises(Refused) as refused:
+        DeltaOutput(str(table)).cut_after(0, {})
+    assert (refused.value.code, refused.value.found) == ("sink-uncuttable", "delta.appendOnly")
 
 
 def _checkpoint(table: Path) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415 - heavy
 
     DeltaTable(str(table)).create_checkpoint()
-
-
-def test_a_store_that_cannot_commit_a_version_alone(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _write(table, 0, 5)
-    delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
-    output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
-    cut, version = output.cut_after(2, {}), delta_logs.newest(table)
-    monkeypatch.setattr(LocalStore, "traits", StoreTraits(remote=True, atomic_rename=False, atomic_replace=True))
-    with pytest.raises(Refused) as refused:
-        output.cut(cut, {}, backup)
-    assert refused.value.code == "delta-store"
-    assert (delta_logs.newest(table), output.last_written()) == (version, 5)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import PipelineError, Refused, SinkUnreadable
-from slackwater.model.sink import Owner
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.core.sink import Owner
 from slackwater.sinks.files.output import FilesOutput
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store

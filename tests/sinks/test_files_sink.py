@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.errors import PipelineError, SinkUnreadable
-from slackwater.sinks.registry import open_output
+from slackwater.core.errors import PipelineError, SinkUnreadable
+from slackwater.sinks.common.registry import open_output
 
 
 def test_a_path_may_be_a_pathlib_path(tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ class Unregistered(sw.sinks.FilesSink):
 def test_defining_streams_opens_no_store() -> None:
     pipeline = sw.Pipeline("work")
     for number in range(2):
-        pipeline.stream(name=f"s{number}", sink=sw.sinks.files("json", f"unheard-of://host/{number}"))(_source)
+        pipeline.stream(name=f"s{number}", sink=sw.sinks.files("json", f"gs://bucket/{number}"))(_source)
     with pytest.raises(PipelineError) as caught:
-        pipeline.stream(name="again", sink=sw.sinks.files("json", "unheard-of://host/1/"))(_source)
+        pipeline.stream(name="again", sink=sw.sinks.files("json", "gs://bucket/1/"))(_source)
     assert caught.value.code == "sink-shared"
 
 

@@ -14,11 +14,11 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.pool import NullPool
 
 import slackwater as sw
-from slackwater.errors import PipelineError, Refused
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks import Batch
-from slackwater.sinks.batch_function import BatchFailed
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.batch_function import BatchFailed
+from slackwater.sinks.common.registry import open_output
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append", planned=4)
 

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
-from slackwater.model.sink import WriteContext
+from slackwater.core.sink import WriteContext
 from slackwater.runtime.session import SessionOptions, end_session, start_session
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.registry import open_output
 
 pytestmark = [pytest.mark.spark]
 CONTEXT = WriteContext("id", "work/one", 1, "append")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from slackwater.errors import PipelineError, Refused, SlackwaterError, StreamFailed
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import PipelineError, Refused, SlackwaterError, StreamFailed
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import SessionOptions, end_session, start_session
 from slackwater.sinks import IcebergSink, all_of, iceberg
+from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.batches import BatchWriter
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.sinks.iceberg.publishing import Publisher
-from slackwater.sinks.registry import open_output
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
 from tests.support.postgres_server import postgres_server
@@ -37,11 +37,14 @@ Rows = list[tuple[int | None, str]]
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    secret = tmp_path_factory.mktemp("secret") / "password"
+    secret.write_text("hidden\n")
     settings = {
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(tmp_path_factory.mktemp("lake")),
+        "spark.sql.catalog.lake.jdbc.password": f"file:{secret}",
     }
     session = start_session(SessionOptions("iceberg", "local[2]", settings, ("iceberg", "postgresql")), lambda _: None)
     yield session
@@ -240,12 +243,12 @@ def test_an_older_run_that_is_woken_late_publishes_nothing(spark: SparkSession, 
     target.start(2)
     target.write(1, SECOND, epoch=2)
     whole = target.rows()
-    _fails("sink-fenced", Refused, late.publish, before, 1, "slackwater:5f0e:1:1:late")
+    _fails("sink-fenced", Refused, late.publish, before, 1, "slackwater:5f0e:1:1:late", has_rows=True)
     _fails("sink-fenced", Refused, target.write, 1, SECOND, epoch=1)
     assert (target.rows(), target.output.last_written()) == (whole, 1)
 
     target.output.cut(target.output.cut_after(0, {}), {}, LocalStore(tmp_path / "backup"))
-    _fails("sink-fenced", Refused, late.publish, before, 1, "slackwater:5f0e:1:1:late")
+    _fails("sink-fenced", Refused, late.publish, before, 1, "slackwater:5f0e:1:1:late", has_rows=True)
     assert (target.rows(), target.output.last_written()) == (FIRST, 0)
 
 
@@ -272,7 +275,7 @@ def test_another_writer_of_the_table(spark: SparkSession, tmp_path: Path) -> Non
     before = publisher.refresh()
     target.writer().stage(target.frame([(4, "e")]), 2, "slackwater:5f0e:1:2:x")
     other.writeTo(target.sink.name.sql).append()
-    _fails("iceberg-conflict", StreamFailed, publisher.publish, before, 2, "slackwater:5f0e:1:2:x")
+    _fails("iceberg-conflict", StreamFailed, publisher.publish, before, 2, "slackwater:5f0e:1:2:x", has_rows=True)
     assert target.output.last_written() == 1
     target.write(2, [(4, "e")], planned=2)
     assert target.rows().count((4, "e")) == 1
@@ -305,6 +308,28 @@ def test_maintenance_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
     assert target.rows() == [*((batch, "x") for batch in range(3)), (30, "y"), (40, "y")]
     _fails("iceberg-expired", Refused, target.output.cut_after, 1, {})
     assert target.output.damage(thorough=True) == ()
+
+
+@pytest.mark.parametrize("keys", ["", "id"], ids=["append", "merge"])
+def test_a_staged_snapshot_that_expires_before_it_is_published(spark: SparkSession, tmp_path: Path, keys: str) -> None:
+    target = _target(spark, tmp_path / "t", *(("update", keys) if keys else ()))
+    target.write(0, [])
+    target.write(1, FIRST)
+    catalog, name = target.sink.name.sql.split(".", 1)
+    expired = f"table => '{name.strip('`')}', older_than => TIMESTAMP '2100-01-01', retain_last => 1"
+
+    class Expiring(BatchWriter):
+        def stage(self, frame: DataFrame, batch: int, staged: str) -> bool:
+            has_rows = super().stage(frame, batch, staged)
+            spark.sql(f"CALL {catalog}.system.expire_snapshots({expired})")
+            return has_rows
+
+    writer = target.writer()
+    unlucky = Expiring(*(getattr(writer, field.name) for field in fields(writer)))
+    _fails("iceberg-conflict", StreamFailed, unlucky.write, target.frame([(7, "z")]), 2)
+    assert (target.rows(), target.output.last_written()) == (FIRST, 1)
+    target.write(2, [(7, "z")], planned=2)
+    assert target.rows() == sorted([*FIRST, (7, "z")], key=repr)
 
 
 def test_two_rows_with_one_key_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -379,6 +404,10 @@ def jdbc(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
             spark.conf.set(f"spark.sql.catalog.pg{key}", str(value))
         with closing(SqlCatalog("pg", uri=url.replace("postgresql:", "postgresql+psycopg:"))) as catalog:
             yield catalog
+
+
+def test_the_session_reads_the_secret_of_a_catalog(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.catalog.lake.jdbc.password") == "hidden"
 
 
 @pytest.mark.parametrize(("mode", "keys", "final"), MODES)

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from slackwater.errors import PipelineError, Refused, SinkUnreadable
-from slackwater.model.sink import Cut, Owner
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.core.sink import Cut, Owner
 from slackwater.sinks import iceberg
-from slackwater.sinks.catalogue import CATALOGUE
+from slackwater.sinks.common.registry import catalogue, open_output
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, IcebergOutput
 from slackwater.sinks.iceberg.versions import Version, Versions
-from slackwater.sinks.registry import open_output
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import StoreTraits
 from tests.sinks import iceberg_tables
@@ -327,7 +326,7 @@ def test_a_slash_or_a_path_is_a_directory_and_anything_else_a_name(keys: tuple[s
     ):
         sink = iceberg(table, keys=keys)
         assert sink.identity() == identity
-        known = [(entry.traits, entry.output_modes) for entry in CATALOGUE if entry.name == "iceberg"]
+        known = [(entry.traits, entry.output_modes) for entry in catalogue() if entry.name == "iceberg"]
         assert (sink.traits, sink.output_modes) in known
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.errors import PipelineError
-from slackwater.model.sink import Owner, WriteContext
-from slackwater.sinks.batch_function import BatchFailed
-from slackwater.sinks.registry import open_output
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import Owner, WriteContext
+from slackwater.sinks.common.batch_function import BatchFailed
+from slackwater.sinks.common.registry import open_output
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
 

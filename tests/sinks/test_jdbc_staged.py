@@ -14,15 +14,17 @@ import psycopg
 import pytest
 
 import slackwater as sw
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import StreamFailed
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import SessionOptions, end_session, start_session
-from slackwater.sinks.batch_function import BatchFailed
-from slackwater.sinks.database.address import address_of
-from slackwater.sinks.database.marked import MarkedTarget
-from slackwater.sinks.database.marker import Marker
+from slackwater.sinks.common.batch_function import BatchFailed
+from slackwater.sinks.common.database.address import address_of
+from slackwater.sinks.common.database.durable import Staged
+from slackwater.sinks.common.database.marked import MarkedTarget
+from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.jdbc.sink import POSTGRESQL_DRIVER
 from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, stage
-from slackwater.sinks.registry import open_output
 from tests.runtime.project import Project
 from tests.support.postgres_server import PostgresServer, postgres_server
 
@@ -74,6 +76,13 @@ class Database:
         sink.check(frame, context)
         writer: Any = SimpleNamespace(foreachBatch=lambda function: function)
         return sink.attach(writer, context)
+
+    def writer(self) -> JdbcWriter:
+        """What writes batches, to be called in parts."""
+        address = address_of(self.url)
+        target = MarkedTarget(address, Marker("out"), f"{address.location} out")
+        staging = JdbcStaging(self.jdbc_url, {"user": "slackwater", "driver": POSTGRESQL_DRIVER})
+        return JdbcWriter(target, CONTEXT, "out", replace=False, staging=staging)
 
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -162,16 +171,40 @@ def test_a_partition_that_two_attempts_have_committed_is_published_once(
     database.execute("CREATE TABLE out (id bigint)")
     frame = spark.range(0, 100, 1, 2)
     database.start(frame)
-    address = address_of(database.url)
-    target = MarkedTarget(address, Marker("out"), f"{address.location} out")
-    staging = JdbcStaging(database.jdbc_url, {"user": "slackwater", "driver": POSTGRESQL_DRIVER})
-    stage(frame, staging, "staged")
+    writer = database.writer()
+    assert writer.staging is not None
+    rows = stage(frame, writer.staging, "staged")
     again = (
         "SELECT id, 'again ' || slackwater_partition, slackwater_partition FROM staged WHERE slackwater_partition = 1"
     )
     database.execute(f"INSERT INTO staged {again}")
     assert database.rows("SELECT count(*) FROM staged") == [(150,)]
-    JdbcWriter(target, CONTEXT, "out", replace=False, staging=staging)._publish(0, frame, "staged")
+    writer._publish(0, frame, Staged("staged", rows))
+    assert [row[0] for row in database.rows()] == list(range(100))
+
+
+@pytest.mark.parametrize(
+    ("lost", "found"),
+    [
+        ("DELETE FROM staged WHERE slackwater_partition = 1", "found 50 rows"),
+        ("DROP TABLE staged", "found no table"),
+    ],
+)
+def test_staged_rows_that_the_server_has_lost(spark: SparkSession, database: Database, lost: str, found: str) -> None:
+    """A server that takes over for another may lack the newest transactions, of which each task has one."""
+    database.execute("CREATE TABLE out (id bigint)")
+    frame = spark.range(0, 100, 1, 2)
+    database.start(frame)
+    writer = database.writer()
+    assert writer.staging is not None
+    rows = stage(frame, writer.staging, "staged")
+    assert rows == 100
+    database.execute(lost)
+    with pytest.raises(StreamFailed, match=found) as failed:
+        writer._publish(0, frame, Staged("staged", rows))
+    assert failed.value.code == "sink-staged-lost"
+    assert (database.rows(), writer.target.last_written()) == ([], -1)
+    writer.write(frame, 0)
     assert [row[0] for row in database.rows()] == list(range(100))
 
 

@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Producer
 
 import slackwater as sw
-from slackwater.demo.broker import Broker
-from slackwater.sinks.registry import open_output
+from examples.demo.broker import Broker
+from slackwater.sinks.common.registry import open_output
 from tests.runtime.project import Project
 from tests.support.kafka_proxy import END_TXN, INIT_PRODUCER_ID, PRODUCE, KafkaProxy, What, kafka_proxy
 from tests.support.kafka_topics import create_topic, values

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import slackwater as sw
-from slackwater.demo.broker import Broker
-from slackwater.errors import Refused
-from slackwater.model.sink import Owner, WriteContext
+from examples.demo.broker import Broker
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import end_session
-from slackwater.sinks.batch_function import BatchFailed
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.batch_function import BatchFailed
+from slackwater.sinks.common.registry import open_output
 from tests.support.kafka_proxy import END_TXN, kafka_proxy
 from tests.support.kafka_topics import Record, create_topic, records, values
 from tests.support.killing import children_of

@@ -25,15 +25,15 @@ from confluent_kafka.admin import (
 )
 
 import slackwater as sw
-from slackwater.demo.broker import Broker
-from slackwater.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
-from slackwater.model.sink import Owner, WriteContext
+from examples.demo.broker import Broker
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
+from slackwater.core.sink import Owner, WriteContext
+from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.kafka import transaction
 from slackwater.sinks.kafka.marked import MarkedTopic
 from slackwater.sinks.kafka.output import MarkedTopicOutput
 from slackwater.sinks.kafka.topics import check_target
-from slackwater.sinks.kafka.transaction import MARK_KEY, BatchToWrite, Target, write_batch
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.kafka.transaction import MARK_KEY, BatchToWrite, write_batch
 from tests.support.kafka_proxy import END_TXN, KafkaProxy, What, kafka_proxy
 from tests.support.kafka_topics import Record, create_topic, records, values
 
@@ -110,10 +110,6 @@ def _batch(number: int, epoch: int = CONTEXT.epoch) -> BatchToWrite:
 
 def _rows(*rows: bytes | None) -> pa.RecordBatch:
     return pa.record_batch({"value": pa.array(rows, pa.binary())})
-
-
-def _patient(marked: MarkedTopic, wait_s: float) -> Target:
-    return replace(marked.target, wait_s_max=wait_s)
 
 
 def test_rows_are_written_as_they_are(servers: str, topic: str) -> None:
@@ -254,7 +250,7 @@ def test_a_broker_lost_at_commit(lost: What, topic: str, servers: str, proxy: Ka
     thread = threading.Thread(target=fail)
     thread.start()
     with pytest.raises(KafkaException):
-        write_batch(_patient(marked, 4), _batch(0), [_rows(b"a", b"b")])
+        write_batch(marked.target, replace(_batch(0), commit_s_max=8), [_rows(b"a", b"b")])
     thread.join(30)
     proxy.set_down(down=False)
 

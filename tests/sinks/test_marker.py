@@ -12,10 +12,10 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from slackwater.errors import Refused
-from slackwater.model.sink import Owner, WriteContext
-from slackwater.sinks.database.address import Address
-from slackwater.sinks.database.marker import Marker
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Owner, WriteContext
+from slackwater.sinks.common.database.address import Address
+from slackwater.sinks.common.database.marker import Marker
 from tests.support.postgres_server import PostgresServer
 
 OLD = WriteContext("5f0e", "clicks/per_page", 3, "append")

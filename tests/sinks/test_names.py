@@ -9,8 +9,8 @@ import pytest
 
 import slackwater as sw
 from slackwater import sinks
-from slackwater.errors import PipelineError
-from slackwater.sinks.catalogue import names
+from slackwater.core.errors import PipelineError
+from slackwater.sinks.common.registry import catalogue, public_names
 
 
 @pytest.mark.parametrize("name", ["nosuch", "Files", "to_table", "kafkaa"])
@@ -22,11 +22,11 @@ def test_an_unknown_sink_lists_those_that_exist(name: str) -> None:
 
 
 def test_every_listed_sink_exists() -> None:
-    assert [name for name in names() if not callable(getattr(sinks, name))] == []
+    assert [entry.name for entry in catalogue() if not callable(getattr(sinks, entry.name))] == []
 
 
 def test_every_function_that_makes_a_sink_is_in_the_catalogue() -> None:
-    assert {name for name in sinks.__all__ if name.islower()} == set(names())
+    assert {name for name in public_names() if name.islower()} == {entry.name for entry in catalogue()}
 
 
 def test_a_private_name_is_an_attribute_error_only() -> None:
@@ -42,8 +42,8 @@ def test_a_sink_is_its_function_whatever_was_imported_before() -> None:
         "from slackwater import sinks\n"
         "assert callable(sinks.files) and callable(sinks.console)\n"
         "import slackwater.sinks.delta.output\n"
-        "from slackwater.sinks import delta, owner\n"
-        "assert callable(delta) and sinks.delta is delta and owner.__name__ == 'slackwater.sinks.owner'\n"
+        "from slackwater.sinks import common, delta\n"
+        "assert callable(delta) and sinks.delta is delta and common.__name__ == 'slackwater.sinks.common'\n"
         "assert set(sinks.__all__) <= set(dir(sinks)) and all(getattr(sinks, name) for name in sinks.__all__)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

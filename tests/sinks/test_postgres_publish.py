@@ -11,20 +11,23 @@ import pytest
 from sqlalchemy import text
 
 import slackwater as sw
-from slackwater.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
-from slackwater.model.sink import Owner, WriteContext
-from slackwater.sinks.database.address import Address, address_of
-from slackwater.sinks.database.marked import MarkedTarget
-from slackwater.sinks.database.marker import Marker
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
+from slackwater.core.sink import Owner, WriteContext
+from slackwater.runtime.failures import is_transient
+from slackwater.sinks.common.database.address import Address, address_of
+from slackwater.sinks.common.database.durable import Staged, check_logged
+from slackwater.sinks.common.database.marked import MarkedTarget
+from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.names import TableName
 from slackwater.sinks.postgres.output import PostgresOutput
-from slackwater.sinks.postgres.writer import Publication, Writer
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.postgres.writer import Mode, Publication, Writer
 from tests.support.dropping_proxy import Drop, DroppingProxy, dropping_proxy
 from tests.support.postgres_server import PostgresServer
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
 TABLE = TableName("public", "out")
+STAGED = Staged("staged", 3)
 
 
 @pytest.fixture
@@ -53,11 +56,11 @@ def test_a_connection_lost_at_commit(
     proxy.drop_next = dropped
     if dropped == "request":
         with pytest.raises(StreamFailed) as lost:
-            writer._publish(["staged"], 0)
+            writer._publish([STAGED], 0)
         assert lost.value.code == "sink-unreachable"
         assert _ids(postgres.url(database)) == []
         assert writer.target.last_written() == -1
-    writer._publish(["staged"], 0)
+    writer._publish([STAGED], 0)
     assert proxy.dropped == 1
     assert _ids(postgres.url(database)) == [1, 2, 3]
     assert writer.target.last_written() == 0
@@ -69,14 +72,86 @@ def test_a_row_that_violates_a_constraint_publishes_nothing(database: str, postg
     _execute(url, "INSERT INTO out VALUES (3)")
     writer = _writer(url)
     with pytest.raises(StreamFailed) as failed:
-        writer._publish(["staged"], 0)
+        writer._publish([STAGED], 0)
     assert failed.value.code == "sink-constraint"
     assert "already exists" in (failed.value.found or "")
     assert _ids(url) == [3]
     assert writer.target.last_written() == -1
     _execute(url, "DELETE FROM out")
-    writer._publish(["staged"], 0)
+    writer._publish([STAGED], 0)
     assert _ids(url) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("mode", ["insert", "upsert", "replace"])
+@pytest.mark.parametrize(
+    ("happened", "found"),
+    [("TRUNCATE staged", "0 rows"), ("DELETE FROM staged WHERE c0 = 2", "2 rows"), ("DROP TABLE staged", "no table")],
+)
+def test_staged_rows_that_the_server_has_lost(
+    mode: Mode, happened: str, found: str, database: str, postgres: PostgresServer
+) -> None:
+    url = postgres.url(database)
+    _execute(url, "INSERT INTO out VALUES (9)")
+    writer = _writer(url, Publication(TABLE, mode, ("id",), {"id": "c0"}))
+    _execute(url, happened)
+    with pytest.raises(StreamFailed) as lost:
+        writer._publish([STAGED], 0)
+    assert (lost.value.code, lost.value.found) == ("sink-staged-lost", found)
+    assert is_transient(lost.value)
+    assert _ids(url) == [9]
+    assert writer.target.last_written() == -1
+    _execute(url, "DROP TABLE IF EXISTS staged; CREATE TABLE staged AS SELECT generate_series(1, 3) AS c0")
+    writer._publish([STAGED], 0)
+    assert _ids(url) == [1, 2, 3, *([] if mode == "replace" else [9])]
+
+
+def test_a_table_that_takes_other_rows_than_it_is_given_has_lost_none(database: str, postgres: PostgresServer) -> None:
+    url = postgres.url(database)
+    _execute(
+        url,
+        "CREATE FUNCTION odd() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN IF NEW.id % 2 = 0 THEN RETURN NULL; END IF; RETURN NEW; END'; "
+        "CREATE TRIGGER odd BEFORE INSERT ON out FOR EACH ROW EXECUTE FUNCTION odd()",
+    )
+    _writer(url)._publish([STAGED], 0)
+    assert _ids(url) == [1, 3]
+    _execute(url, "DROP TRIGGER odd ON out; CREATE TABLE staged AS SELECT generate_series(1, 3) AS c0")
+    _writer(url, Publication(TABLE, "upsert", ("id",), {"id": "c0"}))._publish([STAGED], 1)
+    assert _ids(url) == [1, 2, 3]
+
+
+def test_a_server_that_has_lost_a_published_batch(database: str, postgres: PostgresServer) -> None:
+    """One that took over without the newest transactions: the next batch would leave a gap."""
+    url = postgres.url(database)
+    writer = _writer(url)
+    writer._publish([], 0)
+    writer._publish([STAGED], 1)
+    _execute(url, "UPDATE slackwater_marker SET batch_id = 0; DELETE FROM out")
+    with pytest.raises(StreamFailed) as lost:
+        writer._publish([], 2)
+    assert (lost.value.code, lost.value.found) == ("sink-set-back", "batch 0")
+    assert writer.target.last_written() == 0
+    _execute(url, "DELETE FROM slackwater_marker")
+    with pytest.raises(Refused):
+        writer._publish([], 2)
+
+
+def test_an_unlogged_table_is_refused(database: str, postgres: PostgresServer) -> None:
+    url = postgres.url(database)
+    _execute(
+        url,
+        'CREATE UNLOGGED TABLE "Odd" (id int); CREATE TABLE parts (id int) PARTITION BY RANGE (id);'
+        "CREATE UNLOGGED TABLE part PARTITION OF parts FOR VALUES FROM (0) TO (9);"
+        "CREATE VIEW seen AS SELECT * FROM out",
+    )
+    for table in ("Odd", "parts"):
+        with pytest.raises(PipelineError) as refused, Address(url).engine().connect() as connection:
+            check_logged(connection, TableName("public", table).quoted, table)
+        assert refused.value.code == "sink-unlogged"
+        _execute(url, refused.value.hint or "")
+    with Address(url).engine().connect() as connection:
+        for table in ("Odd", "parts", "out", "seen", "none"):
+            check_logged(connection, TableName("public", table).quoted, table)
 
 
 @pytest.mark.parametrize(
@@ -185,11 +260,11 @@ def _with_password_user(postgres: PostgresServer, database: str) -> str:
     return postgres.url(database).replace("slackwater@", "guarded@")
 
 
-def _writer(url: str) -> Writer:
+def _writer(url: str, publication: Publication | None = None) -> Writer:
     address = Address(url)
     target = MarkedTarget(address, Marker(str(TABLE), TABLE.schema), f"{address.location} {TABLE}")
     target.begin_epoch(CONTEXT)
-    return Writer(target, CONTEXT, (), Publication(TABLE, "insert", (), {"id": "c0"}))
+    return Writer(target, CONTEXT, (), publication or Publication(TABLE, "insert", (), {"id": "c0"}))
 
 
 def _execute(url: str, statement: str) -> None:

@@ -15,11 +15,11 @@ import psycopg
 import pytest
 
 import slackwater as sw
-from slackwater.errors import PipelineError, Refused
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import end_session
-from slackwater.sinks.batch_function import BatchFailed
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.batch_function import BatchFailed
+from slackwater.sinks.common.registry import open_output
 from tests.support.postgres_server import PostgresServer
 from tests.support.small_disk import small_disk
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as T
 
-from slackwater.errors import PipelineError
-from slackwater.sinks.database.address import Address
-from slackwater.sinks.postgres.names import TableName
+from slackwater.core.errors import PipelineError
+from slackwater.sinks.common.database.address import Address
+from slackwater.sinks.common.database.durable import Staged
+from slackwater.sinks.postgres.names import TableName, run
 from slackwater.sinks.postgres.staging import Staging, stager
-from slackwater.sinks.postgres.statements import run
 from slackwater.sinks.postgres.table import check_types, create_statements, match_columns, read_columns
 from slackwater.sinks.postgres.types import StagedColumn, staged_columns
 from slackwater.sinks.postgres.writer import Publication
@@ -54,8 +54,7 @@ def test_each_attempt_has_a_table_of_its_own_and_only_named_ones_are_published(u
             run(connection, statement)
         filled = match_columns(TABLE, columns, read_columns(connection, TABLE), batch=True)
         publication = Publication(TABLE, "insert", (), filled, batch_column=True)
-        for statement in publication.statements([retried["staged"]], 7):
-            run(connection, statement)
+        publication.publish(connection, [Staged(retried["staged"], retried["row_count"])], 7, url)
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT * FROM out ORDER BY 1").fetchall() == [(1, "a", 7), (2, None, 7)]
         unlogged = connection.execute(

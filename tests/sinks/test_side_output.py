@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import Refused
-from slackwater.model.sink import SideOutput
-from slackwater.sinks.side_output import claim, discard, found_in, open_side_output
+from slackwater.core.errors import Refused
+from slackwater.core.sink import SideOutput
+from slackwater.sinks.files.side_output import claim, discard, found_in, open_side_output
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import LEFTOVER
 from tests.support.s3 import s3_endpoint, s3_location

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import slackwater as sw
-from slackwater.errors import PipelineError, Refused
-from slackwater.model.sink import Cut, Owner, WriteContext
-from slackwater.sinks.catalogue import CATALOGUE
-from slackwater.sinks.contract import Sink
-from slackwater.sinks.registry import open_output
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.sink import Cut, Owner, WriteContext
+from slackwater.sinks.common.contract import Sink
+from slackwater.sinks.common.registry import catalogue, open_output
 from slackwater.storage.open import open_write_store
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def test_the_output_shows_nothing_and_cannot_be_changed(identity: Mapping[str, s
 @pytest.mark.parametrize("sink", SINKS, ids=_id)
 def test_the_catalogue_has_its_guarantee(sink: Sink) -> None:
     assert (sink.traits, sink.output_modes) in [
-        (entry.traits, entry.output_modes) for entry in CATALOGUE if entry.name == sink.kind
+        (entry.traits, entry.output_modes) for entry in catalogue() if entry.name == sink.kind
     ]
     assert sink.traits.delivery.reason
     assert open_output(sink.identity()).traits == sink.traits

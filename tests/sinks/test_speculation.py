@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import slackwater as sw
+from examples.demo.broker import Broker
 from slackwater import connectors
-from slackwater.demo.broker import Broker
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import end_session
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.registry import open_output
 from tests.support.kafka_topics import create_topic, values
 from tests.support.postgres_server import PostgresServer
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from slackwater import sinks
+from slackwater.core.sink import Others, Swap, others_of
 from slackwater.sinks.all_of.output import AllOfOutput
-from slackwater.sinks.contract import Staged, Swappable
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.common.contract import Staged, Swappable
+from slackwater.sinks.common.registry import open_output
 from slackwater.storage.local import LocalStore
 from tests.sinks.manifests import data_file
 from tests.sinks.test_swap_files import LAST, OPERATION, OWNER, STAGED, Scene, bytes_below, refused
@@ -98,3 +99,15 @@ def test_sinks_that_can_and_cannot_be_staged(tmp_path: Path) -> None:
     output_of_it: Any = open_output(unable.identity())
     for act in (lambda: unable.staged(OPERATION), lambda: output_of_it.stage(OPERATION, -1, {})):
         refused(tmp_path, "swap-unsupported", act)
+
+
+def test_what_others_have_in_all_of_them_is_counted_together() -> None:
+    parts = (
+        Swap("x", "id", 1, others=Others(2, 1, 1)),
+        Swap("x", "id", 1, others=Others(3, sure=False)),
+        Swap("x", "id", 1),
+    )
+    assert others_of(Swap("x", "id", 1, parts)) == Others(5, 1, 1, sure=False)
+    assert others_of(Swap("x", "id", 1, (*parts, Swap("x", "id", 1, others=Others(None))))).rows is None
+    assert not others_of(Swap("x", "id", 1)).any
+    assert Others(1_000).text == "1,000 rows"

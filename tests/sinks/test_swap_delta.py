@@ -13,15 +13,18 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from slackwater.errors import Refused
-from slackwater.model.sink import Owner
+from slackwater.core.errors import Refused
+from slackwater.core.sink import NO_OTHERS, Others, Owner, Swap
 from slackwater.sinks import delta
-from slackwater.sinks.contract import Staged, Swappable
+from slackwater.sinks.common.aside import Aside
+from slackwater.sinks.common.contract import Staged, Swappable
+from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.delta import swapping
 from slackwater.sinks.delta.output import DeltaOutput, app_of
-from slackwater.sinks.registry import open_output
+from slackwater.sinks.delta.table import CommitMark, DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
-from tests.support.kill_points import kill_points
+from tests.sinks.delta_killed import points_of
 
 OPERATION = "20260105T093000-1a2b3c"
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
@@ -156,12 +159,194 @@ def test_older_batches_that_the_table_does_not_have_are_not_staged(tmp_path: Pat
     refused(scene, "delta-log-cleaned", lambda: scene.output.stage(OPERATION, LAST, {}))
 
 
-def test_batches_that_were_swapped_in_are_one_commit_and_not_cut(tmp_path: Path) -> None:
+def test_batches_that_were_swapped_in_are_one_commit_and_cut_one_by_one(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
+    new = delta_logs.live_files(scene.aside)
     scene.make()
     delta_logs.write_batch(scene.table, APP, STAGED + 1, prefix="continued")
+    whole = scene.visible()
     assert scene.output.cut_after(STAGED, {}).batches == (STAGED + 1,)
-    refused(scene, "sink-uncuttable", lambda: scene.output.cut_after(STAGED - 1, {}))
+    for after in (STAGED, STAGED - 1, 1, -1):
+        cut, backup = scene.output.cut_after(after, {}), LocalStore(tmp_path / f"cut{after}")
+        assert set(cut.files) == {name for name in whole if int(name.split("-")[1]) > after}
+        for _ in range(2):
+            scene.output.cut(cut, {}, backup)
+            assert scene.visible() == {name: data for name, data in new.items() if int(name.split("-")[1]) <= after}
+            assert scene.output.last_written() == after
+        for _ in range(2):
+            scene.output.restore(cut, backup)
+            assert (scene.visible(), scene.output.last_written()) == (whole, STAGED + 1)
+    scene.output.cut(scene.output.cut_after(1, {}), {}, LocalStore(tmp_path / "cut"))
+    delta_logs.write_batch(scene.table, APP, 2, prefix="again")
+    again = scene.output.cut_after(0, {})
+    assert set(again.files) == {"staged-1-0 a.parquet", "again-2-0 a.parquet"}, "what was cut does not count again"
+
+
+@pytest.mark.parametrize("after", [-1, 2])
+def test_batches_that_replaced_rows_are_cut_only_all_at_once(tmp_path: Path, after: int) -> None:
+    scene = Scene(tmp_path)
+    scene.output.discard_staged(OPERATION)
+    scene.output.stage(OPERATION, after, {})
+    scene.output.staged(OPERATION).claim(OWNER)
+    if after < 0:
+        delta_logs.commit(scene.aside, delta_logs.TABLE)
+    first = delta_logs.write_batch(scene.aside, APP, after + 1, prefix="staged", files=1)
+    delta_logs.write_batch(scene.aside, APP, after + 2, prefix="staged", files=1, replaces=first)
+    scene.make()
+    refused(scene, "sink-uncuttable", lambda: scene.output.cut_after(after + 1, {}))
+    kept = {name: data for name, data in scene.visible().items() if not name.startswith("staged")}
+    scene.output.cut(scene.output.cut_after(after, {}), {}, LocalStore(tmp_path / "cut"))
+    assert (scene.visible(), scene.output.last_written()) == (kept, after)
+
+
+def _staged_again(scene: Scene, operation: str, after: int, last: int, prefix: str) -> Swap:
+    """Another operation builds a table aside, and swaps it."""
+    swap = scene.output.swap_of(operation, OWNER.stream_id, after)
+    scene.output.stage(operation, after, {})
+    staged = scene.output.staged(operation)
+    staged.claim(OWNER)
+    folder = Path(staged.location)
+    if delta_logs.newest(folder) < 0:
+        delta_logs.commit(folder, delta_logs.TABLE)
+    for batch in range(after + 1, last + 1):
+        delta_logs.write_batch(folder, APP, batch, prefix=prefix)
+    scene.output.swap(swap, LocalStore(scene.folder / "backups" / operation))
+    return swap
+
+
+def _names(scene: Scene) -> set[str]:
+    return {name.removesuffix(" a.parquet") for name in scene.visible()}
+
+
+@pytest.mark.parametrize("by_others", [False, True])
+def test_swapped_again_and_again_cut_and_undone_in_turn(tmp_path: Path, *, by_others: bool) -> None:
+    scene = Scene(tmp_path)
+    scene.make()
+    others = {"other.parquet"} if by_others else set()
+    if by_others:
+        delta_logs.commit(scene.table, [delta_logs.add(scene.table, "other.parquet", b"others")])
+    delta_logs.write_batch(scene.table, APP, STAGED + 1, prefix="continued")
+    states = [scene.visible()]
+    swaps = [_staged_again(scene, "20260106T000000-000001", 2, 4, "second")]
+    assert _names(scene) == {"staged-1-0", "staged-2-0", "staged-2-1", "second-3-0", "second-4-0"} | others
+    states.append(scene.visible())
+    swaps.append(_staged_again(scene, "20260106T000000-000002", 1, 3, "third"))
+    assert _names(scene) == {"staged-1-0", "third-2-0", "third-3-0"} | others
+    states.append(scene.visible())
+    swaps.append(_staged_again(scene, "20260106T000000-000003", -1, 1, "fourth"))
+    assert _names(scene) == {"fourth-0-0", "fourth-1-0"} | others
+    assert scene.output.cut_after(-1, {}).files == ("fourth-0-0 a.parquet", "fourth-1-0 a.parquet")
+    for swap in reversed(swaps):
+        scene.output.swap_back(swap, LocalStore(scene.folder / "backups" / swap.operation))
+        assert scene.visible() == states.pop()
+    assert scene.output.last_written() == STAGED + 1
+    cut = scene.output.cut_after(2, {})
+    assert {name.split("-")[1] for name in cut.files} == {"4", "5"}, "batch 3 has no file"
+
+
+class TestOfOthers:
+    """Rows that the stream did not write."""
+
+    @staticmethod
+    def _append(scene: Scene, name: str = "other.parquet", rows: int = 3) -> None:
+        delta_logs.commit(scene.table, [delta_logs.add(scene.table, name, b"others", rows)])
+
+    @staticmethod
+    def _again(scene: Scene) -> None:
+        scene.output.discard_staged(OPERATION)
+        scene.swap = scene.output.swap_of(OPERATION, OWNER.stream_id)
+        scene.output.stage(OPERATION, -1, {})
+        scene.output.staged(OPERATION).claim(OWNER)
+        if delta_logs.newest(scene.aside) < 0:
+            delta_logs.commit(scene.aside, delta_logs.TABLE)
+        delta_logs.write_batch(scene.aside, APP, 0, prefix="staged")
+
+    def test_files_that_others_added_stay(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        self._append(scene)
+        self._again(scene)
+        assert scene.swap.others == NO_OTHERS
+        before = scene.visible()
+        scene.make()
+        assert set(scene.visible()) == {"other.parquet", "staged-0-0 a.parquet"}
+        scene.undo()
+        assert scene.visible() == before
+
+    def test_a_table_that_had_rows_before_the_stream(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        shutil.rmtree(scene.table)
+        delta_logs.commit(scene.table, [*delta_logs.TABLE, delta_logs.add(scene.table, "first.parquet", b"first")])
+        for batch in range(3):
+            delta_logs.write_batch(scene.table, APP, batch)
+        scene.output.claim(OWNER)
+        self._again(scene)
+        assert scene.swap.others == NO_OTHERS
+        scene.make()
+        assert set(scene.visible()) == {"first.parquet", "staged-0-0 a.parquet"}
+
+    def test_rows_that_others_updated_are_counted(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        metrics = {"numUpdatedRows": "1", "numCopiedRows": "8"}
+        info = {"commitInfo": {"timestamp": 0, "operation": "UPDATE", "operationMetrics": metrics}}
+        updated = delta_logs.add(scene.table, "updated.parquet", b"updated", 10)
+        removed = delta_logs.remove(scene.table, "part-1-0 a.parquet")
+        delta_logs.commit(scene.table, [info, updated, removed])
+        self._again(scene)
+        assert scene.swap.others == Others(2, 1, 1)
+        assert scene.swap.others.text == "2 rows, 1 file, 1 commit"
+        scene.make()
+        assert set(scene.visible()) == {"staged-0-0 a.parquet"}, "who swaps without consent is for apply to refuse"
+        scene.undo()
+        assert "updated.parquet" in scene.visible()
+
+    def test_compaction_meanwhile_is_no_change(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        compacted = delta_logs.add(scene.table, "compacted.parquet", b"compacted", data_change=False)
+        removed = delta_logs.remove(scene.table, "part-1-0 a.parquet", data_change=False)
+        delta_logs.commit(scene.table, [compacted, removed])
+        scene.make()
+        assert {name.split("-")[0] for name in scene.visible()} == {"staged"}
+
+    def test_a_commit_of_others_meanwhile(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        self._append(scene)
+        refused(scene, "swap-moved", scene.make)
+
+    def test_a_commit_between_the_check_and_the_swap(self, tmp_path: Path) -> None:
+        """What is checked is the version that the commit follows."""
+        scene = Scene(tmp_path)
+        place = Aside(str(scene.table), OPERATION)
+        newest = delta_logs.newest(scene.table)
+        self._append(scene)
+        refused(scene, "swap-moved", lambda: swapping.swap_in(place, APP, STAGED, newest))
+        refused(scene, "swap-moved", lambda: swapping.swap_back(place, 3, APP, 2, newest))
+
+    def test_a_cut_and_its_undo_follow_the_version_that_was_checked(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        newest, backup = delta_logs.newest(scene.table), LocalStore(tmp_path / "cut")
+        cut = scene.output.cut_after(3, {})
+        self._append(scene)
+        with pytest.raises(FileExistsError):
+            DeltaVersion(str(scene.table), newest).restore(3, CommitMark(APP, 2, {"restores": 3}))
+        refused(scene, "cut-mismatch", lambda: scene.output.cut(cut, {}, backup))
+        scene.output.cut(scene.output.cut_after(3, {}), {}, backup)
+        assert "other.parquet" in scene.visible()
+
+    def test_their_number_is_in_the_refusal_of_an_undo(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        scene.make()
+        cut, backup = scene.output.cut_after(0, {}), LocalStore(tmp_path / "cut")
+        scene.output.cut(cut, {}, backup)
+        for number in range(2):
+            self._append(scene, f"other{number}.parquet")
+        acts: list[Callable[[], object]] = [lambda: scene.output.restore(cut, backup), scene.undo]
+        for act in acts:
+            with pytest.raises(Refused) as caught:
+                act()
+            assert (caught.value.code, str(caught.value.found)[:26]) == (
+                "restore-conflict",
+                "6 rows, 2 files, 2 commits",
+            )
 
 
 class TestWrittenByALibrary:
@@ -212,6 +397,20 @@ class TestWrittenByALibrary:
         assert self._rows(table) == old
         assert (output.last_written(), output.damage(thorough=True)) == (3, ())
 
+    def test_whose_files_are_that_only_a_checkpoint_has_is_unknown(self, tmp_path: Path) -> None:
+        output = self._scene(tmp_path, lambda batch: {"day": ["x"], "n": [batch]})
+        table = tmp_path / "out"
+        assert output.swap_of(OPERATION, OWNER.stream_id).others == NO_OTHERS
+        DeltaTable(table).create_checkpoint()
+        self._write(table, [4], lambda batch: {"day": ["x"], "n": [batch]})
+        for entry in list((table / delta_logs.LOG).glob("*.json"))[:]:
+            if int(entry.stem) < DeltaTable(table).version():
+                entry.unlink()
+        assert output.swap_of(OPERATION, OWNER.stream_id).others == Others(None, 4, 0, sure=False)
+        whole = output.whole({})
+        assert (len(whole.files), whole.batches) == (5, tuple(range(5))), "who has read it can be asked all the same"
+        assert whole.bytes == sum((table / name).stat().st_size for name in whole.files)
+
     def test_with_other_columns(self, tmp_path: Path) -> None:
         output = self._scene(tmp_path, lambda batch: {"day": ["x"], "n": [str(batch)], "more": [1.5]})
         table, aside = tmp_path / "out", Path(output.staged(OPERATION).location)
@@ -244,7 +443,9 @@ def test_the_sink_and_the_output_name_one_place(tmp_path: Path) -> None:
     staged = sink.staged(OPERATION)
     assert open_output(staged.identity()).location == output.staged(OPERATION).location
     assert replace(staged, path=sink.path) == sink
-    assert not DeltaOutput("s3://bucket/out").traits.swaps
+    remote = delta("s3://bucket/data/out").staged(OPERATION)
+    assert remote.location == DeltaOutput("s3://bucket/data/out").staged(OPERATION).location
+    assert remote.location == f"s3://bucket/data/.out.slackwater-{OPERATION}"
 
 
 class TestRefused:
@@ -305,8 +506,24 @@ class TestRefused:
 
     def test_table_features(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
-        protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["appendOnly"]}
+        protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}
         delta_logs.commit(scene.table, [{"protocol": protocol}])
+        refused(scene, "swap-unsupported", scene.make)
+
+    def test_columns_of_a_type_that_the_table_has_no_feature_for(self, tmp_path: Path) -> None:
+        """The library would commit it, and then nobody could read the table."""
+        scene = Scene(tmp_path)
+        metadata = json.loads(json.dumps(delta_logs.TABLE[2]).replace('\\"long\\"', '\\"timestamp_ntz\\"'))
+        features = {"readerFeatures": ["timestampNtz"], "writerFeatures": ["timestampNtz"]}
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+        delta_logs.commit(scene.aside, [{"protocol": protocol}, metadata])
+        refused(scene, "swap-unsupported", scene.make)
+
+    def test_other_partitions(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        metadata = json.loads(json.dumps(delta_logs.TABLE[2]))
+        metadata["metaData"]["partitionColumns"] = ["b"]
+        delta_logs.commit(scene.aside, [metadata])
         refused(scene, "swap-unsupported", scene.make)
 
     def test_undo_after_another_writer(self, tmp_path: Path) -> None:
@@ -320,7 +537,7 @@ def test_a_swap_can_be_killed_before_each_change(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     old, new = scene.visible(), delta_logs.live_files(scene.aside)
     points = 0
-    for points in kill_points(scene.make, tmp_path, scene.write):
+    for points in points_of("swap", scene.table, tmp_path, scene.swap, scene.write):
         assert scene.visible() in (old, new)
         if points % 2:
             scene.make()
@@ -338,12 +555,12 @@ def test_undoing_it_can_be_killed_before_each_change(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     old, new = scene.visible(), delta_logs.live_files(scene.aside)
     points = 0
-    for points in kill_points(scene.undo, tmp_path, scene.make):
+    for points in points_of("swap_back", scene.table, tmp_path, scene.swap, scene.make):
         assert scene.visible() in (old, new)
         scene.undo()
         assert scene.visible() == old, f"killed before change {points}"
         assert scene.output.last_written() == LAST
-    assert points > 2
+    assert points >= 2
 
 
 def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
@@ -351,8 +568,9 @@ def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
     scene.output.discard_staged(OPERATION)
     scene.output.stage(OPERATION, 3, {})
     expected = delta_logs.live_files(scene.aside)
-    for point in kill_points(
-        lambda: scene.output.stage(OPERATION, 3, {}), tmp_path, lambda: scene.output.discard_staged(OPERATION)
+    for point in points_of(
+        "stage", scene.table, tmp_path, f"{OPERATION} 3", lambda: scene.output.discard_staged(OPERATION)
     ):
         scene.output.stage(OPERATION, 3, {})
         assert delta_logs.live_files(scene.aside) == expected, f"killed before change {point}"
+        assert scene.output.staged(OPERATION).last_written() == 3

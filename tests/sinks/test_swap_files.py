@@ -11,15 +11,15 @@ from pathlib import Path
 import pyarrow.dataset
 import pytest
 
-from slackwater.errors import Refused
-from slackwater.model.sink import Owner, Swap
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Owner, Swap
 from slackwater.sinks import files
-from slackwater.sinks.aside import MARK, Aside
-from slackwater.sinks.contract import Staged, Swappable
+from slackwater.sinks.common.aside import MARK, Aside
+from slackwater.sinks.common.contract import Staged, Swappable
+from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.swapping import start
 from slackwater.sinks.files.output import FilesOutput
 from slackwater.sinks.files.swapping import name_files_in
-from slackwater.sinks.registry import open_output
-from slackwater.sinks.swapping import start
 from slackwater.storage.local import LocalStore
 from tests.sinks.manifests import MANIFEST, data_file, listed_files, write_batches
 from tests.support.kill_points import kill_points
@@ -179,6 +179,85 @@ def test_a_staged_output_with_older_batches_has_what_a_cut_leaves(
     assert bytes_below(tmp_path / "out") == whole
     output.discard_staged(OPERATION)
     assert bytes_below(tmp_path / "out") == whole
+
+
+class TestOfOthers:
+    """Files that no manifest entry names."""
+
+    @staticmethod
+    def _others(scene: Scene) -> dict[str, str]:
+        """The files of others that readers of the directory find now."""
+        names = ("notes.txt", ".hidden/a", "day=0/other.json", "link", "late.json")
+        return {name: (scene.out / name).read_text() for name in names if (scene.out / name).exists()}
+
+    @staticmethod
+    def _write(scene: Scene) -> dict[str, str]:
+        for name in ("notes.txt", ".hidden/a", "day=0/other.json"):
+            (scene.out / name).parent.mkdir(exist_ok=True)
+            (scene.out / name).write_text(name)
+        (scene.out / "link").symlink_to("notes.txt")
+        return TestOfOthers._others(scene)
+
+    def test_they_stay(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        before, old = self._write(scene), bytes_below(scene.out)
+        assert len(before) == 4
+        for _ in range(2):
+            scene.make()
+            assert self._others(scene) == before
+        for _ in range(2):
+            scene.undo()
+            assert (self._others(scene), bytes_below(scene.out)) == (before, old)
+
+    def test_what_is_written_after_the_swap_survives_its_undo(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        self._write(scene)
+        scene.make()
+        (scene.out / "late.json").write_text("late")
+        (scene.out / "notes.txt").unlink()
+        (scene.out / "notes.txt").write_text("replaced")
+        after = self._others(scene)
+        for _ in range(2):
+            scene.undo()
+            assert self._others(scene) == after
+        scene.make()
+        assert self._others(scene) == after
+
+    def test_what_is_written_while_the_directories_are_exchanged(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        before = self._write(scene)
+        scene.make()
+        # The program had the directory open that was in place before.
+        (scene.aside / "late.json").write_text("late")
+        scene.make()
+        assert self._others(scene) == {**before, "late.json": "late"}
+
+    def test_a_name_that_a_batch_has(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path)
+        (scene.out / "day=0").mkdir()
+        (scene.out / "day=0" / "part-0.json").write_text("of another program")
+        refused(tmp_path, "swap-unsupported", scene.make)
+
+    @pytest.mark.parametrize("action", ["swap", "undo"])
+    def test_killed_before_each_change(self, tmp_path: Path, action: str) -> None:
+        scene = Scene(tmp_path)
+
+        def prepare() -> None:
+            scene.write()
+            self._write(scene)
+            if action == "undo":
+                scene.make()
+                (scene.out / "late.json").write_text("late")
+
+        prepare()
+        before = self._others(scene)
+        act = scene.make if action == "swap" else scene.undo
+        points = 0
+        for points in kill_points(act, tmp_path, prepare):
+            assert self._others(scene) == before, f"killed before change {points}"
+            act() if points % 2 else scene.undo()
+            assert self._others(scene) == before, f"killed before change {points}, then ended"
+        assert points > STAGED if action == "swap" else points > 5
 
 
 def test_older_batches_that_the_output_does_not_have_are_not_staged(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from slackwater.errors import Refused
-from slackwater.model.sink import Owner
+from slackwater.core.errors import Refused
+from slackwater.core.sink import NO_OTHERS, Others, Owner
 from slackwater.sinks import iceberg
 from slackwater.sinks.all_of.output import AllOfOutput
-from slackwater.sinks.contract import Staged, Swappable
+from slackwater.sinks.common.contract import Staged, Swappable
+from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.output import IcebergOutput
-from slackwater.sinks.registry import open_output
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import StoreTraits
 from tests.sinks import iceberg_tables
@@ -236,6 +236,7 @@ def test_readers_of_a_table_whose_first_snapshots_have_expired(scene: Scene) -> 
         path.unlink()
     whole = scene.output.whole({})
     assert (whole.batches, len(whole.files)) == (tuple(range(LAST + 1)), len(scene.visible()))
+    assert (whole.bytes > 0, (whole.rows or 0) > 0) == (True, True)
     for identifier, read in ((ids[-1], True), (ids[2], True), (7, False)):
         assert scene.output.was_read([json.dumps({"snapshot_id": identifier})], whole) is read
 
@@ -330,6 +331,63 @@ class TestRefused:
         kept = [one for one in scene.fields["snapshots"] if one["snapshot-id"] != head]
         iceberg_tables.change(scene.table, refs=refs, snapshots=kept)
         refused(scene, "iceberg-restore", scene.undo)
+
+
+class TestOfOthers:
+    """Rows that the stream did not write."""
+
+    @staticmethod
+    def _append(scene: Scene, values: list[int]) -> None:
+        iceberg_tables.commit(scene.table, [iceberg_tables.data_file(scene.table, f"other{values}.parquet", values)])
+
+    def test_they_are_counted(self, scene: Scene) -> None:
+        assert scene.swap.others == NO_OTHERS
+        self._append(scene, [7, 8])
+        iceberg_tables.write_batch(scene.table, OWNER.stream_id, LAST + 1)
+        swap = scene.output.swap_of(OPERATION, OWNER.stream_id)
+        assert swap.others == Others(2, 1, 1)
+        before = scene.visible()
+        scene.output.swap(swap, scene.backup)
+        scene.output.swap_back(swap, scene.backup)
+        assert scene.visible() == before
+
+    def test_of_rows_whose_snapshots_have_expired_it_is_unknown(self, scene: Scene) -> None:
+        self._append(scene, [7, 8])
+        iceberg_tables.write_batch(scene.table, OWNER.stream_id, LAST + 1)
+        kept = [scene.fields["current-snapshot-id"], scene.fields["refs"][BRANCH]["snapshot-id"]]
+        snapshots = [one for one in scene.fields["snapshots"] if one["snapshot-id"] in kept]
+        iceberg_tables.change(scene.table, snapshots=snapshots, **{"metadata-log": []})
+        others = scene.output.swap_of(OPERATION, OWNER.stream_id).others
+        assert (others.sure, others.rows) == (False, 4 + 2)
+
+    def test_somebody_who_writes_meanwhile(self, scene: Scene) -> None:
+        self._append(scene, [7, 8])
+        refused(scene, "swap-moved", scene.make)
+
+    def test_their_number_is_in_the_refusal_of_an_undo(self, scene: Scene) -> None:
+        scene.make()
+        self._append(scene, [7, 8])
+        self._append(scene, [9])
+        assert str(refused(scene, "restore-conflict", scene.undo).found).startswith("3 rows, 2 files, 2 commits")
+
+
+def test_swapped_again_cut_and_undone_in_turn(scene: Scene) -> None:
+    scene.make()
+    iceberg_tables.write_batch(scene.table, OWNER.stream_id, STAGED + 1, epoch=5)
+    before, operation = scene.visible(), "20260106T000000-000001"
+    swap, backup = scene.output.swap_of(operation, OWNER.stream_id, 1), LocalStore(scene.table.parent / operation)
+    scene.output.stage(operation, 1, {})
+    branch = f"slackwater-staged-{operation}"
+    name = iceberg_tables.data_file(scene.table, "again.parquet", [2])
+    marker = {"wap.id": f"slackwater:{OWNER.stream_id}:6:2:0123"}
+    snapshot = iceberg_tables.commit(scene.table, [name], marker, branch)
+    iceberg_tables.mark(scene.table, OWNER.stream_id, 2, snapshot, epoch=6, branch=branch)
+    assert (swap.others, len(scene.output.whole({}).files)) == (NO_OTHERS, len(before))
+    scene.output.swap(swap, backup)
+    assert scene.output.last_written() == 2
+    assert scene.output.cut_after(0, {}).batches == (1, 2)
+    scene.output.swap_back(swap, backup)
+    assert (scene.visible(), scene.output.last_written()) == (before, STAGED + 1)
 
 
 @pytest.mark.parametrize("action", ["stage", "swap", "swap_back"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from slackwater.errors import Refused, StreamFailed
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import Refused, StreamFailed
+from slackwater.core.sink import NO_OTHERS, Others, Owner, WriteContext
 from slackwater.sinks import postgres as postgres_sink
-from slackwater.sinks.contract import Staged, Swappable
+from slackwater.sinks.common.contract import Staged, Swappable
+from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.names import TableName
 from slackwater.sinks.postgres.output import PostgresOutput
-from slackwater.sinks.registry import open_output
 from slackwater.storage.local import LocalStore
 from tests.support.kill_points import kill_points
 from tests.support.postgres_server import PostgresServer
@@ -179,6 +180,139 @@ def test_a_table_without_batch_ids_has_all_batches_or_none(scene: Scene) -> None
     assert (whole.batches, whole.files) == (tuple(range(LAST + 1)), ()), "no stream reads a table of PostgreSQL"
 
 
+class TestOfOthers:
+    """Rows that the stream did not write."""
+
+    @staticmethod
+    def _again(scene: Scene, after: int = -1) -> None:
+        scene.swap = scene.output.swap_of(OPERATION, OWNER.stream_id, after)
+        scene.output.stage(OPERATION, after, {})
+        scene.output.staged(OPERATION).claim(OWNER)
+        scene.execute(f"INSERT INTO {scene.aside} (id, _slackwater_batch) VALUES (100, {after + 1})")
+        scene.execute(f"UPDATE slackwater_marker SET batch_id = {after + 1} WHERE target <> 'public.out'")
+
+    @pytest.mark.parametrize("after", [-1, 2])
+    def test_rows_without_a_batch_stay(self, scene: Scene, after: int) -> None:
+        scene.execute("ALTER TABLE out ALTER _slackwater_batch DROP NOT NULL")
+        scene.execute("INSERT INTO out (id) VALUES (50), (51)")
+        self._again(scene, after)
+        assert scene.swap.others == NO_OTHERS
+        scene.make()
+        assert scene.ids() == [*OLD[: after + 1], 50, 51, 100]
+        scene.undo()
+        assert scene.ids() == [*OLD, 50, 51]
+
+    def test_others_are_counted(self, scene: Scene) -> None:
+        assert scene.swap.others == NO_OTHERS
+        scene.execute(f"INSERT INTO out (id, _slackwater_batch) VALUES (50, {LAST + 9}), (51, 1), (52, 1)")
+        scene.execute("INSERT INTO out (id, _slackwater_batch) VALUES (53, 3)")
+        scene.execute("UPDATE out SET word = 'changed' WHERE id = 53")
+        assert scene.output.swap_of(OPERATION, OWNER.stream_id).others == Others(4)
+        assert scene.output.swap_of(OPERATION, OWNER.stream_id, 1).others == Others(2)
+        assert scene.output.cut_after(1, {}).others == Others(2)
+
+    def test_a_batch_that_was_updated_as_a_whole(self, scene: Scene) -> None:
+        scene.execute("INSERT INTO out (id, _slackwater_batch) VALUES (50, 1)")
+        scene.execute("UPDATE out SET word = 'changed' WHERE _slackwater_batch = 1")
+        assert scene.output.swap_of(OPERATION, OWNER.stream_id).others == Others(2)
+        assert scene.output.cut_after(0, {}).others == Others(2)
+        assert scene.output.cut_after(1, {}).others == NO_OTHERS
+
+    def test_without_batch_ids_nobody_knows(self, scene: Scene) -> None:
+        scene.execute("ALTER TABLE out DROP COLUMN _slackwater_batch")
+        output = PostgresOutput(scene.output.target.address, TableName("public", "out"), keep_batch_id=False)
+        assert output.swap_of(OPERATION, OWNER.stream_id).others == Others(LAST + 1, sure=False)
+        assert output.swap_of(OPERATION, OWNER.stream_id, LAST).others == NO_OTHERS
+
+    @pytest.mark.parametrize("keep", [True, False])
+    @pytest.mark.parametrize("lost", ["DROP TABLE slackwater_marker", "UPDATE slackwater_marker SET batch_id = 1"])
+    def test_all_rows_are_replaced_where_the_marker_was_lost(self, scene: Scene, lost: str, *, keep: bool) -> None:
+        scene.execute("ALTER TABLE out ALTER _slackwater_batch DROP NOT NULL")
+        scene.execute("INSERT INTO out (id) VALUES (50)")
+        scene.execute(lost)
+        known = PostgresOutput(scene.output.target.address, TableName("public", "out"), keep_batch_id=keep)
+        scene.output = known.without_marker()
+        scene.output.claim(OWNER)
+        scene.swap = scene.output.swap_of(OPERATION, OWNER.stream_id)
+        assert scene.swap.others == Others(LAST + 1 if keep else LAST + 2, sure=False)
+        scene.stage()
+        scene.output = known
+        scene.make()
+        assert scene.ids() == ([50, *NEW] if keep else NEW)
+        scene.undo()
+        assert scene.ids() == [*OLD, 50]
+        assert known.last_written() == (-1 if lost.startswith("DROP") else 1)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "INSERT INTO out (id, _slackwater_batch) VALUES (50, 1)",
+            "UPDATE out SET word = 'changed'",
+            "DELETE FROM out WHERE id = 2",
+        ],
+    )
+    def test_a_change_meanwhile_and_one_after_the_swap(self, scene: Scene, change: str) -> None:
+        scene.stage()
+        scene.execute("VACUUM FULL FREEZE out")
+        scene.make()
+        scene.undo()
+        scene.execute(change)
+        refused(scene, "swap-moved", scene.make)
+        scene.swap = scene.output.swap_of(OPERATION, OWNER.stream_id)
+        scene.backup.delete("swap.json")
+        scene.make()
+        scene.execute(change.replace("id = 2", "id = 102"))
+        refused(scene, "restore-conflict", scene.undo)
+
+    def test_batches_since_the_swap_do_not_hide_rows_of_others(self, scene: Scene) -> None:
+        scene.stage()
+        scene.make()
+        scene.execute(f"INSERT INTO out (id, _slackwater_batch) VALUES (200, {STAGED + 1})")
+        scene.execute(f"UPDATE slackwater_marker SET batch_id = {STAGED + 1} WHERE target = 'public.out'")
+        scene.undo()
+        scene.make()
+        scene.execute(f"INSERT INTO out (id, _slackwater_batch) VALUES (201, {STAGED + 1})")
+        refused(scene, "restore-conflict", scene.undo)
+
+    def test_a_writer_that_has_not_committed_is_waited_for(self, scene: Scene) -> None:
+        """The lock comes before the comparison: what the writer commits is seen."""
+        scene.stage()
+        with psycopg.connect(scene.url) as other, ThreadPoolExecutor(1) as pool:
+            other.execute("INSERT INTO out (id, _slackwater_batch) VALUES (50, 1)")
+            swapping = pool.submit(scene.make)
+            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'out'::regclass"
+            while not swapping.done() and scene.rows(waiting)[0][0] == 0:
+                pass
+            assert not swapping.done()
+            other.commit()
+            with pytest.raises(Refused) as caught:
+                swapping.result()
+        assert caught.value.code == "swap-moved"
+        assert scene.ids() == [*OLD, 50]
+
+
+def test_swapped_again_cut_and_undone_in_turn(scene: Scene) -> None:
+    scene.stage()
+    scene.make()
+    before, operation = scene.rows("SELECT * FROM out ORDER BY id"), "20260106T000000-000001"
+    swap, backup = scene.output.swap_of(operation, OWNER.stream_id, 1), LocalStore(scene.folder / operation)
+    scene.output.stage(operation, 1, {})
+    aside = TableName("public", "out").aside(operation).table
+    scene.execute(f"INSERT INTO {aside} (id, _slackwater_batch) VALUES (300, 2)")
+    scene.execute(f"UPDATE slackwater_marker SET batch_id = 2 WHERE target = 'public.{aside}'")
+    scene.output.swap(swap, backup)
+    assert scene.ids() == [100, 101, 300]
+    cut, kept = scene.output.cut_after(0, {}), LocalStore(scene.folder / "cut")
+    assert (cut.batches, cut.rows, cut.others) == ((1, 2), 2, NO_OTHERS)
+    scene.output.cut(cut, {}, kept)
+    scene.output.restore(cut, kept)
+    assert (scene.ids(), scene.output.cut_after(0, {}).others) == ([100, 101, 300], NO_OTHERS)
+    scene.output.swap_back(swap, backup)
+    assert scene.rows("SELECT * FROM out ORDER BY id") == before
+    scene.undo()
+    assert scene.ids() == OLD
+
+
 def test_a_run_that_started_before_may_not_write(scene: Scene) -> None:
     scene.stage()
     scene.make()
@@ -197,12 +331,11 @@ def test_the_sink_and_the_output_name_one_place(scene: Scene) -> None:
 
 
 def refused(scene: Scene, code: str, act: Callable[[], object]) -> None:
-    before = scene.tables(), scene.marks(), scene.ids()
+    before = scene.tables(), scene.marks(), scene.ids(), scene.output.last_written()
     with pytest.raises(Refused) as caught:
         act()
     assert caught.value.code == code
-    assert (scene.tables(), scene.marks(), scene.ids()) == before
-    assert scene.output.last_written() == LAST
+    assert (scene.tables(), scene.marks(), scene.ids(), scene.output.last_written()) == before
 
 
 @pytest.mark.parametrize(

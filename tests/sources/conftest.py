@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.sources.registry import register, unregister
+from slackwater.sources import SOURCES
 from tests.sources.made_up import Book
 
 
 @pytest.fixture(autouse=True)
 def _made_up_kind() -> Iterator[None]:
-    register(Book())
+    SOURCES.register(Book.kind, Book())
     yield
-    unregister(Book.kind)
+    SOURCES.unregister(Book.kind)

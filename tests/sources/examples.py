@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from slackwater.formats.kafka_initial_offsets import render_initial_offsets
-from slackwater.sources.contract import SourceEntries
+from slackwater.sources.common.contract import SourceEntries
+from slackwater.sources.kafka import render_initial_offsets
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from slackwater.sources.contract import EmptyBase, Reach, SourceEntries, SourceRange
-from slackwater.sources.opaque import OpaqueSource
+from slackwater.sources.common.contract import EmptyBase, Reach, SourceEntries, SourceRange
+from slackwater.sources.common.source import Source
 from tests.sources.examples import Example
 
 _LINES_PER_PAGE = 10
@@ -15,7 +15,7 @@ EXAMPLE = Example(
 )
 
 
-class Book(OpaqueSource):
+class Book(Source):
     """A position is the next page to read; the log holds the title and the first page."""
 
     kind = "book"

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.formats.compactible import parse_entry_name
-from slackwater.recording.log_text import decode, split_source_compact
-from slackwater.sources.contract import Source, SourceEntries, SourceRange
-from slackwater.sources.registry import UNKNOWN, kind_named, kind_of, kinds
+from slackwater.ledger.recording.log_text import decode, split_source_compact
+from slackwater.sources import UNKNOWN, kind_named, kind_of, kinds
+from slackwater.sources.common.contract import SourceEntries, SourceRange
+from slackwater.sources.common.source import Source
 from tests.sources.examples import EXAMPLES, Example
 from tests.sources.made_up import EXAMPLE
 
@@ -30,6 +31,12 @@ class Outside:
 
     def exists(self, path: str) -> bool:
         return self.files and path != ""
+
+    def modified_ms(self, path: str) -> int | None:
+        return None if self.exists(path) else 0
+
+    def size(self, path: str) -> int | None:
+        return 0 if self.exists(path) else None
 
     def earliest(self, source: str) -> str | None:
         return self.oldest if source == "0" else None

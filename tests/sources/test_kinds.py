@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.app.lag import lag_of
 from slackwater.checkpoint.listing import read_listing
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.errors import FormatError
-from slackwater.model.checkpoint_logs import OffsetEntry, SourceOffset
-from slackwater.model.records import BatchRecord, BatchSource
-from slackwater.sources.contract import EmptyBase, SourceRange
+from slackwater.cli.common.lag import lag_of
+from slackwater.core.checkpoint_logs import OffsetEntry, SourceOffset
+from slackwater.core.errors import FormatError
+from slackwater.core.records import BatchRecord, BatchSource
+from slackwater.sources import SOURCES, kind_named
+from slackwater.sources.common.contract import EmptyBase, SourceRange
 from slackwater.sources.files import NO_FILES
-from slackwater.sources.registry import kind_named, register, unregister
 from slackwater.storage.local import LocalStore
 from tests.sources.examples import file_log
 from tests.sources.made_up import EXAMPLE, Book
@@ -135,11 +135,14 @@ def test_callers_find_a_registered_kind(tmp_path: Path) -> None:
     assert (line.kind, line.initial) == ("book", '{"page":1}')
 
 
-def test_a_registered_kind_replaces_one_of_the_same_name_and_can_be_removed() -> None:
-    book = Book()
-    register(book)
-    assert kind_named("book") is book
+@pytest.mark.parametrize("name", ["book", "files"])
+def test_a_name_is_registered_once(name: str) -> None:
+    with pytest.raises(ValueError, match=f"slackwater.sources has a '{name}' already"):
+        SOURCES.register(name, Book())
 
-    unregister("book")
-    with pytest.raises(KeyError):
-        kind_named("book")
+
+def test_a_registered_kind_can_be_removed() -> None:
+    SOURCES.register("atlas", Book())
+    SOURCES.unregister("atlas")
+
+    assert "atlas" not in SOURCES.names()

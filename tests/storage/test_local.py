@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import UsageError
+from slackwater.core.errors import UsageError
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import is_uri, local_path_of, open_read_store
 from slackwater.storage.protocols import FileTooLarge

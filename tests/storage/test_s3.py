@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Iterator
 
+import fsspec
 import pytest
 
-from slackwater.app.inspect import inspect_checkpoint
+from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
 from slackwater.storage.open import open_write_store
 from tests.support.s3 import before_requests, s3_endpoint, s3_location
 
@@ -41,6 +43,20 @@ def test_a_read_is_one_request(s3_location: str, asked: Counter[str]) -> None:
         asked.clear()
         assert store.read("file") == data
         assert asked == {"GET /file": 1}
+
+
+@pytest.mark.parametrize("size", [1, 12 << 20])
+def test_an_upload_whose_source_fails_is_ended(s3_location: str, size: int) -> None:
+    def failing() -> Iterator[bytes]:
+        yield bytes(size)
+        raise ValueError("the source failed")
+
+    store = open_write_store(s3_location)
+    with pytest.raises(ValueError, match="the source failed"):
+        store.write_pieces("file", failing())
+    gc.collect()
+    listed = fsspec.filesystem("s3", skip_instance_cache=True).call_s3("list_multipart_uploads", Bucket="slackwater")
+    assert [upload["Key"] for upload in listed.get("Uploads", [])] == []
 
 
 def test_each_file_is_asked_for_once(s3_location: str, asked: Counter[str]) -> None:

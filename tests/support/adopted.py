@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from slackwater.model.records import WATCHED
+from slackwater.core.records import WATCHED
 from slackwater.storage.open import open_write_store
 from tests.support.homes import RAN_MS, STREAM, HomeSpec
 from tests.support.rebuilds import CLEAN, Project, make_project

@@ -22,6 +22,7 @@ class DroppingProxy:
         self.folder = folder
         self.drop_next: Drop | None = None
         self.dropped = 0
+        self._lock = threading.Lock()
         self._server = server
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(folder / SOCKET))
@@ -46,15 +47,22 @@ class DroppingProxy:
             thread.start()
             self._threads.append(thread)
 
+    def _drop_of(self, data: bytes) -> Drop | None:
+        """What of these bytes is lost. Of COMMITs on two connections at once it is one."""
+        if COMMIT not in data:
+            return None
+        with self._lock:
+            dropped, self.drop_next = self.drop_next, None
+            self.dropped += dropped is not None
+            return dropped
+
     def _serve(self, client: socket.socket) -> None:
         with client, socket.socket(socket.AF_UNIX) as server:
             server.connect(str(self._server / SOCKET))
             replies = threading.Thread(target=_pass_on, args=(server, client), daemon=True)
             replies.start()
             while data := _received(client):
-                if COMMIT in data and self.drop_next is not None:
-                    dropped, self.drop_next = self.drop_next, None
-                    self.dropped += 1
+                if dropped := self._drop_of(data):
                     if dropped == "reply":
                         # The client hears nothing more; the end of the connection comes once the server has committed.
                         client.shutdown(socket.SHUT_RDWR)

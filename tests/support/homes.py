@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from slackwater.core.records import BatchRecord, BatchSource, GenerationRecord, LogLine, StreamRecord
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import BatchRecord, BatchSource, GenerationRecord, LogLine, StreamRecord
 
 START_MS = 1_767_225_600_000
 STEP_MS = DELAY_MS = 600_000
@@ -90,9 +91,11 @@ def make_home(folder: Path, spec: HomeSpec | None = None) -> Path:
     for entry, text in sink_log(spec, folder).items():
         _write(folder / "out" / "_spark_metadata" / str(entry), text)
         _write(folder / "out" / f"part-{entry}.parquet", f"rows of batch {entry}".ljust(FILE_SIZE))
+        written_at(folder / "out" / f"part-{entry}.parquet", START_MS + entry)
     if spec.source == "files":
         for entry in logs["sources/0"]:
             _write(folder / "clicks" / f"{entry:03d}.json", "")
+            written_at(folder / "clicks" / f"{entry:03d}.json", START_MS + entry)
     (folder / "clicks.py").write_text(spec.pipeline)
     with Ledger.open(home / "ledger.db", create=True, now_ms=_Clock()) as ledger:
         _record(ledger, spec, folder, checkpoint, logs)
@@ -179,6 +182,11 @@ def _offset_entry(spec: HomeSpec, batch: int) -> str:
 
 def _commit_entry(batch: int) -> str:
     return "v1\n" + json.dumps({"nextBatchWatermarkMs": watermark_ms(batch + 1)}, separators=(",", ":"))
+
+
+def written_at(file: Path, time_ms: int) -> None:
+    """Set the time at which a file was written to the one that a source's log has."""
+    os.utime(file, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
 
 
 def _source_log(spec: HomeSpec, folder: Path) -> dict[int, str]:

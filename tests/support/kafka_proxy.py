@@ -65,6 +65,7 @@ class KafkaProxy:
         self._stop: Stop | None = None
         self._down = False
         self._connections: set[socket.socket] = set()
+        self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -79,9 +80,10 @@ class KafkaProxy:
 
     def set_down(self, *, down: bool) -> None:
         """Be unreachable from now on, or reachable again."""
-        self._down = down
-        for connection in list(self._connections) if down else ():
-            _shut(connection)
+        with self._lock:
+            self._down = down
+            for connection in self._connections if down else ():
+                _shut(connection)
 
     def close(self) -> None:
         """Stop listening and break off all connections."""
@@ -95,15 +97,24 @@ class KafkaProxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            if self._down:
-                client.close()
-                continue
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
+    def _register(self, *connections: socket.socket) -> bool:
+        """Add connections that ``set_down`` breaks off; whether there may be any now."""
+        with self._lock:
+            if not self._down:
+                self._connections.update(connections)
+            return not self._down
+
     def _serve(self, client: socket.socket) -> None:
+        with client, suppress(ConnectionRefusedError), socket.create_connection((HOST, self._broker_port)) as server:
+            # Asked after both are open: one that was accepted before it went down would stay alive.
+            if self._register(client, server):
+                self._pass_on(client, server)
+
+    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
         stopped: dict[int, Stop] = {}
-        with client, socket.create_connection((HOST, self._broker_port)) as server:
-            self._connections |= {client, server}
+        try:
             replies = threading.Thread(target=self._replies, args=(server, client, stopped), daemon=True)
             replies.start()
             with suppress(OSError):
@@ -119,7 +130,9 @@ class KafkaProxy:
             _shut(server)
             _shut(client)
             replies.join()
-            self._connections -= {client, server}
+        finally:
+            with self._lock:
+                self._connections -= {client, server}
 
     def _replies(self, server: socket.socket, client: socket.socket, stopped: dict[int, Stop]) -> None:
         own, others = struct.pack(">i", self.port), struct.pack(">i", self._broker_port)

@@ -1,4 +1,4 @@
-"""Kills a function with SIGKILL before each of its changes to files, one after the other, without patching anything.
+"""Kills a function with SIGKILL before each of its changes to files, one after the other.
 
 The function runs in a forked child. An audit hook there counts the calls that open a file for writing, create, rename,
 link, truncate or remove below one folder, and kills the child before the n-th. Writes of SQLite and of other libraries
@@ -7,17 +7,16 @@ that make system calls of their own are not counted.
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
+import sqlite3
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+from typing import Any
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PATHS_OF = {
@@ -38,7 +37,7 @@ _HAS_DIRECTORIES = frozenset(_PATHS_OF) - {"os.symlink", "os.truncate"}
 def run_killed_at(number: int, function: Callable[[], object], below: Path, *, sql: bool = False) -> bool:
     """Run ``function`` in a child that is killed before its ``number``-th (from 1) file change below ``below``.
 
-    With ``sql``, statements and commits of SQLAlchemy's engines count, too.
+    With ``sql``, statements and commits of SQLAlchemy's engines and of SQLite count, too.
 
     Returns whether it was killed; ``False`` means that it finished with fewer changes. Raises AssertionError if the
     function raised.
@@ -80,7 +79,7 @@ def kill_points(
 def die_before(number: int, below: str, *, sql: bool = False) -> None:
     """Kill this process before its ``number``-th (from 1) file change below the real path ``below``.
 
-    With ``sql``, statements and commits of SQLAlchemy's engines count, too.
+    With ``sql``, statements and commits of SQLAlchemy's engines and of SQLite count, too.
     """
     left = number
 
@@ -99,17 +98,34 @@ def die_before(number: int, below: str, *, sql: bool = False) -> None:
         _listen(reached)
 
 
+@functools.cache
 def count_commits() -> None:
     """Count each commit to a SQLite file as one change: SQLite's own writes raise no audit event."""
-    from sqlalchemy import Engine, event  # noqa: PLC0415 - only tests of databases need it
-
-    if not event.contains(Engine, "commit", _mark):
-        event.listen(Engine, "commit", _mark)
+    _trace_sqlite(_mark)
 
 
-def _mark(connection: Connection) -> None:
-    if connection.dialect.name == "sqlite" and connection.engine.url.database:
-        sys.audit("os.mkdir", connection.engine.url.database, 0o700, -1)
+def _mark(path: str, statement: str) -> None:
+    if path and statement == "COMMIT":
+        sys.audit("os.mkdir", path, 0o700, -1)
+
+
+def _trace_sqlite(traced: Callable[[str, str], None]) -> None:
+    """Call ``traced`` with the file and the text of each statement on connections that are opened from now on.
+
+    Through ``sqlite3.connect``: its audit event comes before a connection can be traced.
+    """
+    connect = sqlite3.connect
+
+    @functools.wraps(connect)
+    def connect_traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        path = connection.execute("PRAGMA database_list").fetchone()[2]
+        connection.set_trace_callback(
+            lambda statement: None if statement.startswith("PRAGMA") else traced(path, statement)
+        )
+        return connection
+
+    vars(sqlite3)["connect"] = connect_traced
 
 
 def _run(number: int, function: Callable[[], object], below: str, *, sql: bool) -> None:
@@ -129,6 +145,7 @@ def _listen(reached: Callable[[], None]) -> None:
 
     event.listen(Engine, "before_cursor_execute", lambda *_: reached())
     event.listen(Engine, "commit", lambda *_: reached())
+    _trace_sqlite(lambda _path, _statement: reached())
 
 
 def _changed_paths(event: str, arguments: tuple[object, ...]) -> Iterator[str]:

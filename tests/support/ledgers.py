@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import GenerationRecord, StreamRecord
 from tests.support.postgres_server import PostgresServer, postgres_server
 
 STREAM = "weather/hourly"

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import time
 
 import psycopg
 
-from slackwater.demo import postgres_server as demo
+from examples.demo import postgres_server as demo
+from slackwater.core.errors import EnvironmentMissing
+
+RESTART_S = 60
 
 
 class PostgresServer(demo.PostgresServer):
@@ -24,6 +29,23 @@ class PostgresServer(demo.PostgresServer):
         """Run a statement outside any of the tested databases."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+    def crash(self) -> None:
+        """Kill the server and start it again: its recovery empties unlogged tables."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+        deadline = time.monotonic() + RESTART_S
+        while True:
+            try:
+                self.start()
+            except EnvironmentMissing:
+                # Its other processes hold the shared memory until they notice that it has exited.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
 
 
 postgres_server = PostgresServer.running

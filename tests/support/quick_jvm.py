@@ -1,8 +1,9 @@
 """JVMs of tests live for seconds: half of that would go into loading Spark's classes and optimising their code.
 
-Spark's scripts read ``SPARK_SUBMIT_OPTS``. With it each JVM of the tests compiles with the first compiler alone and
-maps Spark's classes from an archive (Java's class-data sharing), which is made once for each Spark and Java and kept in
-the user's cache. A JVM that cannot use the archive loads its classes itself.
+Spark's scripts read these variables. With them each JVM of the tests compiles with the first compiler alone, maps
+Spark's classes from an archive (Java's class-data sharing), and starts no processes to change local files
+(``hadoop_files``). Archive and jar are made once for each Spark and Java and kept in the user's cache. A JVM that
+cannot use the archive loads its classes itself.
 """
 
 from __future__ import annotations
@@ -12,55 +13,76 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from slackwater.connectors.machine import java_program, spark_jars_folder
-from slackwater.errors import EnvironmentMissing
+from slackwater.core.errors import EnvironmentMissing
 
-# Metaspace for all classes at once: each time it grows, the whole heap is collected first.
-LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m -Xms512m -Xmn300m -XX:-UsePerfData"
+# Metaspace for all classes at once: each time it grows, the whole heap is collected first. The first compiler alone has
+# a small code cache, which a JVM that stays fills; then it is swept all the time.
+LIGHT = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m -Xms512m -Xmn300m -XX:-UsePerfData"
+    " -XX:ReservedCodeCacheSize=256m"
+)
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
-VARIABLE = "SPARK_SUBMIT_OPTS"
-PROGRAM = Path(__file__).with_name("spark_classes.py")
+OPTIONS = "SPARK_SUBMIT_OPTS"
+CLASS_PATH = "SPARK_DIST_CLASSPATH"
+"""Comes last in the class path, so that the one of the archive is its beginning."""
+
+ARCHIVED = Path(__file__).with_name("spark_classes.py")
+COMPILED = Path(__file__).with_name("hadoop_jar.py")
+SOURCES = Path(__file__).with_name("hadoop_files")
 
 
 def use_quick_jvms() -> None:
     """Set the options for all JVMs that this process and its children start. Without Java nothing is set."""
     try:
-        archive = _archive()
+        folder = _folder()
     except EnvironmentMissing:
         return
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    with archive.with_suffix(".lock").open("w") as lock:
-        # Processes that run tests side by side: one makes it, the others wait.
+    folder.mkdir(parents=True, exist_ok=True)
+    archive, jar = folder / "spark.jsa", folder / "hadoop-files.jar"
+    with (folder / "lock").open("w") as lock:
+        # Processes that run tests side by side: one makes them, the others wait.
         fcntl.flock(lock, fcntl.LOCK_EX)
+        if not jar.exists():
+            _make(jar, COMPILED, {}, "{}")
+        paths = os.environ.get(CLASS_PATH, "").split(os.pathsep)
+        if jar.exists() and str(jar) not in paths:
+            os.environ[CLASS_PATH] = os.pathsep.join(filter(None, [str(jar), *paths]))
         if not archive.exists():
-            _make(archive)
-    os.environ[VARIABLE] = f"{LIGHT} {SILENT} -XX:SharedArchiveFile={archive}" if archive.exists() else LIGHT
+            _make(archive, ARCHIVED, {OPTIONS: f"{LIGHT} {SILENT} -XX:ArchiveClassesAtExit={{}}"})
+    os.environ[OPTIONS] = f"{LIGHT} {SILENT} -XX:SharedArchiveFile={archive}" if archive.exists() else LIGHT
 
 
-def _archive() -> Path:
+def _folder() -> Path:
+    """Where they are kept."""
     jars, java = spark_jars_folder().resolve(), java_program().resolve()
-    # A changed program, Spark or Java at the same path needs an archive of its own.
-    made_for = f"{jars} {jars.stat().st_mtime_ns} {java} {java.stat().st_mtime_ns} {PROGRAM.read_text()}"
+    # A changed program, Spark or Java at the same path needs files of its own.
+    made_for = f"{jars} {jars.stat().st_mtime_ns} {java} {java.stat().st_mtime_ns} {LIGHT}"
+    texts = [file.read_text() for file in (ARCHIVED, COMPILED, *sorted(SOURCES.iterdir()))]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "slackwater" / "tests" / f"spark-{hashlib.sha256(made_for.encode()).hexdigest()[:16]}.jsa"
+    return cache / "slackwater" / "tests" / hashlib.sha256("\n".join([made_for, *texts]).encode()).hexdigest()[:16]
 
 
-def _make(archive: Path) -> None:
-    """Run queries and let the JVM archive what it has loaded; what prevents that is printed, and prevents no test."""
-    unfinished = archive.with_suffix(f".{os.getpid()}")
-    options = f"{LIGHT} {SILENT} -XX:ArchiveClassesAtExit={unfinished}"
-    # Its output is read to the end because the JVM, which writes the archive, ends after Python.
+def _make(file: Path, program: Path, settings: Mapping[str, str], *arguments: str) -> None:
+    """Run a program that makes a file, named by ``{}``; what prevents that is printed, and prevents no test."""
+    unfinished = file.with_suffix(f".{os.getpid()}")
+    # Its output is read to the end because a JVM may write the file, and ends after Python.
     done = subprocess.run(
-        [sys.executable, str(PROGRAM)],
-        env={**os.environ, VARIABLE: options, "PYSPARK_PYTHON": sys.executable},
+        [sys.executable, str(program), *(word.format(unfinished) for word in arguments)],
+        env={
+            **os.environ,
+            **{name: value.format(unfinished) for name, value in settings.items()},
+            "PYSPARK_PYTHON": sys.executable,
+        },
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode == 0 and unfinished.exists():
-        unfinished.replace(archive)
+        unfinished.replace(file)
     else:
         unfinished.unlink(missing_ok=True)
-        sys.stderr.write(f"no archive of Spark's classes: {done.stderr[-400:]}\n")
+        sys.stderr.write(f"{program.name} has made no {file.name}: {done.stderr[-400:]}\n")

@@ -15,31 +15,36 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from slackwater.app.apply_plan import Applied, ApplyDisplay, apply_with
-from slackwater.app.deriving import Asked, derive
-from slackwater.app.plan_goal import PlanOptions, plan_goal
-from slackwater.app.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
-from slackwater.app.workspace import Workspace, open_workspace
-from slackwater.apply.replayer import OperationRun, Replayed, Replayer
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
-from slackwater.formats.file_source_log import render_source_file
-from slackwater.model.actions import Action, Inverse, SourceStart
-from slackwater.model.checkpoint_logs import SourceFile
-from slackwater.model.finding import Goal
-from slackwater.model.plan import OutputTreatment, Plan, Request
-from slackwater.model.profile import QueryProfile
-from slackwater.model.sink import SideOutput
-from slackwater.plan.contributing import Code
-from slackwater.recording.snapshot import stream_id
-from slackwater.recording.stream_files import write_stream_file_of
+from slackwater.core.action import Action, Inverse
+from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.plan import OutputTreatment, Plan, Request, SourceStart
+from slackwater.core.profile import QueryProfile
+from slackwater.core.records import StreamRecord
+from slackwater.core.settings import Settings
+from slackwater.core.sink import SideOutput
+from slackwater.formats.compactible import render_source_file
+from slackwater.ledger.recording.snapshot import stream_id
+from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.apply.apply_plan import Applied, ApplyDisplay, ApplyOptions, apply_plan
+from slackwater.operations.apply.replayer import OperationRun, Replayed, Replayer
+from slackwater.operations.apply.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
+from slackwater.operations.downstream import Planning, derive_all
+from slackwater.operations.make_plan import make_plan
+from slackwater.operations.plan.contributing import Code
+from slackwater.operations.planner import QueryReader
 from slackwater.runtime.before_start import claim_output
-from slackwater.runtime.loader import digest
-from slackwater.settings import Settings
-from slackwater.sinks.contract import Swappable
-from slackwater.sinks.registry import open_output
+from slackwater.runtime.loader import digest, environment_read
+from slackwater.runtime.query_runtime import SparkRuntime
+from slackwater.sinks.common.contract import Swappable
+from slackwater.sinks.common.registry import open_output
+from slackwater.sources.common.contract import Position
 from slackwater.sources.files import NO_FILES
 from slackwater.storage.local import LocalStore
+from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import ReadStore
 from tests.support.homes import (
     EMPTY_DELTA,
     FILE_SIZE,
@@ -58,6 +63,7 @@ from tests.support.homes import (
 )
 
 TEMPORARY = ".slackwater.tmp"
+SPARK_VERSION = "4.1.3"
 
 CLEAN = HomeSpec(planned=6, committed=5, state=5, written=5)
 """Batch 6 is planned and was interrupted."""
@@ -97,12 +103,20 @@ class StubReplayer:
     pipeline: Path
     layout: Mapping[str, object] = field(default_factory=lambda: LAYOUT)
     rows: int = ROWS
+    found: Mapping[str, Position] = field(default_factory=dict)
+
+    def positions(self, *_: object, **__: object) -> Mapping[str, Position]:
+        """The positions of ``found``, whatever the target is."""
+        return self.found
 
     def profile(self) -> QueryProfile:
         return QueryProfile.from_json(self.layout)
 
     def code(self) -> Code:
-        return Code(digest(str(self.pipeline)))
+        return Code(digest(str(self.pipeline)), spark_version=SPARK_VERSION)
+
+    def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
+        return {"file": self.code().digest, **(settings or {})}
 
     def compact_interval(self) -> int:
         return 10
@@ -117,7 +131,7 @@ class StubReplayer:
         changelog: bool,  # noqa: ARG002 - Spark's business
         settings: Mapping[str, str] | None = None,  # noqa: ARG002 - as above
     ) -> Replayed:
-        store = LocalStore(checkpoint)
+        store = open_write_store(checkpoint)
         logs = read_logs(store)
         batch = logs.planned
         is_base = not store.exists("state/0/_metadata/metadata")
@@ -132,7 +146,7 @@ class StubReplayer:
     def run_staged(self, run: OperationRun) -> None:
         """Three more batches, each with a file in the staged output, in a run that the ledger records."""
         recorded = run.ledger.begin_run(run.generation.stream, run.generation.number, "4.1.3")
-        store, folder = LocalStore(run.generation.location), self.pipeline.parent
+        store, folder = open_write_store(run.generation.location), self.pipeline.parent
         first = (-1 if run.generation.based_at is None else run.generation.based_at) + 1
         last = first + 2
         output = open_output(run.stream.sink)
@@ -164,7 +178,7 @@ class StubReplayer:
         self._write_older(run, Path(output.path), "part-00000-6f5c1c2e-0f6b-4a43-9d1e-2f4f5b7f0a11-c000.")
 
     def _write_older(self, run: OperationRun, folder: Path, name: str) -> None:
-        store, out = LocalStore(run.generation.location), LocalStore(folder)
+        store, out = open_write_store(run.generation.location), LocalStore(folder)
         batch = read_logs(store).planned
         if not out.exists(f"_spark_metadata/{batch}"):
             rows = f"rows of batch {batch}, an older range".ljust(FILE_SIZE)
@@ -174,13 +188,37 @@ class StubReplayer:
             out.write(f"_spark_metadata/{batch}", new.encode())
         store.write(commit_path(batch), b'v1\n{"nextBatchWatermarkMs":0}')
 
-    def _rows(self, store: LocalStore, batch: int) -> int:
+    def _rows(self, store: ReadStore, batch: int) -> int:
         end = _entry(store, batch)
         start = _entry(store, batch - 1) if store.exists(offset_path(batch - 1)) else -1
         return (end - start) * self.rows
 
 
-def _entry(store: LocalStore, batch: int) -> int:
+@dataclass(frozen=True)
+class StubRuntime:
+    """Reads pipeline files; the query is that of a replayer without Spark."""
+
+    replayer: Replayer
+
+    def digest(self, reference: str) -> str:
+        return digest(reference)
+
+    def environment_read(self, reference: str) -> tuple[str, ...]:
+        return environment_read(reference)
+
+    def require_spark(self) -> None: ...
+
+    @contextmanager
+    def open_replayer(
+        self, _workspace: Workspace, _stream: StreamRecord, _reference: str, _on_jvm: Callable[[int], None], /
+    ) -> Iterator[Replayer]:
+        yield self.replayer
+
+
+RUNTIME = SparkRuntime(lambda _: None)
+
+
+def _entry(store: ReadStore, batch: int) -> int:
     return int(json.loads(store.read(offset_path(batch)).split(b"\n")[2])["logOffset"])
 
 
@@ -202,24 +240,25 @@ class Project:
         self,
         target: str = "last-written",
         retention_ms: int | None = None,
-        goal: Goal = "rebuild",
+        goal: str = "rebuild",
         output: OutputTreatment = "cut",
         pipeline: str | None = None,
         *,
         downstream: bool = False,
     ) -> Plan:
         with self.open() as workspace:
-            asked = Asked(
-                goal,
-                Request.at(target, retention_ms, output, downstream=downstream),
-                pipeline,
-            )
-            return plan_goal(workspace, self.stream, asked, PlanOptions(), lambda _: None)
+            request = Request.at(goal, target, retention_ms, output, downstream=downstream)
+            request = replace(request, pipeline_file=pipeline or "")
+            return make_plan(workspace, self.stream, request, RUNTIME, lambda _: None)
 
-    def plan_reset(self, output: OutputTreatment, start: SourceStart, pipeline: str | None = None) -> Plan:
+    def plan_reset(
+        self, output: OutputTreatment, start: SourceStart, pipeline: str | None = None, target: str = "earliest"
+    ) -> Plan:
         """The plan of a reset to a position that nobody has to look up."""
         request = Request(
-            "earliest",
+            "reset",
+            pipeline or "",
+            target,
             None,
             query_read=True,
             output=output,
@@ -231,10 +270,7 @@ class Project:
             ranges="recorded",
             into=None,
         )
-        identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
-        with self.open() as workspace:
-            stream = workspace.ledger.find_stream(self.stream)
-            return derive(workspace, stream, Asked("reset", request, pipeline), lambda: None, identity=identity).plan
+        return self._derived(request)
 
     def plan_backfill(self, files: Sequence[SourceFile], into: Path | None = None) -> Plan:
         """The plan of a backfill of files that nobody has to look up; ``into`` is a side output."""
@@ -245,13 +281,20 @@ class Project:
 
     def plan_backfill_of(self, start: SourceStart, end: str, into: Path | None = None) -> Plan:
         """The same of any source."""
-        request = replace(Request.at("earliest", output="keep"), starts=(start,), ends={start.source: end})
+        request = replace(Request.at("backfill", "earliest", output="keep"), starts=(start,), ends={start.source: end})
         if into is not None:
             request = replace(request, output="aside", into=str(into))
+        return self._derived(request)
+
+    def _derived(self, request: Request) -> Plan:
+        def reader(_: StreamRecord) -> QueryReader:
+            return lambda: None
+
         identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
         with self.open() as workspace:
-            stream = workspace.ledger.find_stream(STREAM)
-            return derive(workspace, stream, Asked("backfill", request), lambda: None, identity=identity).plan
+            planning = Planning(workspace, RUNTIME, reader, identity)
+            stream = workspace.ledger.find_stream(self.stream)
+            return derive_all(planning, planning.facts(stream, request.pipeline_file, request.goal), request)
 
     def apply(
         self,
@@ -262,13 +305,10 @@ class Project:
         stopped: bool = False,
     ) -> Applied:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")
-
-        @contextmanager
-        def replaying(_: Plan, _on_jvm: Callable[[int], None]) -> Iterator[Callable[[], Replayer]]:
-            yield lambda: chosen
-
+        shown = display or Silent()
+        runtime, options = StubRuntime(chosen), ApplyOptions(stopped=stopped, discard_others=True)
         with self.open() as workspace:
-            return apply_with(workspace, plan, display or Silent(), replaying, stopped=stopped)
+            return apply_plan(workspace, plan, runtime, shown, options)
 
     def undo(self, plan: Plan, *, stopped: bool = False) -> Undone:
         with self.open() as workspace:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,30 +11,51 @@ from typing import Any
 
 import fsspec
 import pytest
+
+_SERVER = """
+import threading
 from moto.server import ThreadedMotoServer
+
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+threading.Event().wait()
+"""
 
 
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
-    """A real S3 API on this machine, with a bucket for the tests."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    """A real S3 API on this machine, with a bucket for the tests.
+
+    In a process of its own: deltalake keeps the interpreter's lock while it waits for some of its answers.
+    """
+    command = [sys.executable, "-c", _SERVER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        yield f"http://127.0.0.1:{port}"
+        server.kill()
 
 
 @pytest.fixture
-def s3_location(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def s3_location(s3_endpoint: str) -> Iterator[str]:
     """An empty place in the bucket, reached through the environment as a user would."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_endpoint)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    # fsspec keeps a file system by its arguments, with the settings of the environment that it was made under.
+    with pytest.MonkeyPatch.context() as environment:
+        _use(environment, s3_endpoint)
+        yield f"s3a://slackwater/{uuid.uuid4()}"
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
+def _use(environment: pytest.MonkeyPatch, s3_endpoint: str) -> None:
+    environment.setenv("AWS_ENDPOINT_URL", s3_endpoint)
+    environment.setenv("AWS_ACCESS_KEY_ID", "test")
+    environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
     filesystem = fsspec.filesystem("s3", skip_instance_cache=True)
     if not filesystem.exists("slackwater"):
         filesystem.mkdir("slackwater")
-    return f"s3a://slackwater/{uuid.uuid4()}"
 
 
 @contextmanager

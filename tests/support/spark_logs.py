@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from slackwater.core.checkpoint_logs import SinkFile, SourceFile
 from slackwater.formats.text_log import render_json
-from slackwater.model.checkpoint_logs import SinkFile, SourceFile
 
 
 def entry_name(entry: int, interval: int) -> str:

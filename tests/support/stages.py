@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slackwater.model.records import GenerationRecord, LogLine, StreamRecord
-from slackwater.recording.stream_files import write_stream_file_of
+from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
+from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.runtime.loader import digest
 from tests.support.homes import (
     EMPTY_DELTA,
@@ -17,10 +17,12 @@ from tests.support.homes import (
     OPERATOR,
     QUERY_ID,
     SCHEMA,
+    START_MS,
     HomeSpec,
     batch_record,
     checkpoint_logs,
     sink_log,
+    written_at,
 )
 from tests.support.rebuilds import Project, make_project
 
@@ -73,7 +75,9 @@ def add_stage(project: Project, name: str, reads: str, spec: HomeSpec) -> None:
         _write(checkpoint / "state/0/0" / f"{version}.delta", EMPTY_DELTA)
     for entry, text in written.items():
         _write(folder / name / "_spark_metadata" / str(entry), text.encode())
-        _write(folder / name / f"part-{entry}.parquet", f"rows of {name} {entry}".ljust(FILE_SIZE).encode())
+        part = folder / name / f"part-{entry}.parquet"
+        _write(part, f"rows of {name} {entry}".ljust(FILE_SIZE).encode())
+        written_at(part, START_MS + entry)
     sink = {"kind": "files", "format": "parquet", "path": str(folder / name)}
     lines = [LogLine(stream, 1, log, entry, text) for log, texts in logs.items() for entry, text in texts.items()]
     lines += [LogLine(stream, 1, "sink", entry, text) for entry, text in written.items()]

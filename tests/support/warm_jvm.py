@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 from slackwater import connectors
-from slackwater.errors import EnvironmentMissing, UsageError
+from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.runtime.session import spark_version
 
 CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql")
@@ -44,6 +44,11 @@ def attached(folder: Path) -> dict[str, str]:
         "PYSPARK_GATEWAY_SECRET": address.auth_token,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(NUMBERED), os.environ.get("PYTHONPATH")])),
     }
+
+
+def warm_gateway() -> Any:
+    """PySpark's gateway to the JVM of this process, for tests that call Spark's classes and need no session."""
+    return _gateway(os.getpid())
 
 
 @cache

@@ -17,10 +17,10 @@ from slackwater.checkpoint.layout import (
 )
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import CheckpointLogs, expected_partitions, partition_count
-from slackwater.model.checkpoint_logs import CommitEntry
-from slackwater.model.damage import Damage
-from slackwater.model.marks import Marks
-from slackwater.model.state import StateInventory, StoreVersions
+from slackwater.core.checkpoint_logs import CommitEntry
+from slackwater.core.damage import Damage
+from slackwater.core.marks import Marks
+from slackwater.core.state import StateInventory, StoreVersions
 
 _HIDDEN_SUM = ".crc"
 

@@ -30,50 +30,50 @@ from slackwater.checkpoint.layout import (
     store_path,
 )
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
-from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
+from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import read_checkpoint
-from slackwater.checkpoint.state.version_files import files_of_version
-from slackwater.errors import FormatError
+from slackwater.checkpoint.state.inventory import files_of_version
+from slackwater.core.checkpoint_logs import CommitEntry
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
+from slackwater.core.read_options import ReadOptions
+from slackwater.core.state import StateFileKind
+from slackwater.core.units import MIB
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.compactible import parse_entry_name
-from slackwater.formats.file_source_log import parse_file_source_log
-from slackwater.formats.frames import Budget, require_frames
-from slackwater.formats.kafka_initial_offsets import parse_initial_offsets
+from slackwater.formats.frames import require_frames
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.formats.rocksdb_zip import RocksDbVersion, parse_rocksdb_zip
-from slackwater.formats.text_log import parse_json
-from slackwater.model.checkpoint_logs import CommitEntry
-from slackwater.model.damage import Damage
-from slackwater.model.read_options import ReadOptions
-from slackwater.model.state import StateFileKind
-from slackwater.model.units import MIB
-from slackwater.storage.protocols import ReadStore
+from slackwater.formats.text_log import parse_records
+from slackwater.sources import kind_of, kind_of_entry
+from slackwater.sources.common.source import Source
 
 _MOST_STATE_FILES = 500
 _MOST_STATE_BYTES = 64 * MIB
 """State files opened by the cheap check; of those beyond, only name and size are checked."""
 
 
-def cheap_damage(store: ReadStore) -> tuple[Damage, ...]:
+def cheap_damage(opened: OpenedCheckpoint, *, all_state: bool = False) -> tuple[Damage, ...]:
     """Damage of what Spark reads at the next start, in a fraction of a second; nothing where no batch was planned yet.
 
     Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
     ``commits/``, the newest entries of each source. By names: holes in the logs and in the state. Of the state version
     that the next batch loads: no file is empty, and on a local disk the first and last file of each store are framed as
-    they must be and not cut (up to 500 files and 64 MiB), with the tables that a RocksDB zip lists.
+    they must be and not cut, then those between (up to 500 files and 64 MiB), with the tables that a RocksDB zip lists.
+
+    ``all_state`` compares every file of that version with its checksums, whatever that takes: Spark reads them all, and
+    fails at one damaged byte. A remote store verifies what it serves by itself.
     """
-    opened = open_checkpoint(store)
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
         return ()
-    return _distinct(_StartCheck(opened).run())
+    return _distinct(_StartCheck(opened, all_state=all_state).run())
 
 
-def thorough_damage(store: ReadStore) -> tuple[Damage, ...]:
+def thorough_damage(opened: OpenedCheckpoint) -> tuple[Damage, ...]:
     """All damage that can be found: every log entry parsed, every checksum computed, every state file decompressed.
 
     Loads the state of the newest committed batch too. A file that Spark removes meanwhile is no damage.
     """
-    opened = open_checkpoint(store)
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
         return ()
     report = read_checkpoint(opened, ReadOptions(state=True, source_files=True))
@@ -100,7 +100,9 @@ class _Check:
         try:
             checked = read_checked(self.opened.store, self.opened.listing, path, thorough=thorough)
             self.damage.extend(checked.damage)
-            parse(checked.data)
+            if checked.is_sound:
+                # Other bytes than Spark wrote may also decompress to anything.
+                parse(checked.data)
         except (FormatError, OSError) as error:
             self.damage.append(damage_of(path, error))
 
@@ -125,6 +127,8 @@ class _Check:
 @dataclass(slots=True)
 class _StartCheck(_Check):
     """The files that Spark reads when it starts."""
+
+    all_state: bool = False
 
     def run(self) -> list[Damage]:
         self._logs()
@@ -157,21 +161,22 @@ class _StartCheck(_Check):
             compacted = [number for number, file in entries.items() if file.endswith(".compact")]
             newest = max(entries, default=-1)
             for number in sorted({newest, max(compacted, default=-1)} - {-1}):
-                parse = parse_file_source_log if name in planned else _parse_source_entry
+                parse = planned[name][0].listed if name in planned else _parse_source_entry
                 self._parse(source_path(name, entries[number]), parse)
-            if newest < planned.get(name, -1):
+            if name in planned and newest < planned[name][1]:
                 # Spark would give the number to other files, and take them for read.
-                path = source_path(name, str(planned[name]))
+                path = source_path(name, str(planned[name][1]))
                 self.damage.append(Damage(path, "missing", "the files of the newest planned batch", "nothing"))
 
-    def _planned_log_offsets(self) -> dict[str, int]:
-        """For each file source the entry of its log that the newest planned batch ends with."""
+    def _planned_log_offsets(self) -> dict[str, tuple[Source, int]]:
+        """Of each source of files its kind, and the entry of its log that the newest planned batch ends with."""
         newest = self.opened.logs.newest_offset
         found = {}
         for offset in newest.offsets if newest else ():
-            value = parse_json(offset.text, "an offset") if offset.text and offset.text.startswith("{") else None
-            if isinstance(value, dict) and isinstance(value.get("logOffset"), int):
-                found[offset.source] = value["logOffset"]
+            kind = kind_of(offset.text, {})
+            entry = kind.cut_entry(offset.text)
+            if kind.reads_files and entry is not None:
+                found[offset.source] = kind, entry
         return found
 
     def _names(self) -> None:
@@ -185,23 +190,26 @@ class _StartCheck(_Check):
 
     def _state(self) -> None:
         outer: list[str] = []
+        between: list[str] = []
         for paths in self._versions():
             for path in paths:
                 self._require_bytes(path)
             outer.extend(dict.fromkeys((paths[-1], paths[0])))
+            between.extend(paths[1:-1])
         if self.opened.store.traits.remote:
             # Each would be a request.
             return
         bytes_left = _MOST_STATE_BYTES
-        for path in outer[:_MOST_STATE_FILES]:
+        for number, path in enumerate((*outer, *between)):
             bytes_left -= self._size_or_zero(path)
-            if bytes_left < 0:
+            if not self.all_state and (bytes_left < 0 or number >= _MOST_STATE_FILES):
                 return
-            self._parse(path, partial(self._check_structure, path))
+            self._parse(path, partial(self._check_structure, path), thorough=self.all_state)
 
     def _versions(self) -> Iterator[list[str]]:
         """The files of each store at the version that the next batch loads, oldest first."""
         version = self.opened.logs.committed + 1
+        # No batch is committed: the next one starts with empty state, which has no file.
         if version == 0:
             return
         known: dict[frozenset[str], list[str]] = {}
@@ -220,6 +228,7 @@ class _StartCheck(_Check):
         parsed = parse_state_file(name)
         if parsed is None or parsed.version != self.opened.logs.committed + 1:
             return False
+        # A file of the same version with another id is from an attempt that failed.
         return parsed.unique_id in _unique_ids(self.opened.logs.newest_commit, operator, partition)
 
     def _require_bytes(self, path: str) -> None:
@@ -229,6 +238,11 @@ class _StartCheck(_Check):
         except OSError as error:
             self.damage.append(damage_of(path, error))
 
+    def _check_sums(self, path: str) -> None:
+        """Compare a table with its checksums, where it has some."""
+        if self.opened.listing.has(path) and self.opened.listing.has(hadoop_checksum_path(path)):
+            self._parse(path, lambda _: None, thorough=True)
+
     def _size_or_zero(self, path: str) -> int:
         try:
             return self._size(path)
@@ -237,9 +251,11 @@ class _StartCheck(_Check):
 
     def _check_structure(self, path: str, data: bytes) -> None:
         if path.endswith(".zip"):
-            limit = self.opened.store.limits.archive
-            version = parse_rocksdb_zip(data, with_files=False, limit=limit)
-            self._check_tables(path.rpartition("/")[0], version)
+            version = parse_rocksdb_zip(data, with_files=False, budget=self.opened.store.archive_budget())
+            folder = path.rpartition("/")[0]
+            self._check_tables(folder, version)
+            for table in version.tables if self.all_state else ():
+                self._check_sums(f"{folder}/SSTs/{table.stored_name}")
         else:
             require_frames(data)
 
@@ -269,13 +285,14 @@ def _log_entries(files: Iterable[str]) -> dict[int, str]:
 
 
 def _parse_source_entry(data: bytes) -> None:
-    """Logs of files and initial offsets of Kafka are known; of others, any bytes are taken. Raises ``FormatError``."""
+    """Of an unknown kind of source, any bytes are taken that are not a record which was cut. Raises ``FormatError``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="an entry of a source's log", found="0 bytes")
-    if data[:1] == b"\0":
-        parse_initial_offsets(data)
+    parser = kind_of_entry(data).entry_parser(data)
+    if parser is not None:
+        parser(data)
     elif data.startswith(b"v1\n{"):
-        parse_file_source_log(data)
+        parse_records(data)
 
 
 @dataclass(slots=True)
@@ -319,14 +336,11 @@ class _FileCheck(_Check):
             self._decode_state(folder, state_file.kind, data)
 
     def _decode_state(self, folder: str, kind: StateFileKind, data: bytes) -> None:
-        from slackwater.formats.changelog import parse_changelog  # noqa: PLC0415  (imports numpy and pyarrow)
-        from slackwater.formats.codecs import decompress  # noqa: PLC0415
-        from slackwater.formats.state_records import walk_records  # noqa: PLC0415
+        from slackwater.formats.changelog import decompressed_records  # noqa: PLC0415  (imports numpy and pyarrow)
 
-        limits = self.opened.store.limits
+        store = self.opened.store
         if kind is StateFileKind.ZIP:
-            self._check_tables(folder, parse_rocksdb_zip(data, limit=limits.archive))
-        elif kind is StateFileKind.CHANGELOG:
-            parse_changelog(decompress(data, budget=Budget(limits.state)))
+            self._check_tables(folder, parse_rocksdb_zip(data, budget=store.archive_budget()))
         else:
-            walk_records(decompress(data, budget=Budget(limits.state)))
+            is_changelog = kind is StateFileKind.CHANGELOG
+            decompressed_records(data, is_changelog=is_changelog, budget=store.state_budget())

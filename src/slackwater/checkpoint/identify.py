@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, STATE
-from slackwater.errors import NotFound
-from slackwater.formats.compactible import parse_entry_name
-from slackwater.formats.file_sink_log import FOLDER as SINK_METADATA
+from slackwater.core.commands import command
+from slackwater.core.errors import NotFound
+from slackwater.formats.compactible import SINK_LOG, parse_entry_name
 from slackwater.storage.protocols import Entry, ReadStore
 
 _OWN_DIRECTORIES = frozenset({OFFSETS, COMMITS, SOURCES, STATE})
@@ -43,7 +43,7 @@ def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
     names = {entry.name for entry in entries}
     if not entries:
         return _describe_nothing(store)
-    if SINK_METADATA in names:
+    if SINK_LOG in names:
         newest = _newest_sink_batch(store)
         return f"an output directory of the file sink{newest}", "inspect the checkpoint of the query that writes it"
     if "_delta_log" in names:
@@ -52,11 +52,11 @@ def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
         return "an Iceberg table", "inspect the checkpoint of the query that writes or reads it"
     inside = _inside_of_checkpoint(store, names)
     if inside:
-        return inside, f"slackwater inspect {store.location.rstrip('/').rpartition('/')[0]}"
+        return inside, command("inspect", store.location.rstrip("/").rpartition("/")[0])
     children = _checkpoints_below(store, entries)
     if children:
         shown = ", ".join(children[:_SHOWN]) + (" ..." if len(children) > _SHOWN else "")
-        return f"a parent of checkpoints: {shown}", f"slackwater inspect {store.location.rstrip('/')}/{children[0]}"
+        return f"a parent of checkpoints: {shown}", command("inspect", f"{store.location.rstrip('/')}/{children[0]}")
     return f"a directory of {len(entries)} other entries", "give the checkpointLocation of a streaming query"
 
 
@@ -77,7 +77,7 @@ def _is_file(store: ReadStore) -> bool:
 
 
 def _newest_sink_batch(store: ReadStore) -> str:
-    parsed = [parse_entry_name(entry.name) for entry in store.list(SINK_METADATA)]
+    parsed = [parse_entry_name(entry.name) for entry in store.list(SINK_LOG)]
     batches = [entry[0] for entry in parsed if entry]
     return f" (newest batch {max(batches)})" if batches else ""
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from slackwater.checkpoint.layout import hadoop_checksum_path, spark_checksum_path
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import damage_of
-from slackwater.errors import FormatError
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
 from slackwater.formats.checksums import SparkChecksum, hadoop_mismatch, parse_spark_checksum
-from slackwater.model.damage import Damage
 from slackwater.storage.protocols import ReadStore
 
 

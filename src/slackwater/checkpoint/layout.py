@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from slackwater.model.state import StateFile, StateFileKind
+from slackwater.core.state import StateFile, StateFileKind
 
 METADATA = "metadata"
 OFFSETS = "offsets"

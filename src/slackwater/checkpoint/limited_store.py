@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from slackwater.checkpoint.layout import SST_FOLDERS, parse_state_file
-from slackwater.model.read_options import ReadLimits
+from slackwater.core.read_options import ReadLimits
+from slackwater.formats.frames import Budget, Surplus
 from slackwater.storage.protocols import Entry, Folder, ReadStore, StoreTraits
 
 
@@ -16,6 +17,7 @@ class LimitedStore:
 
     store: ReadStore
     limits: ReadLimits = field(default_factory=ReadLimits)
+    surplus: Surplus = field(default_factory=Surplus)
 
     @property
     def location(self) -> str:
@@ -34,6 +36,9 @@ class LimitedStore:
     def size(self, path: str) -> int:
         return self.store.size(path)
 
+    def modified_ms(self, path: str) -> int | None:
+        return self.store.modified_ms(path)
+
     def local_path(self, path: str) -> str | None:
         return self.store.local_path(path)
 
@@ -46,12 +51,24 @@ class LimitedStore:
     def exists(self, path: str) -> bool:
         return self.store.exists(path)
 
+    def written_ms(self) -> Iterator[tuple[str, int]]:
+        return self.store.written_ms()
+
+    def state_budget(self) -> Budget:
+        """For the state of one store in one partition."""
+        return Budget(self.limits.state, surplus=self.surplus)
+
+    def archive_budget(self) -> Budget:
+        """For the small files in one RocksDB zip."""
+        return Budget(self.limits.archive, surplus=self.surplus)
+
 
 def limited(store: ReadStore, limits: ReadLimits | None = None) -> LimitedStore:
     """The store with these limits, the default ones where none are given; one that has limits keeps them."""
     if isinstance(store, LimitedStore) and limits is None:
         return store
-    return LimitedStore(store, limits or ReadLimits())
+    limits = limits or ReadLimits()
+    return LimitedStore(store, limits, Surplus(limits.surplus))
 
 
 def limit_of(path: str, limits: ReadLimits) -> int:

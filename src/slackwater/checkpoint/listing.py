@@ -1,4 +1,4 @@
-"""One walk of a checkpoint, kept: every later question is answered from it."""
+"""One walk of a checkpoint, kept: every later question, that of its size too, is answered from it."""
 
 from __future__ import annotations
 
@@ -73,3 +73,35 @@ class Listing:
 def read_listing(store: ReadStore) -> Listing:
     """Walk the whole checkpoint."""
     return Listing({folder.path: folder for folder in store.folders()})
+
+
+SMALL = 2000
+"""Up to so many files every size is asked for that the listing does not have; more would take too long."""
+
+
+def bytes_of(store: ReadStore, listing: Listing, paths: Iterable[str], *, ask: bool) -> int | None:
+    """Bytes in these folders; ``None`` where each size would have to be asked for, and ``ask`` is false."""
+    total = 0
+    for path in paths:
+        folder = listing.folder(path)
+        if folder.sizes is not None:
+            total += sum(folder.sizes)
+        elif folder.files and not ask:
+            return None
+        else:
+            total += sum(_size(store, f"{path}/{name}" if path else name) for name in folder.files)
+    return total
+
+
+def bytes_if_cheap(store: ReadStore, listing: Listing) -> int | None:
+    """Bytes of the whole checkpoint; ``None`` where that would take too long."""
+    files = sum(len(folder.files) for folder in listing.folders.values())
+    return bytes_of(store, listing, listing.folders, ask=files <= SMALL and not store.traits.remote)
+
+
+def _size(store: ReadStore, path: str) -> int:
+    try:
+        return store.size(path)
+    except OSError:
+        # Deleted since it was listed; reading it reports that.
+        return 0

@@ -9,15 +9,15 @@ from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, co
 from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.errors import FormatError
+from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
+from slackwater.core.marks import NONE_YET, Marks
+from slackwater.core.state import StateInventory, StoreVersions
+from slackwater.core.units import size_text
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.formats.text_log import parse_query_metadata
-from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
-from slackwater.model.damage import Damage
-from slackwater.model.marks import NONE_YET, Marks
-from slackwater.model.state import StateInventory, StoreVersions
-from slackwater.model.units import size_text
 from slackwater.storage.protocols import FileTooLarge, ReadStore
 
 PARTITIONS_SETTING = "spark.sql.shuffle.partitions"

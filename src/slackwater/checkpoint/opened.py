@@ -10,9 +10,9 @@ from slackwater.checkpoint.limited_store import LimitedStore, limited
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, logs_of_listing
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.errors import FormatError
-from slackwater.model.read_options import ReadLimits
-from slackwater.model.state import StateInventory
+from slackwater.core.errors import FormatError
+from slackwater.core.read_options import ReadLimits
+from slackwater.core.state import StateInventory
 from slackwater.storage.protocols import ReadStore
 
 if TYPE_CHECKING:

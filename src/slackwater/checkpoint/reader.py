@@ -1,8 +1,13 @@
-"""The whole reader: one checkpoint in, one report out. Damage is a value, and nothing is ever written."""
+"""The whole reader: one checkpoint in, one report out. Damage is a value, and nothing is ever written.
+
+No file records the version of Spark that wrote a checkpoint, but each release added files or settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
@@ -26,33 +31,33 @@ from slackwater.checkpoint.layout import (
     offset_path,
     store_path,
 )
+from slackwater.checkpoint.listing import SMALL, Listing, bytes_of
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.checkpoint.spark_version import oldest_spark
 from slackwater.checkpoint.state.operators import OperatorReader
-from slackwater.errors import FormatError
-from slackwater.formats.commit_log import parse_commit_entry
-from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.model.checkpoint import (
+from slackwater.core.checkpoint import (
     BatchLine,
     CheckpointReport,
     FileTotals,
     NextBatch,
     OperatorLine,
     SourceEnd,
+    SparkVersion,
     StoreLine,
     VersionRange,
 )
-from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
-from slackwater.model.damage import Damage
-from slackwater.model.marks import Marks
-from slackwater.model.operator import Operator, OperatorStore
-from slackwater.model.read_options import ReadOptions
+from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
+from slackwater.core.marks import Marks
+from slackwater.core.operator import Operator, OperatorStore
+from slackwater.core.read_options import ReadOptions
+from slackwater.core.state import StateInventory
+from slackwater.formats.commit_log import parse_commit_entry
+from slackwater.formats.offset_log import parse_offset_entry
 
 _Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)
-SMALL = 2000
-"""Up to so many files every checksum is verified and every size is asked for; more would take too long."""
 _NEWEST_OF_MANY = 3
 """Log entries read of a large checkpoint on a remote store, where each is a request."""
 _READ_AT_ONCE = 16
@@ -221,24 +226,7 @@ class CheckpointReader:
         return FileTotals(self._file_count, self._bytes_of(self.opened.listing.folders))
 
     def _bytes_of(self, paths: Iterable[str]) -> int | None:
-        """Bytes in these folders; ``None`` where that would cost a ``stat`` for each of very many files."""
-        total = 0
-        for path in paths:
-            folder = self.opened.listing.folder(path)
-            if folder.sizes is not None:
-                total += sum(folder.sizes)
-            elif folder.files and not self._sizes_are_asked:
-                return None
-            else:
-                total += sum(self._size(f"{path}/{name}" if path else name) for name in folder.files)
-        return total
-
-    def _size(self, path: str) -> int:
-        try:
-            return self.opened.store.size(path)
-        except OSError:
-            # Deleted since it was listed; reading it reports that.
-            return 0
+        return bytes_of(self.opened.store, self.opened.listing, paths, ask=self._sizes_are_asked)
 
     def _complete(self, marks: Marks, commits: dict[int, CommitEntry]) -> None:
         logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
@@ -316,3 +304,92 @@ def _each_once(damage: list[Damage]) -> tuple[Damage, ...]:
 def read_checkpoint(opened: OpenedCheckpoint, options: ReadOptions | None = None) -> CheckpointReport:
     """The report of a checkpoint that was listed."""
     return CheckpointReader(opened, options or ReadOptions()).read()
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """No collections inside; afterwards as before. May be nested."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+_PREFIX = "spark.sql."
+_FIRST_PINNED = (
+    ("4.3", "streaming.statefulOperator.alwaysNullableOutput.enabled"),
+    ("4.3", "dropDuplicates.deterministicKeyOrder.enabled"),
+    ("4.2", "streaming.stateStore.rowChecksum.enabled"),
+    ("4.2", "streaming.stateStore.rocksdb.mergeOperatorVersion"),
+    ("4.2", "streaming.queryEvolution.enableSourceEvolution"),
+    ("4.0", "streaming.stateStore.encodingFormat"),
+    ("3.5", "optimizer.pruneFiltersCanPruneStreamingSubplan"),
+)
+"""Settings by the release that first pinned them. They show who wrote the newest entry, not who started the log."""
+
+
+def oldest_spark(
+    offset: OffsetEntry | None,
+    commit: CommitEntry | None,
+    operators: tuple[Operator, ...],
+    listing: Listing,
+    inventory: StateInventory,
+) -> SparkVersion:
+    """The newest release that anything in the checkpoint needs."""
+    found = [
+        *_by_settings(offset),
+        *_by_logs(offset, commit),
+        *_by_state(operators, listing, inventory),
+    ]
+    if not found:
+        return SparkVersion(None, "no pinned settings or state")
+    version = max(version for version, _ in found)
+    return SparkVersion(version, next(evidence for release, evidence in found if release == version))
+
+
+def _by_settings(offset: OffsetEntry | None) -> list[tuple[str, str]]:
+    conf = offset.metadata.conf if offset and offset.metadata else {}
+    return [
+        (version, f"the newest offsets entry pins {_PREFIX}{name}")
+        for version, name in _FIRST_PINNED
+        if _PREFIX + name in conf
+    ]
+
+
+def _by_logs(offset: OffsetEntry | None, commit: CommitEntry | None) -> list[tuple[str, str]]:
+    found = []
+    if offset is not None and offset.version > 1:
+        found.append(("4.2", f"offsets log version {offset.version}"))
+    if commit is not None and commit.version > 1:
+        found.append(({2: "4.0"}.get(commit.version, "4.2"), f"commits log version {commit.version}"))
+    return found
+
+
+def _by_state(operators: tuple[Operator, ...], listing: Listing, inventory: StateInventory) -> list[tuple[str, str]]:
+    found = []
+    if any(not operator.inferred for operator in operators):
+        found.append(("4.0", "operator metadata"))
+    families = {family.name for operator in operators for store in operator.stores for family in store.families}
+    if "left-keyWithTsToValues" in families:
+        found.append(("4.2", "join state format 4"))
+    elif "left-keyWithIndexToValue" in families:
+        found.append(("4.1", "join state format 3"))
+    with_ids = any(versions.ids for _, _, _, versions in inventory.each())
+    if not with_ids and any(
+        _has_sidecar(listing, operator, partition) for operator, partition in _partitions(inventory)
+    ):
+        found.append(("4.1", "checksums beside state files"))
+    return found
+
+
+def _partitions(inventory: StateInventory) -> list[tuple[int, int]]:
+    """The first partition of each operator; the others are written alike."""
+    return [(operator, min(partitions)) for operator, partitions in inventory.stores.items() if partitions]
+
+
+def _has_sidecar(listing: Listing, operator: int, partition: int) -> bool:
+    names = listing.folder(f"state/{operator}/{partition}").files
+    return any(name.endswith(".crc") and not name.startswith(".") for name in names)

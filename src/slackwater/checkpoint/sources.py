@@ -9,22 +9,17 @@ from slackwater.checkpoint.integrity import read_checked
 from slackwater.checkpoint.layout import SOURCES, source_path
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import damage_of, source_order
-from slackwater.errors import FormatError
+from slackwater.core.checkpoint import SourceLine, SourceLog
+from slackwater.core.checkpoint_logs import OffsetEntry, SourceFile
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
 from slackwater.formats.compactible import parse_entry_name
-from slackwater.formats.file_source_log import parse_file_source_log
 from slackwater.formats.text_log import split_log
-from slackwater.model.checkpoint import SourceLine, SourceLog
-from slackwater.model.checkpoint_logs import OffsetEntry, SourceFile
-from slackwater.model.damage import Damage
-from slackwater.sources.contract import Source
-from slackwater.sources.files import Files
-from slackwater.sources.number import Number
-from slackwater.sources.registry import UNKNOWN, kind_of
+from slackwater.sources import UNKNOWN, kind_of
+from slackwater.sources.common.source import Source
 from slackwater.storage.protocols import ReadStore
 
 _FIRST_ENTRY = 0
-_SHOWN_KINDS = {Files.kind: "file", Number.kind: "socket, memory or rate"}
-"""Names of kinds in inspection reports, where they differ from the registry's."""
 
 
 @dataclass(slots=True)
@@ -48,12 +43,11 @@ class SourceReader:
         if kind is UNKNOWN:
             # The offset may be damaged; the log shows the kind too.
             kind = kind_of(None, log)
-        shown = _SHOWN_KINDS.get(kind.kind, kind.kind)
-        if kind.kind == Files.kind:
-            return SourceLine(index, name, shown, self._file_log(log))
-        return SourceLine(index, name, shown, initial=self._initial(kind, log))
+        if kind.reads_files:
+            return SourceLine(index, name, kind.label, self._file_log(kind, log))
+        return SourceLine(index, name, kind.label, initial=self._initial(kind, log))
 
-    def _file_log(self, log: _EntryFiles) -> SourceLog | None:
+    def _file_log(self, kind: Source, log: _EntryFiles) -> SourceLog | None:
         if not log:
             return None
         files: list[SourceFile] = []
@@ -63,20 +57,14 @@ class SourceReader:
             if data is None:
                 continue
             try:
-                count += self._count(data, files)
+                if self.with_files:
+                    files += kind.listed(data)
+                    count = len(files)
+                else:
+                    count += kind.count_listed(data)
             except FormatError as error:
                 self.damage.append(damage_of(log.path(entry), error))
         return SourceLog(min(log), max(log), count, tuple(files))
-
-    def _count(self, data: bytes, files: list[SourceFile]) -> int:
-        if self.with_files:
-            files.extend(parsed := parse_file_source_log(data))
-            return len(parsed)
-        _, lines = split_log(data, newest=1)
-        if lines and lines[-1]:
-            # A torn file is cut at its end.
-            parse_file_source_log(f"v1\n{lines[-1]}".encode())
-        return sum(1 for line in lines if line)
 
     def _initial(self, kind: Source, log: _EntryFiles) -> str | None:
         """The initial position, or whatever else the source wrote into its first entry."""

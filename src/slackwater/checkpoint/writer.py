@@ -1,4 +1,4 @@
-"""Changes to the text logs and state names of a checkpoint that no other process writes to.
+"""Changes to the text logs and state names of a checkpoint that no other process writes to, and copies of its state.
 
 Hadoop's local file system keeps ``.N.crc`` beside ``N`` and refuses ``N`` when they differ, so whoever changes a file
 removes that side file first: a file without one is read unchecked. Spark's own ``.crc`` of state files is renamed
@@ -7,8 +7,22 @@ with the file, as it covers only the content.
 
 from __future__ import annotations
 
-from slackwater.checkpoint.layout import hadoop_checksum_path, spark_checksum_path
-from slackwater.storage.protocols import WriteStore
+import json
+import re
+from collections.abc import Iterator
+
+from slackwater.checkpoint.layout import (
+    METADATA,
+    STATE,
+    hadoop_checksum_path,
+    is_leftover,
+    parse_id,
+    parse_state_file,
+    spark_checksum_path,
+)
+from slackwater.core.commands import command
+from slackwater.storage.open import is_uri, spark_uri
+from slackwater.storage.protocols import Folder, ReadStore, WriteStore
 
 
 def write_log(store: WriteStore, path: str, data: bytes) -> None:
@@ -43,3 +57,90 @@ def _drop_stale_checksum(store: WriteStore, path: str) -> None:
     if store.exists(path):
         raise FileExistsError(path)
     store.delete(hadoop_checksum_path(path))
+
+
+_HALT = b"slackwater_is_replacing_this_checkpoint"
+"""One word: Spark's error quotes the first, and nothing of what follows."""
+
+
+def halted_by(operation: str) -> bytes:
+    """The content of ``metadata`` meanwhile."""
+    return _HALT + f" {command('undo', operation)} goes back\n".encode()
+
+
+def is_halted(store: ReadStore) -> bool:
+    """Whether the files of a checkpoint are being replaced by an operation, or were when that was killed."""
+    try:
+        return store.read(METADATA).startswith(_HALT)
+    except FileNotFoundError:
+        return False
+
+
+_HIDDEN_SUM = ".crc"
+_SPARK_SUM = spark_checksum_path("")
+_OPERATOR_METADATA = "_metadata/v2"
+_SCHEMA_PATHS = "stateSchemaFilePaths"
+_SCHEME = re.compile(r"file:(?://(?=/))?")
+
+
+def copy_state(source: ReadStore, target: WriteStore, last: int) -> None:
+    """Everything below ``state/`` that loading the state after batch ``last``, or an older one, can need."""
+    for folder in source.folders(STATE):
+        names = list(_needed(folder, last))
+        if folder.path.endswith(_OPERATOR_METADATA):
+            for name in names:
+                data = source.read(f"{folder.path}/{name}")
+                target.write(f"{folder.path}/{name}", _with_paths_in(data, spark_uri(target.location)))
+        else:
+            target.copy_from(source, folder.path, names)
+
+
+def relocate_operators(store: WriteStore, location: str) -> None:
+    """Make the operators of a checkpoint name their schema files as they are when it has been moved to ``location``."""
+    for folder in store.folders(STATE):
+        for name in folder.files if folder.path.endswith(_OPERATOR_METADATA) else ():
+            if is_leftover(name) or parse_id(name) is None:
+                continue
+            path = f"{folder.path}/{name}"
+            data = store.read(path)
+            moved = _with_paths_in(data, spark_uri(location))
+            if moved != data:
+                write_log(store, path, moved)
+
+
+def _needed(folder: Folder, last: int) -> Iterator[str]:
+    of_batches = folder.path.endswith(_OPERATOR_METADATA)
+    for name in folder.files:
+        if is_leftover(name):
+            continue
+        if of_batches:
+            # By batch; the hidden checksums would not match the new content.
+            batch = parse_id(name)
+            if batch is not None and batch <= last:
+                yield name
+            continue
+        file = parse_state_file(_described(name))
+        if file is None or file.version <= last + 1:
+            yield name
+
+
+def _described(name: str) -> str:
+    """The name of the state file that a checksum file belongs to, else the name itself."""
+    if name.startswith(".") and name.endswith(_HIDDEN_SUM):
+        name = name[1 : -len(_HIDDEN_SUM)]
+    return name.removesuffix(_SPARK_SUM)
+
+
+def _with_paths_in(data: bytes, location: str) -> bytes:
+    """Operator metadata whose schema files, which it names by absolute paths, are those of another checkpoint."""
+    version, _, content = data.decode().partition("\n")
+    record = json.loads(content)
+    for store in record["stateStoreInfo"]:
+        store[_SCHEMA_PATHS] = [_moved(path, location) for path in store.get(_SCHEMA_PATHS, ())]
+    return f"{version}\n{json.dumps(record, separators=(',', ':'))}".encode()
+
+
+def _moved(path: str, location: str) -> str:
+    scheme = _SCHEME.match(path)
+    prefix = scheme[0] if scheme and not is_uri(location) else ""
+    return f"{prefix}{location.rstrip('/')}/{STATE}/{path.rpartition(f'/{STATE}/')[2]}"

@@ -10,39 +10,19 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, NoReturn
 
-from slackwater.cli.arguments import Parser, add_verbs, check_bytes
-from slackwater.cli.console import report_error, report_interrupt
-from slackwater.errors import EnvironmentMissing, SlackwaterError
+from slackwater.cli.common.arguments import Parser, add_verbs, check_bytes
+from slackwater.cli.common.console import report_error, report_interrupt, show_errors_for
+from slackwater.cli.common.verb import VERBS, listed
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError
 
 INTERRUPTED = 130
 GARBAGE_MIN = 50_000
 """New objects before Python looks for cycles among them."""
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-VERBS = {
-    "init": "Lay out an example project with input data in a new folder.",
-    "run": "Run the streams of a pipeline file or module.",
-    "stop": "Let a running stream finish its batch and end.",
-    "status": "Show the state of the streams, who runs them, and the next command.",
-    "inspect": "Show what is in a checkpoint, without a JVM and without writing anything.",
-    "plan": "Show what a remedy would do and cost, and write it to a plan file.",
-    "apply": "Apply a plan; refuses if anything changed since it was made.",
-    "undo": "Take an operation back, as far as it came.",
-    "prune": "Delete old generations of checkpoints, and the backups of operations that then cannot be undone.",
-    "offsets": "Print where a new query would start reading, as Kafka's startingOffsets.",
-    "ledger": "Show what the ledger records of streams, runs, operations and batches.",
-    "sinks": "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",
-    "audit": "Run crash drills on the sinks of a pipeline file, and show which rows doubled or vanished.",
-    "connectors": "Show and fetch connector jars, from a locked list.",
-    "completion": "Print a script that completes verbs and options in a shell.",
-    "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. "
-    "About two minutes.",
-}
-"""Each is the module of its name: ``declare`` adds its arguments and the function that is called with them."""
 
 
 class _Version(argparse.Action):
@@ -56,7 +36,7 @@ class _Version(argparse.Action):
 
 
 def make_parser(arguments: Sequence[str]) -> Parser:
-    """The parser for these arguments: all verbs are listed, and only the one that is used is imported."""
+    """The parser for these arguments. Where a verb comes first, no other one is imported."""
     parser = Parser(
         "slackwater",
         description="Run Structured Streaming pipelines; stop, upgrade, restart and rebuild them. "
@@ -66,11 +46,15 @@ def make_parser(arguments: Sequence[str]) -> Parser:
         "-V", "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
     )
     add_verb = add_verbs(parser)
-    meant = next((argument for argument in arguments if not argument.startswith("-")), None)
-    for name, summary in VERBS.items():
-        verb = add_verb(name, summary)
+    meant = next((argument for argument in arguments if not argument.startswith("-")), "")
+    verb = VERBS.get(meant)
+    if verb is not None and arguments[0] == meant:
+        verb.declare(add_verb(meant, verb.summary))
+        return parser
+    for name, one in listed().items():
+        declared = add_verb(name, one.summary)
         if name == meant:
-            import_module(f"slackwater.cli.{name}").declare(verb)
+            one.declare(declared)
     return parser
 
 
@@ -124,6 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _reported(arguments: list[str]) -> int:
     """The command's exit code, or that of the error that was shown."""
+    show_errors_for(arguments)
     try:
         return _run(arguments)
     except KeyboardInterrupt as interrupt:
@@ -168,5 +153,6 @@ def _run(arguments: list[str]) -> int:
         # Only --help and --version end this way; mistakes are UsageErrors.
         return 0
     verb = options.pop("verb")
-    code: int = verb(**options)
+    run = verb if callable(verb) else resolve_name(verb)
+    code: int = run(**options)
     return code

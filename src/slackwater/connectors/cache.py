@@ -17,7 +17,7 @@ from pathlib import Path
 
 from slackwater.connectors.download import WAYS, Download
 from slackwater.connectors.locked import Jar, jars_of
-from slackwater.errors import EnvironmentMissing
+from slackwater.core.errors import EnvironmentMissing
 
 Say = Callable[[str], None]
 NAMED_MAX = 3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from slackwater.errors import EnvironmentMissing, UsageError
+from slackwater.core.errors import EnvironmentMissing, UsageError
 
 FILE_NAME = "locked.toml"
 ANY_SPARK = "any"

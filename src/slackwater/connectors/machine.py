@@ -7,7 +7,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-from slackwater.errors import EnvironmentMissing
+from slackwater.core.errors import EnvironmentMissing
 
 
 def java_program() -> Path:

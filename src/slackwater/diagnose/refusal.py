@@ -1,9 +1,15 @@
-"""A finding as the error that a command ends with."""
+"""A finding, or a changed program, as the error that a command ends with, and what a user can do about it."""
 
 from __future__ import annotations
 
-from slackwater.errors import DataError, Refused, SlackwaterError
-from slackwater.model.finding import Finding
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from slackwater.core.commands import command
+from slackwater.core.errors import DataError, Refused, SlackwaterError
+from slackwater.core.finding import Finding
+from slackwater.core.plan import OutputTreatment
+from slackwater.core.verdict import Change, ChangeGoal, Effect, Verdict
 
 DAMAGED = 3
 
@@ -20,3 +26,65 @@ def refusal(finding: Finding, stream: str) -> SlackwaterError:
         found=finding.found,
         hint=hint,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What the commands name: the stream, its pipeline file, and what a reset does with its output."""
+
+    stream: str
+    reference: str
+    output: OutputTreatment = "swap"
+
+    def lines(self, verdict: Verdict) -> list[str]:
+        """What can be done, the safest first; each line has a command. Empty where the stream starts."""
+        if verdict.starts:
+            return []
+        lines = [step for remedy in REMEDIES if remedy.goal == verdict.goal for step in remedy.steps(self)]
+        if not _unacceptable(verdict.changes):
+            lines.append(f"{'or ' if lines else ''}keep the state as it is: {self.accepting(verdict)}")
+        return lines
+
+    def accepting(self, verdict: Verdict) -> str:
+        """The run that accepts all changes."""
+        codes = dict.fromkeys(change.code for change in verdict.changes if change.effect > Effect.COMPATIBLE)
+        return command("run", self.reference, *(word for code in codes for word in ("--accept", code)))
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What can be done where a goal makes the output right, as lines with commands."""
+
+    goal: ChangeGoal
+    steps: Callable[[Ways], tuple[str, ...]]
+
+
+def _recompute(ways: Ways) -> tuple[str, ...]:
+    planned = command("plan", "rebuild", ways.stream, "--pipeline", ways.reference)
+    return (f"recompute the state with this code: {planned}",)
+
+
+def _process_again(ways: Ways) -> tuple[str, ...]:
+    code = ("--pipeline", ways.reference)
+    planned = command("plan", "reset", ways.stream, "--from", "earliest", "--output", ways.output, *code)
+    return (
+        f"process everything again with this code: {planned}",
+        "or bring the old code back; or give the changed stream a new name and a new output",
+    )
+
+
+REMEDIES = (Remedy("rebuild", _recompute), Remedy("reset", _process_again))
+
+
+def program_refusal(ways: Ways, verdict: Verdict, refused: Sequence[Change]) -> Refused:
+    """The error for a stream whose changes are not all accepted."""
+    return Refused(
+        "program-changed",
+        f"Stream {ways.stream} would continue with state that other code has made: "
+        + "; ".join(f"{change.text} ({change.code}, {change.effect.word})" for change in refused),
+        hint="\n".join(ways.lines(verdict)),
+    )
+
+
+def _unacceptable(changes: Sequence[Change]) -> list[Change]:
+    return [change for change in changes if change.effect > Effect.COMPATIBLE and not change.acceptable]

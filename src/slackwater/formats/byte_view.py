@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
 
 Bytes = npt.NDArray[np.uint8]
 Positions = npt.NDArray[np.int64]

@@ -10,10 +10,14 @@ import re
 import struct
 from dataclasses import dataclass
 
-from slackwater.errors import FormatError
+import numpy as np
+
+from slackwater.core.errors import FormatError
 from slackwater.formats.byte_view import ByteView
+from slackwater.formats.codecs import decompress
+from slackwater.formats.frames import Budget
 from slackwater.formats.java_data import JavaReader
-from slackwater.formats.state_records import DELETED, Records, records_of, torn_records, walk_records
+from slackwater.formats.state_records import DELETED, RecordPositions, Records, torn_records, walk_records
 from slackwater.formats.text_log import integer_field, parse_json, shown, text_field
 
 _VERSION = re.compile(r"v(\d{1,9})")
@@ -39,6 +43,13 @@ def parse_changelog(view: ByteView) -> Changelog:
     version, lineage, position = parse_changelog_header(view)
     records = _walk_kinds(view, position) if version in _WITH_KINDS else walk_records(view, position)
     return Changelog(version, lineage, records)
+
+
+def decompressed_records(data: bytes, *, is_changelog: bool, budget: Budget) -> tuple[Records, Changelog | None]:
+    """The records of a file of state that is not a zip, and the changelog if it is one. Raises ``FormatError``."""
+    plain = decompress(data, budget=budget)
+    changelog = parse_changelog(plain) if is_changelog else None
+    return (changelog.records, changelog) if changelog else (walk_records(plain), None)
 
 
 def parse_changelog_header(view: ByteView) -> tuple[int, tuple[tuple[int, str], ...], int]:
@@ -80,8 +91,8 @@ def _parse_lineage(text: str) -> tuple[tuple[int, str], ...]:
 def _walk_kinds(view: ByteView, start: int) -> Records:
     data = view.content.data
     read = struct.Struct(">i").unpack_from
-    rows: list[tuple[int, int, int, int]] = []
-    merges: list[bool] = []
+    found = RecordPositions()
+    merges = bytearray()
     position = start
     try:
         while (kind := data[position]) != _END:
@@ -90,11 +101,11 @@ def _walk_kinds(view: ByteView, start: int) -> Records:
             if value < DELETED or kind not in {_PUT, _MERGE, _DELETE} or (value == DELETED) != (kind == _DELETE):
                 raise torn_records(position)
             value_start = position + 9 + key
-            rows.append((position + 5, key, value_start, value))
+            found.add((position + 5, key, value_start, value))
             merges.append(kind == _MERGE)
             position = value_start + max(0, value)
     except (struct.error, IndexError) as error:
         raise torn_records(position) from error
     if position + 1 != len(data):
         raise torn_records(position)
-    return records_of(rows, view, merges)
+    return found.records(view, np.frombuffer(merges, np.bool_))

@@ -6,7 +6,7 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import decode_text, integer_field, parse_object, text_field
 
 _HADOOP_MAGIC = b"crc\0"

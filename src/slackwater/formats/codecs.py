@@ -1,4 +1,7 @@
-"""Decompression of state files. pyarrow does it; ``frames`` takes the framing of Java's libraries apart."""
+"""Decompression of state files. pyarrow does it; ``frames`` takes the framing of Java's libraries apart.
+
+LZF in the chunks of ning's compress-lzf is the one codec of Spark that no library we use can read.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from contextlib import suppress
 import pyarrow as pa
 import xxhash
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.frames import (
     LZ4_PACKED,
@@ -19,7 +22,82 @@ from slackwater.formats.frames import (
     snappy_blocks,
     torn,
 )
-from slackwater.formats.lzf import decompress_lzf
+
+_MAGIC = b"ZV"
+_RAW_HEADER = 5
+_PACKED_HEADER = 7
+_LITERAL_LIMIT = 32
+_LONG_COPY = 7
+
+
+def decompress_lzf(data: bytes, budget: Budget) -> bytes:
+    """All chunks, joined. Raises ``FormatError``; ``too-large`` before anything is expanded."""
+    chunks = list(_chunks(data))
+    budget.take(sum(size for _, _, size in chunks), len(data))
+    out = bytearray()
+    for packed, chunk, size in chunks:
+        if packed:
+            _expand(chunk, size, out)
+        else:
+            out += chunk
+    return bytes(out)
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bool, memoryview, int]]:
+    """``(whether compressed, bytes, size before compression)``."""
+    view = memoryview(data)
+    position = 0
+    while position < len(data):
+        if data[position : position + 2] != _MAGIC or position + _RAW_HEADER > len(data):
+            raise _torn(f"no chunk at byte {position}")
+        packed = data[position + 2]
+        header = _PACKED_HEADER if packed else _RAW_HEADER
+        length = int.from_bytes(data[position + 3 : position + 5], "big")
+        start, end = position + header, position + header + length
+        if end > len(data) or packed > 1:
+            raise _torn(f"the chunk at byte {position} is cut")
+        size = int.from_bytes(data[position + 5 : position + 7], "big") if packed else length
+        yield bool(packed), view[start:end], size
+        position = end
+
+
+def _expand(chunk: memoryview, size: int, out: bytearray) -> None:
+    """One chunk onto ``out``: a control byte below 32 starts a literal, any other a copy of what was written."""
+    base, position = len(out), 0
+    try:
+        while position < len(chunk):
+            control = chunk[position]
+            position += 1
+            if control < _LITERAL_LIMIT:
+                out += chunk[position : position + control + 1]
+                position += control + 1
+                continue
+            length = control >> 5
+            if length == _LONG_COPY:
+                length += chunk[position]
+                position += 1
+            distance = ((control & 0x1F) << 8) + chunk[position] + 1
+            position += 1
+            _copy_back(out, base, distance, length + 2)
+    except IndexError as error:
+        raise _torn("a chunk ends inside a copy") from error
+    if len(out) - base != size:
+        raise _torn(f"{len(out) - base} bytes, but the chunk header has {size}")
+
+
+def _copy_back(out: bytearray, base: int, distance: int, length: int) -> None:
+    start = len(out) - distance
+    if start < base:
+        raise _torn("a copy from before the chunk")
+    # A copy may overlap what it writes: then the bytes between its start and the end repeat.
+    repeated = out[start : start + length]
+    whole, rest = divmod(length, len(repeated))
+    out += repeated * whole + repeated[:rest]
+
+
+def _torn(found: str) -> FormatError:
+    return FormatError("torn", "the LZF stream is damaged", expected="LZF chunks", found=found)
+
 
 _LZ4_SEED = 0x9747B28C
 _LZ4_SUM_MASK = 0x0FFFFFFF
@@ -47,7 +125,7 @@ def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None)
 def _decompress_lz4(data: bytes, budget: Budget, *, check: bool) -> ByteView:
     blocks = lz4_blocks(data)
     total = sum(block.size for block in blocks)
-    budget.take(total)
+    budget.take(total, len(data))
     return ByteView.joined((_lz4_block(data, block, index, check=check) for index, block in enumerate(blocks)), total)
 
 
@@ -70,7 +148,7 @@ def _lz4_block(data: bytes, block: Block, index: int, *, check: bool) -> bytes:
 def _decompress_snappy(data: bytes, budget: Budget) -> ByteView:
     blocks = snappy_blocks(data)
     total = sum(block.size for block in blocks)
-    budget.take(total)
+    budget.take(total, len(data))
     pieces = (_arrow_decompress(data[block.start : block.end], "snappy", block.size) for block in blocks)
     return ByteView.joined(pieces, total)
 
@@ -79,17 +157,18 @@ def _decompress_zstd(data: bytes, budget: Budget) -> ByteView:
     """Frames without a content size, so they are read as a stream. A frame that is cut is an error to pyarrow too."""
     usual, large = _ZSTD_USUAL_RATIO * len(data), _ZSTD_LARGE_RATIO * len(data)
     try:
-        if large < budget.left:
+        most = budget.most(len(data))
+        if large < most:
             # What expands more than state does is measured before memory is taken for it.
             with suppress(_ExpandsFurther):
                 view = ByteView.joined(_zstd_pieces(data, large), usual)
-                budget.take(view.length)
+                budget.take(view.length, len(data))
                 return view
-        total = sum(map(len, _zstd_pieces(data, budget.left)))
-        budget.take(total)
+        total = sum(map(len, _zstd_pieces(data, most)))
+        budget.take(total, len(data))
         return ByteView.joined(_zstd_pieces(data, total), total)
     except _ExpandsFurther as error:
-        raise budget.exceeded("more") from error
+        raise budget.exceeded("more", len(data)) from error
     except (OSError, ValueError) as error:
         raise torn("zstd", str(error)) from error
 

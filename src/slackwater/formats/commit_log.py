@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from slackwater.errors import FormatError
+from slackwater.core.checkpoint_logs import CommitEntry
+from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import integer_field, parse_object, render_json, shown, split_log
-from slackwater.model.checkpoint_logs import CommitEntry
 
 NEWEST_VERSION = 3
 

@@ -1,4 +1,4 @@
-"""Logs that Spark compacts: file sources and the file sink (``CompactibleFileStreamLog``).
+"""Logs that Spark compacts: those of file sources, and the manifest of the file sink (``CompactibleFileStreamLog``).
 
 With interval k every k-th entry is ``N.compact`` *instead of* ``N`` ((N+1) divisible by k); it holds all so far.
 The interval is not written anywhere: Spark derives it from the names, and a log that it derives wrongly is misread.
@@ -7,6 +7,10 @@ The interval is not written anywhere: Spark derives it from the names, and a log
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+
+from slackwater.core.checkpoint_logs import SinkFile, SourceFile
+from slackwater.core.errors import FormatError
+from slackwater.formats.text_log import integer_field, parse_object, render_json, shown, split_log, text_field
 
 DEFAULT_INTERVAL = 10
 """``spark.sql.streaming.fileSource.log.compactInterval`` and its sink twin."""
@@ -17,6 +21,18 @@ def parse_entry_name(name: str) -> tuple[int, bool] | None:
     """``(entry, whether compacted)``, or ``None`` for a name that is no entry."""
     stem = name.removesuffix(_SUFFIX)
     return (int(stem), stem != name) if stem.isascii() and stem.isdigit() else None
+
+
+def names_read(names: Iterable[str]) -> list[str]:
+    """The names of entries that Spark reads, oldest first: the newest compacted one and those after it."""
+    found: dict[int, str] = {}
+    for name in names:
+        parsed = parse_entry_name(name)
+        # Spark reads the compacted one where both exist.
+        if parsed is not None and (parsed[1] or parsed[0] not in found):
+            found[parsed[0]] = name
+    compacted = max((entry for entry, name in found.items() if name.endswith(_SUFFIX)), default=-1)
+    return [name for entry, name in sorted(found.items()) if entry >= compacted]
 
 
 def derive_interval(names: Iterable[str], default: int = DEFAULT_INTERVAL) -> int:
@@ -59,3 +75,55 @@ def lay_out(entries: Mapping[int, Sequence[str]], last: int, interval: int) -> d
 
 def _text(lines: Sequence[str]) -> str:
     return "\n".join(["v1", *lines])
+
+
+SINK_LOG = "_spark_metadata"
+"""The folder of the log below the output directory. Spelled nowhere else."""
+NEWEST_VERSION = 1
+_SINK_ENTRY = "a sink entry"
+
+
+def parse_file_sink_log(data: bytes) -> tuple[SinkFile, ...]:
+    """The files of one log file, none for a batch without output. Raises ``FormatError``."""
+    _, lines = split_log(data, newest=NEWEST_VERSION)
+    return tuple(parse_sink_file(line) for line in lines if line.strip())
+
+
+def parse_sink_file(line: str) -> SinkFile:
+    """One line of the log. ``path`` is an absolute, percent-encoded URI. Raises ``FormatError``."""
+    record = parse_object(line, _SINK_ENTRY)
+    is_dir = record.get("isDir", False)
+    if not isinstance(is_dir, bool):
+        raise FormatError(
+            "foreign", f"{_SINK_ENTRY}: isDir is not a boolean", expected="true or false", found=shown(line)
+        )
+    return SinkFile(
+        path=text_field(record, "path", _SINK_ENTRY),
+        size=integer_field(record, "size", _SINK_ENTRY),
+        modification_time_ms=integer_field(record, "modificationTime", _SINK_ENTRY),
+        action=text_field(record, "action", _SINK_ENTRY, "add"),
+        is_dir=is_dir,
+        block_replication=integer_field(record, "blockReplication", _SINK_ENTRY, 1),
+        block_size=integer_field(record, "blockSize", _SINK_ENTRY, 0),
+    )
+
+
+def parse_file_source_log(data: bytes) -> tuple[SourceFile, ...]:
+    """The files of one log file; a ``.compact`` holds those of earlier log offsets too. Raises ``FormatError``."""
+    _, lines = split_log(data, newest=NEWEST_VERSION)
+    return tuple(parse_source_file(line) for line in lines if line.strip())
+
+
+def parse_source_file(line: str) -> SourceFile:
+    """One line of the log. ``path`` is percent-encoded. Raises ``FormatError``."""
+    record = parse_object(line, "a file entry")
+    return SourceFile(
+        text_field(record, "path", "a file entry"),
+        integer_field(record, "timestamp", "a file entry"),
+        integer_field(record, "batchId", "a file entry"),
+    )
+
+
+def render_source_file(file: SourceFile) -> str:
+    """The line of the log that lists a file, as Spark writes it."""
+    return render_json({"path": file.path, "timestamp": file.timestamp_ms, "batchId": file.log_offset})

@@ -7,10 +7,10 @@ before compression, without any library.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from slackwater.errors import FormatError
-from slackwater.model.units import GIB, size_text
+from slackwater.core.errors import FormatError
+from slackwater.core.units import GIB, MIB, size_text
 
 LZ4_PACKED = 0x20
 _LZ4_RAW = 0x10
@@ -23,6 +23,7 @@ _SNAPPY_MAGIC = b"\x82SNAPPY\0"
 _SNAPPY_HEADER_BYTES = 16
 _SNAPPY_BEST_RATIO = 64
 _LZF_MAGIC = b"ZV"
+USUAL_RATIO = 32
 _MAGICS = {"lz4": _LZ4_MAGIC, "zstd": _ZSTD_MAGIC, "snappy": _SNAPPY_MAGIC, "lzf": _LZF_MAGIC}
 
 
@@ -58,26 +59,43 @@ def require_frames(data: bytes) -> None:
 
 
 @dataclass(slots=True)
+class Surplus:
+    """How much more than ``USUAL_RATIO`` times their size the files of one check may decompress to, all together.
+
+    State that Spark writes rarely needs any of it. Without it a few MB that decompress to the limit of each file take
+    minutes and all memory.
+    """
+
+    left: int = 256 * MIB
+
+
+@dataclass(slots=True)
 class Budget:
     """How many bytes some files may decompress to together, and how many they have."""
 
     limit: int = 4 * GIB
     used: int = 0
+    surplus: Surplus = field(default_factory=Surplus)
 
     @property
     def left(self) -> int:
         """Bytes that may still come."""
         return self.limit - self.used
 
-    def take(self, size: int) -> None:
-        """Count ``size`` more bytes. Raises ``FormatError`` (``too-large``) where that passes the limit."""
-        if size > self.left:
-            raise self.exceeded(size_text(self.used + size))
-        self.used += size
+    def most(self, packed: int) -> int:
+        """The most bytes to which ``packed`` bytes may decompress now."""
+        return min(self.left, USUAL_RATIO * packed + self.surplus.left)
 
-    def exceeded(self, found: str) -> FormatError:
-        """The error of a file that has more bytes than are left."""
-        expected = f"at most {size_text(self.limit)} decompressed"
+    def take(self, size: int, packed: int) -> None:
+        """Count ``size`` more bytes, of ``packed`` bytes. Raises ``FormatError`` (``too-large``) for too many."""
+        if size > self.most(packed):
+            raise self.exceeded(size_text(self.used + size), packed)
+        self.used += size
+        self.surplus.left -= max(0, size - USUAL_RATIO * packed)
+
+    def exceeded(self, found: str, packed: int) -> FormatError:
+        """The error of a file of ``packed`` bytes that has more bytes than may come."""
+        expected = f"at most {size_text(min(self.limit, self.used + self.most(packed)))} decompressed"
         return FormatError("too-large", "the file decompresses to too much", expected=expected, found=found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
 
 
 class JavaReader:

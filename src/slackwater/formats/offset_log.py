@@ -5,9 +5,9 @@ Version 1 (all releases) names sources by position; version 2 (4.2 and later) wr
 
 from __future__ import annotations
 
-from slackwater.errors import FormatError
+from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
+from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import integer_field, parse_json, parse_object, render_json, shown, split_log
-from slackwater.model.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
 
 NEWEST_VERSION = 2
 _NO_OFFSET = "-"

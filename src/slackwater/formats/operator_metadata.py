@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
+from slackwater.core.schema import OperatorMetadata, StoreInfo
 from slackwater.formats.text_log import integer_field, parse_object, shown, split_log, text_field
-from slackwater.model.schema import OperatorMetadata, StoreInfo
 
 NEWEST_VERSION = 2
 _WHAT = "operator metadata"

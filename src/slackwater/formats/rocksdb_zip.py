@@ -8,10 +8,10 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
+from slackwater.core.units import MIB
 from slackwater.formats.frames import Budget
 from slackwater.formats.text_log import integer_field, parse_object, shown, split_log, text_field
-from slackwater.model.units import MIB
 
 _METADATA = "metadata"
 _WHAT = "zip metadata"
@@ -42,17 +42,18 @@ class RocksDbVersion:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, limit: int = DEFAULT_LIMIT) -> RocksDbVersion:
+def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, budget: Budget | None = None) -> RocksDbVersion:
     """The zip of one version; ``with_files`` unpacks the small files too.
 
-    Raises ``FormatError``; ``too-large`` where all files in the zip together have more than ``limit`` bytes.
+    Raises ``FormatError``; ``too-large`` where all files in the zip together pass the budget.
     """
+    budget = budget or Budget(DEFAULT_LIMIT)
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a zip", found="0 bytes")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
-            Budget(limit).take(sum(member.file_size for member in members))
+            budget.take(sum(member.file_size for member in members), len(data))
             files = {
                 member.filename: _read_member(archive, member)
                 for member in members

@@ -12,11 +12,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
 from slackwater.formats.byte_view import ByteView, Flags, Positions
 
 DELETED = -1
@@ -25,6 +26,7 @@ _WORD = 4
 _SHORTEST_RUN = 16
 _RECORDS_BETWEEN_TRIES = 256
 _FIRST_TRY = 64
+_MANY_RECORDS, _SMALLEST_RECORD = 1 << 20, 16
 AT_A_TIME = 1 << 16
 """Records processed together: few enough that they and all intermediate values stay in the processor's cache."""
 
@@ -59,19 +61,16 @@ class Records:
         start = int(self.key_starts[index])
         return self.view.slice(start, start + int(self.key_lengths[index]))
 
+    def operation(self, index: int) -> Literal["put", "merge", "delete"]:
+        """What one record does."""
+        if int(self.value_lengths[index]) == DELETED:
+            return "delete"
+        return "merge" if self.merges is not None and bool(self.merges[index]) else "put"
+
     def value(self, index: int) -> bytes:
         """The bytes of one value; empty for a delete."""
         start = int(self.value_starts[index])
         return self.view.slice(start, start + max(0, int(self.value_lengths[index])))
-
-
-def records_of(
-    rows: Sequence[tuple[int, int, int, int]], view: ByteView, merges: Sequence[bool] | None = None
-) -> Records:
-    """Records from ``(key start, key length, value start, value length)``."""
-    table = np.array(rows, dtype=np.int64).reshape(len(rows), 4)
-    flags = None if merges is None else np.array(merges, dtype=np.bool_)
-    return Records(view, table[:, 0], table[:, 1], table[:, 2], table[:, 3], flags)
 
 
 def records_of_pairs(keys: Sequence[bytes], values: Sequence[bytes]) -> Records:
@@ -102,7 +101,7 @@ def _walk_bytes(view: ByteView, start: int) -> Records:
     """One record at a time, for keys and values of any length."""
     read = struct.Struct(">i").unpack_from
     data = view.content.data
-    rows: list[tuple[int, int, int, int]] = []
+    found = RecordPositions()
     position = start
     try:
         while (key := read(data, position)[0]) != _END:
@@ -112,12 +111,56 @@ def _walk_bytes(view: ByteView, start: int) -> Records:
                 raise torn_records(position)
             value_start = key_start + key + _WORD
             position = value_start + max(0, value)
-            rows.append((key_start, key, value_start, value))
+            found.add((key_start, key, value_start, value))
     except struct.error as error:
         raise torn_records(position) from error
     if position + _WORD != len(data):
         raise torn_records(position)
-    return records_of(rows, view)
+    return found.records(view)
+
+
+class RecordPositions:
+    """Positions of records, kept as columns of numbers: a Python tuple for each would take six times the memory.
+
+    Raises ``FormatError`` (``torn``) for many records that are smaller than Spark writes them: a key is an UnsafeRow.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, int, int, int]] = []
+        self._pieces: list[tuple[Positions, ...]] = []
+        self._count = 0
+
+    def add(self, row: tuple[int, int, int, int]) -> None:
+        """One record: key start, key length, value start, value length."""
+        self._rows.append(row)
+        if len(self._rows) == AT_A_TIME:
+            self._flush()
+
+    def add_all(self, columns: tuple[Positions, ...]) -> None:
+        """Several records."""
+        self._flush()
+        self._keep(columns)
+
+    def records(self, view: ByteView, merges: Flags | None = None) -> Records:
+        """All records, over these bytes."""
+        self._flush()
+        if not self._pieces:
+            empty = np.empty(0, np.int64)
+            return Records(view, empty, empty, empty, empty, merges)
+        key_starts, key_lengths, value_starts, value_lengths = map(np.concatenate, zip(*self._pieces, strict=True))
+        return Records(view, key_starts, key_lengths, value_starts, value_lengths, merges)
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._keep(tuple(np.array(self._rows, dtype=np.int64).T))
+            self._rows = []
+
+    def _keep(self, columns: tuple[Positions, ...]) -> None:
+        self._pieces.append(columns)
+        self._count += len(columns[0])
+        end = int(columns[0][-1])
+        if self._count > _MANY_RECORDS and end < _SMALLEST_RECORD * self._count:
+            raise torn_records(end)
 
 
 def torn_records(position: int) -> FormatError:
@@ -145,8 +188,7 @@ class _Walk:
         self._words = view.content.view(">i4")
         self._numbers: memoryview | _BigEndian = _BigEndian(view)
         self._position = start // _WORD
-        self._rows: list[tuple[int, int, int, int]] = []
-        self._pieces: list[tuple[Positions, ...]] = []
+        self._found = RecordPositions()
         self._until_next_try = 0
 
     def run(self) -> Records | None:
@@ -171,7 +213,7 @@ class _Walk:
             self._take(position, key, value)
         if self._position != last:
             raise torn_records(self._position * _WORD)
-        return self._finish()
+        return self._found.records(self._view)
 
     def _take(self, position: int, key: int, value: int) -> None:
         stride = 2 + (key >> 2) + (max(value, 0) >> 2)
@@ -188,7 +230,7 @@ class _Walk:
                 # Worth its time and memory only if many records are read one by one.
                 self._numbers = self._words.astype(np.int32).data
         start = position * _WORD
-        self._rows.append((start + _WORD, key, start + 2 * _WORD + key, value))
+        self._found.add((start + _WORD, key, start + 2 * _WORD + key, value))
         self._position = position + stride
 
     def _run_length(self, position: int, key: int, value: int, stride: int) -> int:
@@ -206,23 +248,10 @@ class _Walk:
         return most
 
     def _take_run(self, position: int, key: int, value: int, words: int) -> None:
-        self._flush()
         stride = (2 + (key >> 2) + (max(value, 0) >> 2)) * _WORD
         starts = np.arange(position * _WORD, (position + words) * _WORD, stride, dtype=np.int64)
         keys, values = np.full(len(starts), key, np.int64), np.full(len(starts), value, np.int64)
-        self._pieces.append((starts + _WORD, keys, starts + (2 * _WORD + key), values))
-
-    def _flush(self) -> None:
-        if self._rows:
-            self._pieces.append(tuple(np.array(self._rows, dtype=np.int64).T))
-            self._rows = []
-
-    def _finish(self) -> Records:
-        self._flush()
-        if not self._pieces:
-            return records_of([], self._view)
-        key_starts, key_lengths, value_starts, value_lengths = map(np.concatenate, zip(*self._pieces, strict=True))
-        return Records(self._view, key_starts, key_lengths, value_starts, value_lengths)
+        self._found.add_all((starts + _WORD, keys, starts + (2 * _WORD + key), values))
 
 
 def join_records(parts: Sequence[Records]) -> Records:

@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
+from slackwater.core.schema import AtomicType, Field, KeyEncoding, StructType
 from slackwater.formats.byte_view import ByteView, Positions
 from slackwater.formats.unsafe_row import read_rows, whole_rows
-from slackwater.model.schema import AtomicType, Field, KeyEncoding, StructType
 
 _LENGTH_BYTES = 4
 _TIME_BYTES = 8

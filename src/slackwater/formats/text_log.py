@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
+from slackwater.core.masking import brief
 
 _VERSION_LINE = re.compile(r"v(\d{1,9})")
 _SHOWN = 60
@@ -68,6 +69,13 @@ def parse_json(text: str, what: str) -> object:
     return value
 
 
+def parse_records(data: bytes) -> None:
+    """Lines of an unknown log that start like a JSON object must be one: a line that was cut is none (FormatError)."""
+    for line in data.decode("utf-8", "surrogateescape").split("\n"):
+        if line.startswith("{"):
+            parse_object(line, "an entry of a source's log")
+
+
 def integer_field(record: dict[str, object], name: str, what: str, default: int | None = None) -> int:
     """A 64-bit integer of a JSON object; ``default`` if the field is absent. Raises ``FormatError`` (``foreign``)."""
     value = record.get(name, default)
@@ -95,5 +103,4 @@ def render_json(value: object) -> str:
 
 def shown(text: str) -> str:
     """The beginning of what was found, short enough for one line of a report."""
-    line = text.replace("\n", "\\n")
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+    return brief(text.replace("\n", "\\n"), _SHOWN)

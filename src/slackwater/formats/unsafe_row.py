@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
+from slackwater.core.schema import ArrayType, AtomicType, DataType, DecimalType, MapType, StructType
 from slackwater.formats.byte_view import ByteView, Flags, Positions
-from slackwater.model.schema import ArrayType, AtomicType, DataType, DecimalType, MapType, StructType
 
 _WORD = 8
 _LONG_DIGITS = 18

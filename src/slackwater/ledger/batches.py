@@ -1,4 +1,4 @@
-"""The ledger's batches, from their progress events, and the verbatim lines of the logs."""
+"""The ledger's batches, from their progress events, the verbatim lines of the logs, and what sinks showed."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, delete, or_, select
-
-from slackwater.ledger.columns import unreadable
-from slackwater.ledger.database import upsert
-from slackwater.ledger.lineage import Contribution
+from slackwater.core.records import BatchRecord, BatchSource, LogLine, SinkMark
+from slackwater.ledger.connection import Row
 from slackwater.ledger.part import LedgerPart, as_row, between, inherited
-from slackwater.ledger.tables import batches, log_lines, replaced_lines
-from slackwater.model.records import BatchRecord, BatchSource, LogLine
+from slackwater.ledger.tables import batches, log_lines, replaced_lines, sink_marks, unreadable
 
 _OFFSETS = "offsets"
 _ROWS_AT_ONCE = 10_000
+_OWN = "stream = :stream AND generation = :generation AND log = :log"
 _FIELDS_OF_SOURCE = {field.name for field in fields(BatchSource)}
 
 
@@ -27,7 +24,7 @@ class BatchesPart(LedgerPart):
         """Record a finished batch; the same batch of the same generation again replaces it."""
         nested = {"sources": [as_row(source) for source in record.sources], "durations_ms": dict(record.durations_ms)}
         with self._database.write_unflushed() as connection:
-            upsert(connection, batches, [as_row(record) | nested])
+            connection.upsert(batches, [as_row(record) | nested])
 
     def batches(
         self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
@@ -38,15 +35,15 @@ class BatchesPart(LedgerPart):
         """
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
-            query = (
-                select(batches)
-                .where(batches.c.stream == stream, *between(batches.c.batch_id, first, last))
-                .where(or_(False, *inherited(batches, batches.c.batch_id, lineage, _OFFSETS)))
-                .order_by(batches.c.batch_id, batches.c.generation)
+            counting, values = inherited("batch_id", lineage, _OFFSETS)
+            wanted, span = between("batch_id", first, last)
+            rows = connection.rows(
+                batches,
+                f"WHERE stream = :stream AND {wanted} AND {counting} ORDER BY batch_id, generation",
+                {"stream": stream, **span, **values},
             )
-            rows = connection.execute(query).mappings()
-            # Of two rows of one batch the younger generation's comes later, and stays.
-            newest = {int(row["batch_id"]): _batch(row) for row in rows}
+        # Of two rows of one batch the younger generation's comes later, and stays.
+        newest = {int(row["batch_id"]): _batch(row) for row in rows}
         return list(newest.values())
 
     def batch(self, stream: str, batch_id: int) -> BatchRecord | None:
@@ -63,45 +60,47 @@ class BatchesPart(LedgerPart):
         kept = [as_row(line) | {"text": _to_bytes(line.text), "seen_ms": seen_ms} for line in replaced]
         with self._database.write_unflushed() as connection:
             for start in range(0, len(rows), _ROWS_AT_ONCE):
-                upsert(connection, log_lines, rows[start : start + _ROWS_AT_ONCE])
-            upsert(connection, replaced_lines, kept)
+                connection.upsert(log_lines, rows[start : start + _ROWS_AT_ONCE])
+            connection.upsert(replaced_lines, kept)
 
     def remove_lines(self, stream: str, generation: int, log: str, *, after: int) -> None:
         """Remove the entries above ``after`` that this generation itself has: an operation has taken them back."""
         with self._database.write() as connection:
-            connection.execute(delete(log_lines).where(*_own(stream, generation, log), log_lines.c.entry > after))
+            connection.delete(
+                log_lines, f"{_OWN} AND entry > :after", {**_own(stream, generation, log), "after": after}
+            )
 
     def replaced_lines(self, stream: str, log: str) -> list[LogLine]:
         """The lines of a log that were replaced, oldest first."""
-        query = (
-            select(replaced_lines)
-            .where(replaced_lines.c.stream == stream, replaced_lines.c.log == log)
-            .order_by(replaced_lines.c.seen_ms, replaced_lines.c.entry)
-        )
         with self._database.read() as connection:
-            rows = connection.execute(query).mappings().all()
+            rows = connection.rows(
+                replaced_lines,
+                "WHERE stream = :stream AND log = :log ORDER BY seen_ms, entry",
+                {"stream": stream, "log": log},
+            )
         return [_line({key: value for key, value in row.items() if key != "seen_ms"}) for row in rows]
 
     def recorded_entries(self, stream: str, generation: int, log: str) -> set[int]:
         """The entries of a log that this generation itself has; nothing inherited."""
-        query = select(log_lines.c.entry).where(*_own(stream, generation, log))
         with self._database.read() as connection:
-            return set(connection.scalars(query))
+            return set(connection.column(log_lines, "entry", f"WHERE {_OWN}", _own(stream, generation, log)))
 
     def entries(self, stream: str, log: str, *, generation: int | None = None) -> set[int]:
         """The entries of a log that ``lines`` would give, without their content."""
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
-            query = select(log_lines.c.entry).where(*_counting(stream, log, lineage))
-            return set(connection.scalars(query))
+            counting, values = inherited("entry", lineage, log)
+            condition = f"WHERE stream = :stream AND log = :log AND {counting}"
+            return set(connection.column(log_lines, "entry", condition, {"stream": stream, "log": log, **values}))
 
     def own_lines(self, stream: str, generation: int, log: str, entries: Iterable[int]) -> dict[int, str]:
         """The content of some entries that this generation itself has."""
-        query = select(log_lines.c.entry, log_lines.c.text).where(
-            *_own(stream, generation, log), log_lines.c.entry.in_(list(entries))
-        )
+        wanted = set(entries)
+        condition, span = between("entry", min(wanted, default=0), max(wanted, default=0))
+        values = {**_own(stream, generation, log), **span}
         with self._database.read() as connection:
-            return {int(entry): _to_text(text) for entry, text in connection.execute(query)}
+            rows = connection.rows(log_lines, f"WHERE {_OWN} AND {condition}", values, only=["entry", "text"])
+        return {row["entry"]: _to_text(row["text"]) for row in rows if row["entry"] in wanted}
 
     def lines(
         self,
@@ -120,27 +119,56 @@ class BatchesPart(LedgerPart):
         """
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
-            query = (
-                select(log_lines)
-                .where(*_counting(stream, log, lineage), *between(log_lines.c.entry, first, last))
-                .order_by(log_lines.c.entry, log_lines.c.generation)
+            counting, values = inherited("entry", lineage, log)
+            wanted, span = between("entry", first, last)
+            rows = connection.rows(
+                log_lines,
+                f"WHERE stream = :stream AND log = :log AND {wanted} AND {counting} ORDER BY entry, generation",
+                {"stream": stream, "log": log, **span, **values},
             )
-            return {int(row["entry"]): _line(row) for row in connection.execute(query).mappings()}
+        return {int(row["entry"]): _line(row) for row in rows}
 
     def logs(self, stream: str) -> list[str]:
         """The names of the logs of which any generation of the stream has a line."""
-        query = select(log_lines.c.log).where(log_lines.c.stream == stream).distinct().order_by(log_lines.c.log)
         with self._database.read() as connection:
-            return list(connection.scalars(query))
+            return connection.column(
+                log_lines, "log", "WHERE stream = :stream GROUP BY log ORDER BY log", {"stream": stream}
+            )
 
 
-def _counting(stream: str, log: str, lineage: tuple[Contribution, ...]) -> list[ColumnElement[bool]]:
-    by_generation = inherited(log_lines, log_lines.c.entry, lineage, log)
-    return [log_lines.c.stream == stream, log_lines.c.log == log, or_(False, *by_generation)]
+class SinkMarksPart(LedgerPart):
+    """What each sink contained, each time that this had changed."""
+
+    def record_sink_mark(self, stream: str, written: int, committed: int | None = None) -> None:
+        """Record what the sink shows now, and what is committed, if either has changed.
+
+        On a read-only ledger nothing is recorded: a mark is an observation, which the next writer makes as well.
+        """
+        if self._database.read_only:
+            return
+        last = self.last_sink_mark(stream)
+        if last is not None and (last.written, last.committed) == (written, committed):
+            return
+        # Two reads may fall into one millisecond, and the clock may have been set back.
+        seen_ms = max(self._now_ms(), last.seen_ms + 1) if last is not None else self._now_ms()
+        with self._database.write() as connection:
+            connection.upsert(sink_marks, [as_row(SinkMark(stream, seen_ms, written, committed))])
+
+    def last_sink_mark(self, stream: str) -> SinkMark | None:
+        """The newest mark of a stream's sink, ``None`` if there is none."""
+        with self._database.read() as connection:
+            row = connection.first(sink_marks, "WHERE stream = :stream ORDER BY seen_ms DESC", {"stream": stream})
+        return SinkMark(**row) if row else None
+
+    def sink_marks(self, stream: str) -> list[SinkMark]:
+        """All marks of a stream's sink, oldest first."""
+        with self._database.read() as connection:
+            rows = connection.rows(sink_marks, "WHERE stream = :stream ORDER BY seen_ms", {"stream": stream})
+        return [SinkMark(**row) for row in rows]
 
 
-def _own(stream: str, generation: int, log: str) -> list[ColumnElement[bool]]:
-    return [log_lines.c.stream == stream, log_lines.c.generation == generation, log_lines.c.log == log]
+def _own(stream: str, generation: int, log: str) -> dict[str, Any]:
+    return {"stream": stream, "generation": generation, "log": log}
 
 
 def _to_bytes(text: str) -> bytes:
@@ -156,7 +184,7 @@ def _line(row: Mapping[Any, Any]) -> LogLine:
     return LogLine(**(dict(row) | {"text": _to_text(row["text"])}))
 
 
-def _batch(row: RowMapping) -> BatchRecord:
+def _batch(row: Row) -> BatchRecord:
     durations = row["durations_ms"]
     if not all(isinstance(duration, int) for duration in durations.values()):
         raise unreadable("durations as integers", durations)

@@ -1,4 +1,4 @@
-"""The ledger as one object. Its parts are in ``streams``, ``runs``, ``batches``, ``sink_marks`` and ``leases``."""
+"""The ledger as one object. Its parts are the modules that it imports."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import Self
 
-from slackwater.ledger.batches import BatchesPart
+from slackwater.ledger.batches import BatchesPart, SinkMarksPart
 from slackwater.ledger.database import Database, parse_url
 from slackwater.ledger.leases import LeasesPart
-from slackwater.ledger.runs import RunsPart
+from slackwater.ledger.runs import OperationFilesPart, RunsPart
 from slackwater.ledger.schema import ensure_schema
-from slackwater.ledger.sink_marks import SinkMarksPart
 from slackwater.ledger.sqlite import Say
 from slackwater.ledger.streams import StreamsPart
 
 
-class Ledger(StreamsPart, RunsPart, BatchesPart, SinkMarksPart, LeasesPart):
+class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPart, LeasesPart):
     """The durable record of a home, on SQLite or PostgreSQL; safe for several threads and several processes.
 
     Every method is one transaction, committed when it returns. Any of them may raise ``EnvironmentMissing``

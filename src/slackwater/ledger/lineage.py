@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from slackwater.model.records import GenerationRecord
+from slackwater.core.records import GenerationRecord
 
 SOURCES = "sources/"
+SIZES = "sizes/"
+"""Beside the entries of a source's own log: the bytes of the files in them, which Spark does not record."""
 METADATA = "metadata"
 SINK = "sink"
+CAUGHT_UP = "caught-up"
+"""By batch, its ``offsets`` entry: when the query was stopped after it, its sources had nothing more."""
+AVAILABLE_NOW = "available-now"
+"""By run, the positions at which it would have ended by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +35,8 @@ class Contribution:
 
         ``sources/<source>`` is numbered by its own log offsets, the other logs by batch; ``metadata`` has one entry.
         """
-        if log.startswith(SOURCES):
-            return self.source_cut.get(log.removeprefix(SOURCES))
+        if log.startswith((SOURCES, SIZES)):
+            return self.source_cut.get(log.partition("/")[2])
         return None if log == METADATA else self.last_batch
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Table, select
-
+from slackwater.core.records import GenerationRecord
 from slackwater.ledger import tables
+from slackwater.ledger.connection import Connection
 from slackwater.ledger.lineage import Contribution, contributions
-from slackwater.model.records import GenerationRecord
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -29,10 +28,11 @@ class LedgerPart:
     def _lineage(connection: Connection, stream: str, newest: int | None) -> tuple[Contribution, ...]:
         """The lineage of a generation, or of the one in use."""
         if newest is None:
-            newest = connection.scalar(
-                select(tables.streams.c.current_generation).where(tables.streams.c.full_name == stream)
+            in_use = connection.column(
+                tables.streams, "current_generation", "WHERE full_name = :stream", {"stream": stream}
             )
-        rows = connection.execute(select(tables.generations).where(tables.generations.c.stream == stream)).mappings()
+            newest = next(iter(in_use), None)
+        rows = connection.rows(tables.generations, "WHERE stream = :stream", {"stream": stream})
         return contributions([GenerationRecord(**row) for row in rows], newest) if newest is not None else ()
 
 
@@ -41,18 +41,28 @@ def as_row(record: DataclassInstance) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
-def between(column: ColumnElement[int], first: int | None, last: int | None) -> list[ColumnElement[bool]]:
-    """Conditions for a range with both ends included; ``None``: open."""
-    lower = [column >= first] if first is not None else []
-    return lower + ([column <= last] if last is not None else [])
+def between(column: str, first: int | None, last: int | None) -> tuple[str, dict[str, int]]:
+    """The condition that a column is between two values, both included, and these; ``None``: open.
+
+    An open end is no condition: SQLite orders text, which a damaged row may have, after all integers.
+    """
+    given = {name: value for name, value in (("first", first), ("last", last)) if value is not None}
+    operators = {"first": ">=", "last": "<="}
+    return " AND ".join(["1 = 1", *(f"{column} {operators[name]} :{name}" for name in given)]), given
 
 
-def inherited(
-    table: Table, position: ColumnElement[int], lineage: tuple[Contribution, ...], log: str
-) -> list[ColumnElement[bool]]:
-    """For each share of a lineage, the condition that a row of the table belongs to it."""
-    return [(table.c.generation == share.generation) & _until(position, share.last_entry(log)) for share in lineage]
+def inherited(position: str, lineage: tuple[Contribution, ...], log: str) -> tuple[str, dict[str, int]]:
+    """The condition that a row belongs to one of the shares of a lineage, and its values.
 
-
-def _until(position: ColumnElement[int], last: int | None) -> ColumnElement[bool]:
-    return position.is_not(None) if last is None else position <= last
+    ``position`` is the column that numbers the entries of the log.
+    """
+    conditions, values = ["1 = 0"], {}
+    for index, share in enumerate(lineage):
+        last = share.last_entry(log)
+        condition = f"generation = :generation_{index}"
+        values[f"generation_{index}"] = share.generation
+        if last is not None:
+            condition += f" AND {position} <= :last_{index}"
+            values[f"last_{index}"] = last
+        conditions.append(condition)
+    return f"({' OR '.join(conditions)})", values

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, bindparam, insert, select, update
-
-from slackwater.errors import NotFound
-from slackwater.ledger.database import upsert
+from slackwater.core.errors import NotFound
+from slackwater.core.masking import mask
+from slackwater.core.records import OperationFiles, OperationRecord, RunRecord
+from slackwater.ledger.connection import Connection
 from slackwater.ledger.part import LedgerPart, as_row
-from slackwater.ledger.tables import operations, runs
-from slackwater.masking import mask
-from slackwater.model.records import OperationRecord, RunRecord
+from slackwater.ledger.tables import operation_files, operations, runs
 
 KILLED = "killed"
 """The end of a run that could not record its own: its driver was killed, or the ledger was unreachable."""
-
-# Built once: a run executes it every second.
-_STOP_REQUESTED = select(runs.c.stop_requested_ms).where(runs.c.id == bindparam("run"))
 
 
 class RunsPart(LedgerPart):
@@ -31,8 +26,10 @@ class RunsPart(LedgerPart):
         *,
         settings: Mapping[str, str] | None = None,
         code: str | None = None,
+        program: str | None = None,
+        accepted: Mapping[str, object] | None = None,
     ) -> RunRecord:
-        """Record the start of a run with its SQL settings and the SHA-256 of its pipeline file.
+        """Record the start of a run: its SQL settings, the SHA-256 of its pipeline file, its program, what is accepted.
 
         The caller holds the lease, so an earlier run without an end has exited; it is ended as ``killed``.
         """
@@ -44,13 +41,13 @@ class RunsPart(LedgerPart):
             "started_ms": now,
             "settings": dict(settings) if settings is not None else None,
             "code": code,
+            "program": program,
+            "accepted": dict(accepted) if accepted is not None else None,
         }
         with self._database.write() as connection:
-            abandoned = (runs.c.stream == stream) & runs.c.ended_ms.is_(None)
             killed = {"ended_ms": now, "end": KILLED, "reason": "the driver exited without recording an end"}
-            connection.execute(update(runs).where(abandoned).values(killed))
-            number = connection.scalar(insert(runs).values(started).returning(runs.c.id))
-            return _run(connection, number or 0)
+            connection.update(runs, killed, "stream = :stream AND ended_ms IS NULL", {"stream": stream})
+            return _run(connection, connection.insert_numbered(runs, started))
 
     def end_run(
         self,
@@ -74,7 +71,7 @@ class RunsPart(LedgerPart):
             "failure_code": failure_code,
         }
         with self._database.write() as connection:
-            connection.execute(update(runs).where(runs.c.id == run_id).values(ended))
+            connection.update(runs, ended, "id = :id", {"id": run_id})
             return _run(connection, run_id)
 
     def run(self, run_id: int) -> RunRecord:
@@ -85,49 +82,48 @@ class RunsPart(LedgerPart):
     def record_rows_digest(self, run_id: int, rows_digest: str | None) -> None:
         """Record which rows the query of a run reads, as ``QueryProfile.rows_digest``; known once it has started."""
         with self._database.write() as connection:
-            connection.execute(update(runs).where(runs.c.id == run_id).values(rows_digest=rows_digest))
+            connection.update(runs, {"rows_digest": rows_digest}, "id = :id", {"id": run_id})
 
     def last_run(self, stream: str) -> RunRecord | None:
         """The newest run of a stream."""
         with self._database.read() as connection:
-            newest = select(runs).where(runs.c.stream == stream).order_by(runs.c.id.desc()).limit(1)
-            row = connection.execute(newest).mappings().first()
+            row = connection.first(runs, "WHERE stream = :stream ORDER BY id DESC", {"stream": stream})
         return RunRecord(**row) if row else None
 
     def runs(self, stream: str) -> list[RunRecord]:
         """All runs of a stream, oldest first."""
         with self._database.read() as connection:
-            rows = connection.execute(select(runs).where(runs.c.stream == stream).order_by(runs.c.id)).mappings()
-            return [RunRecord(**row) for row in rows]
+            rows = connection.rows(runs, "WHERE stream = :stream ORDER BY id", {"stream": stream})
+        return [RunRecord(**row) for row in rows]
 
     def request_stop(self, stream: str) -> RunRecord | None:
         """Ask the active run to drain and end; ``None`` where no run is active. A second request changes nothing."""
         run = self.last_run(stream)
         if run is None or run.ended_ms is not None:
             return None
-        not_requested = (runs.c.id == run.id) & runs.c.ended_ms.is_(None) & runs.c.stop_requested_ms.is_(None)
+        not_requested = "id = :id AND ended_ms IS NULL AND stop_requested_ms IS NULL"
         with self._database.write() as connection:
-            connection.execute(update(runs).where(not_requested).values(stop_requested_ms=self._now_ms()))
+            connection.update(runs, {"stop_requested_ms": self._now_ms()}, not_requested, {"id": run.id})
             requested = _run(connection, run.id)
         return requested if requested.ended_ms is None else None
 
     def stop_requested(self, run_id: int) -> bool:
         """Whether this run was asked to stop."""
         with self._database.read() as connection:
-            requested = connection.scalar(_STOP_REQUESTED, {"run": run_id})
-        return requested is not None
+            requested = connection.column(runs, "stop_requested_ms", "WHERE id = :id", {"id": run_id})
+        return requested not in ([], [None])
 
     def begin_operation(self, record: OperationRecord) -> None:
         """Record an operation before its first step; a repeated id (a resumed apply) replaces its record."""
         with self._database.write() as connection:
-            upsert(connection, operations, [as_row(record)])
+            connection.upsert(operations, [as_row(record)])
 
     def end_operation(self, operation_id: str, status: str, summary: str) -> None:
         """Record the outcome: applied, refused or unknown. Raises ``NotFound`` (``operation-unknown``)."""
         values = {"status": status, "summary": mask(summary), "ended_ms": self._now_ms()}
         with self._database.write() as connection:
-            done = connection.execute(update(operations).where(operations.c.id == operation_id).values(values))
-        if done.rowcount == 0:
+            changed = connection.update(operations, values, "id = :id", {"id": operation_id})
+        if changed == 0:
             raise NotFound("operation-unknown", f"The ledger has no operation {operation_id}")
 
     def open_operation(self, stream: str) -> OperationRecord | None:
@@ -137,14 +133,44 @@ class RunsPart(LedgerPart):
 
     def operations(self, stream: str) -> list[OperationRecord]:
         """All operations on a stream, oldest first."""
-        query = select(operations).where(operations.c.stream == stream)
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(operations.c.started_ms, operations.c.id)).mappings()
-            return [OperationRecord(**row) for row in rows]
+            rows = connection.rows(operations, "WHERE stream = :stream ORDER BY started_ms, id", {"stream": stream})
+        return [OperationRecord(**row) for row in rows]
+
+
+class OperationFilesPart(LedgerPart):
+    """Copies of what operations write into their folders: plans and journals."""
+
+    def record_operation_files(self, files: OperationFiles) -> None:
+        """Record what an operation starts with, before its first step; a repeated id replaces the record."""
+        with self._database.write() as connection:
+            connection.upsert(operation_files, [as_row(files)])
+
+    def record_journal(self, operation: str, text: str) -> None:
+        """Record the whole journal of an operation, before its new line is written to the file.
+
+        Raises ``NotFound`` (``operation-unknown``).
+        """
+        with self._database.write() as connection:
+            changed = connection.update(operation_files, {"journal": text}, "operation = :id", {"id": operation})
+        if changed == 0:
+            raise NotFound("operation-unknown", f"The ledger has no operation {operation}")
+
+    def operation_files(self, operation: str) -> OperationFiles | None:
+        """The record of an operation, ``None`` where an earlier release started it or the ledger was lost since."""
+        with self._database.read() as connection:
+            row = connection.first(operation_files, "WHERE operation = :operation", {"operation": operation})
+        return OperationFiles(**row) if row else None
+
+    def home_of_operations(self) -> str | None:
+        """The id of the home that started the newest operation, ``None`` where there is no record of any."""
+        with self._database.read() as connection:
+            newest = connection.first(operation_files, "ORDER BY operation DESC")
+        return newest["home"] if newest else None
 
 
 def _run(connection: Connection, run_id: int) -> RunRecord:
-    row = connection.execute(select(runs).where(runs.c.id == run_id)).mappings().first()
+    row = connection.first(runs, "WHERE id = :id", {"id": run_id})
     if row is None:
         raise NotFound("run-unknown", f"The ledger has no run {run_id}")
     return RunRecord(**row)

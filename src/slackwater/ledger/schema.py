@@ -1,6 +1,6 @@
 """Checks the schema version of a ledger, and creates or upgrades the schema where that is needed.
 
-What may not happen: importing Alembic where no migration is needed; two processes migrating at once; half a migration.
+What may not happen: two processes migrating at once; half a migration.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from sqlalchemy import Connection, column, select, table, text
-
-from slackwater.errors import DataError, EnvironmentMissing, NotFound
+from slackwater.core.commands import command
+from slackwater.core.errors import DataError, EnvironmentMissing, NotFound
 from slackwater.ledger.database import Database
+from slackwater.ledger.migrations import SCHEMA_VERSION, schema_version, upgrade
 from slackwater.ledger.sqlite import SqliteFile, is_busy
-from slackwater.ledger.tables import SCHEMA_VERSION, VERSION_TABLE
 from slackwater.storage.private import make_private_folders
 
 _MIGRATION_LOCK = 0x51ACC
@@ -29,7 +28,7 @@ def ensure_schema(database: Database, *, create: bool) -> None:
     if database.file:
         _ensure_file(database, database.file, create=create)
     with database.read() as connection:
-        found = _schema_version(connection)
+        found = schema_version(connection)
     if found == SCHEMA_VERSION:
         return
     if found is None and not create:
@@ -60,7 +59,7 @@ def _outdated(database: Database, file: SqliteFile, found: str | None) -> Enviro
         where=database.place,
         expected=f"schema version {SCHEMA_VERSION}",
         found=found or "no schema",
-        hint=f"run as {file.owner()}: slackwater status",
+        hint=f"run as {file.owner()}: {command('status')}",
     )
 
 
@@ -69,15 +68,8 @@ def _missing(database: Database) -> NotFound:
         "ledger-missing",
         "There is no ledger",
         where=database.place,
-        hint="run a pipeline first: slackwater run FILE, or point --home at the home of one that has run",
+        hint=f"run a pipeline first: {command('run', 'FILE')}, or point --home at the home of one that has run",
     )
-
-
-def _schema_version(connection: Connection) -> str | None:
-    if not connection.dialect.has_table(connection, VERSION_TABLE):
-        return None
-    version = connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
-    return str(version) if version is not None else None
 
 
 def _refuse_unknown(database: Database, found: str | None) -> None:
@@ -95,22 +87,12 @@ def _refuse_unknown(database: Database, found: str | None) -> None:
 
 
 def _migrate(database: Database) -> None:
-    from slackwater.ledger.migrations import upgrade  # noqa: PLC0415 - imports Alembic, which most starts do not need
-
     if database.file:
         _use_write_ahead_log(database, database.file)
-    with database.translated(), database.engine.connect() as connection:
-        if database.is_sqlite:
-            # Batch mode drops and renames tables; with foreign keys on that would delete what refers to them.
-            _pragma(connection, "foreign_keys = OFF")
-        try:
-            with connection.execution_options(slackwater_writes=True).begin():
-                if not database.is_sqlite:
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-                upgrade(connection)
-        finally:
-            if database.is_sqlite:
-                _pragma(connection, "foreign_keys = ON")
+    with database.write() as connection:
+        if not database.is_sqlite:
+            connection.execute("SELECT pg_advisory_xact_lock(:key)", {"key": _MIGRATION_LOCK})
+        upgrade(connection)
 
 
 def _use_write_ahead_log(database: Database, file: SqliteFile) -> None:
@@ -124,10 +106,3 @@ def _use_write_ahead_log(database: Database, file: SqliteFile) -> None:
             file.wait_for_lock(switch, is_busy)
         except sqlite3.OperationalError as error:
             raise database.unreachable(str(error)) from error
-
-
-def _pragma(connection: Connection, setting: str) -> None:
-    # Through the driver: a statement through SQLAlchemy would start a transaction, in which these have no effect.
-    driver = connection.connection.dbapi_connection
-    if driver is not None:
-        driver.cursor().execute(f"PRAGMA {setting}")

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import OperationalError
-
-from slackwater.errors import DataError, EnvironmentMissing
+from slackwater.core.commands import command
+from slackwater.core.errors import DataError, EnvironmentMissing
 from slackwater.storage.private import create_private_file
 
 BUSY_TIMEOUT_S = 30
@@ -26,10 +24,10 @@ BUSY_TIMEOUT_S = 30
 
 SAY_AFTER_S = 1.0
 SAY_EVERY_S = 5.0
-WRITES = "slackwater_writes"
-UNFLUSHED = "slackwater_unflushed"
 
 _ATTEMPT_MS = 500
+_LEAST_SPACE = 64 * 1024
+"""Of the files that SQLite creates beside a ledger the largest is half of this."""
 _PAUSE_S = 0.02
 _TAKE_SNAPSHOT = "SELECT 1 FROM sqlite_master LIMIT 1"
 
@@ -39,13 +37,17 @@ Say = Callable[[str], None]
 class SqliteFile:
     """The file of a ledger, and how this process may use it."""
 
-    def __init__(self, url: URL, say: Say, *, wait_s: float = BUSY_TIMEOUT_S) -> None:
-        self.path = Path(url.database or "").absolute()
+    dialect = "sqlite"
+    errors = sqlite3
+    """The module that has the driver's exceptions."""
+
+    def __init__(self, path: Path, say: Say, *, wait_s: float = BUSY_TIMEOUT_S) -> None:
+        self.path = path
+        self.place = str(path)
         self.read_only = False
         # A folder that may not be entered is reported when the file is opened.
         with suppress(OSError):
             self.read_only = self.path.is_file() and not _is_writable(self.path)
-        self._url = url
         self._say = say
         self._wait_s = wait_s
         self._unlocked_as: tuple[int, ...] | None = None
@@ -54,14 +56,24 @@ class SqliteFile:
         """Create an empty file that only its owner may read; an existing file is left as it is."""
         create_private_file(self.path)
 
-    def engine(self) -> Engine:
-        """An engine on the file. Nothing is opened until its first connection."""
-        engine = (
-            create_engine(self._url, creator=self._connect_read_only) if self.read_only else create_engine(self._url)
-        )
-        event.listen(engine, "connect", _prepare)
-        event.listen(engine, "begin", self._begin)
-        return engine
+    def connect(self) -> sqlite3.Connection:
+        """A new connection, outside of any transaction."""
+        driver = self._connect_read_only() if self.read_only else self._connect("mode=rwc")
+        driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
+        driver.execute("PRAGMA foreign_keys = ON")
+        return driver
+
+    def is_alive(self, _driver: sqlite3.Connection) -> bool:
+        """Whether a connection that was not in use can be used."""
+        return True
+
+    def is_read_only(self, _driver: sqlite3.Connection) -> bool:
+        """Whether this user may read the file but not write to it."""
+        return self.read_only
+
+    def is_unwritable(self, _error: Exception) -> bool:
+        """Whether a statement failed because this user may not write: that is known before the transaction."""
+        return False
 
     def check_unchanged(self) -> None:
         """Raise EnvironmentMissing (``ledger-changed``) if rows were read without a lock and the file has changed."""
@@ -73,6 +85,14 @@ class SqliteFile:
                 hint="run the command again",
             )
 
+    def is_disk_full(self) -> bool:
+        """Whether the disk of the file has no space left: SQLite reports that in many ways."""
+        try:
+            disk = os.statvfs(next(folder for folder in self.path.parents if folder.exists()))
+        except (OSError, StopIteration):
+            return False
+        return disk.f_blocks > 0 and (disk.f_bavail * disk.f_frsize < _LEAST_SPACE or disk.f_files > 0 == disk.f_favail)
+
     def wait_for_lock(self, attempt: Callable[[], Any], is_locked: Callable[[Exception], bool]) -> None:
         """Repeat ``attempt`` while the file is locked, with a message after a second and then every few seconds.
 
@@ -83,7 +103,7 @@ class SqliteFile:
         while True:
             try:
                 attempt()
-            except (OperationalError, sqlite3.OperationalError) as error:
+            except sqlite3.OperationalError as error:
                 if not is_locked(error):
                     raise
                 now = time.monotonic()
@@ -111,32 +131,35 @@ class SqliteFile:
             hint=f"run the command again when that process has finished; to find it: fuser -v {self.path}",
         )
 
-    def _begin(self, connection: Connection) -> None:
+    def begin(self, driver: sqlite3.Connection, *, writes: bool = False, unflushed: bool = False) -> None:
+        """Start a transaction, waiting for a lock. ``unflushed``: its end does not wait for the disk.
+
+        Raises EnvironmentMissing (``ledger-locked``, ``ledger-read-only``).
+        """
         # A deferred transaction that turns into a write fails when another writer came first; an immediate one waits.
-        options = connection.get_execution_options()
         # The first read takes the snapshot; later ones in the transaction do not wait for a lock.
         statements = ["BEGIN DEFERRED", _TAKE_SNAPSHOT]
-        if options.get(WRITES):
+        if writes:
             if self.read_only:
                 raise self.not_writable()
-            level = "NORMAL" if options.get(UNFLUSHED) else "FULL"
-            statements = [f"PRAGMA synchronous = {level}", "BEGIN IMMEDIATE"]
-        driver: Any = connection.connection.dbapi_connection
+            statements = [f"PRAGMA synchronous = {'NORMAL' if unflushed else 'FULL'}", "BEGIN IMMEDIATE"]
 
         def attempt() -> None:
             for statement in statements:
-                connection.exec_driver_sql(statement)
+                if not (driver.in_transaction and statement.startswith("BEGIN")):
+                    driver.execute(statement).fetchone()
 
         driver.execute(f"PRAGMA busy_timeout = {_ATTEMPT_MS}")
         self.wait_for_lock(attempt, is_busy)
         driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
 
-    def not_writable(self) -> EnvironmentMissing:
+    def not_writable(self, cause: str | None = None) -> EnvironmentMissing:
         """The error of a command that has to write."""
         return EnvironmentMissing(
             "ledger-read-only",
             "The ledger cannot be written: this user has read access only",
             where=str(self.path),
+            found=cause,
             hint=f"run the command as {self.owner()}",
         )
 
@@ -158,14 +181,16 @@ class SqliteFile:
                 "ledger-wal-unread",
                 "The ledger's newest rows are in a write-ahead log that only a user with write access can open",
                 where=str(wal),
-                hint=f"run as {self.owner()}: slackwater status",
+                hint=f"run as {self.owner()}: {command('status')}",
             )
         self._unlocked_as = self._unlocked_as or self._signature()
         return self._connect("mode=ro&immutable=1")
 
     def _connect(self, parameters: str) -> sqlite3.Connection:
-        # As SQLAlchemy's own pool does: a connection may be used by another thread later.
-        return sqlite3.connect(f"file:{quote(str(self.path))}?{parameters}", uri=True, check_same_thread=False)
+        # Transactions are started by ``begin``: the module's own control starts them only at the first write. One
+        # thread at a time uses a connection, not always the same.
+        address = f"file:{quote(os.fsencode(self.path))}?{parameters}"
+        return sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
 
     def _signature(self) -> tuple[int, ...]:
         """What changes when another process writes: the file itself, or a write-ahead log with something in it."""
@@ -176,17 +201,9 @@ class SqliteFile:
 
 def is_busy(error: Exception) -> bool:
     """Whether SQLite refused because another connection holds a lock."""
-    driver_error = error.orig if isinstance(error, OperationalError) else error
-    code = getattr(driver_error, "sqlite_errorcode", None)
+    code = getattr(error, "sqlite_errorcode", None)
     # The low byte: the other bytes distinguish kinds of busy, such as SQLITE_BUSY_RECOVERY.
     return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
-
-
-def _prepare(connection: Any, _record: object) -> None:
-    # The module's own transaction control starts a transaction only at the first write: see SqliteFile._begin.
-    connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
-    connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _is_writable(path: Path) -> bool:

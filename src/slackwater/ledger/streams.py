@@ -6,116 +6,158 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, literal, select, update
-
-from slackwater.errors import NotFound, UsageError
-from slackwater.ledger.columns import unreadable
-from slackwater.ledger.database import upsert
+from slackwater.core.errors import NotFound, UsageError
+from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.ledger.connection import Row
 from slackwater.ledger.part import LedgerPart, as_row
-from slackwater.ledger.tables import batches, generations, leases, log_lines, operations, replaced_lines, runs, streams
-from slackwater.model.records import GenerationRecord, StreamRecord
+from slackwater.ledger.tables import (
+    batches,
+    generations,
+    leases,
+    log_lines,
+    operations,
+    replaced_lines,
+    runs,
+    streams,
+    unreadable,
+)
 
 OPERATORS, STATE_STORES = "operators", "state_stores"
 _LISTS = {OPERATORS: str, "watermark_delays_ms": int, "windows_ms": int, "sources": str}
 """Fields of a recorded ``QueryProfile`` and the types of their elements."""
 
+_THIS = "full_name = :stream"
+# Whether a stream has its generation in use; a registration or restoration that was killed leaves it without.
+_IS_WHOLE = (
+    "EXISTS (SELECT 1 FROM generations WHERE generations.stream = streams.full_name"
+    " AND generations.number = streams.current_generation)"
+)
+_THIS_WHOLE = f"WHERE {_IS_WHOLE} AND {_THIS}"
+
 
 class StreamsPart(LedgerPart):
     """Streams and generations."""
 
-    def register_stream(self, record: StreamRecord) -> None:
-        """Add a stream, or update it with what a run reports.
+    def register_stream(self, record: StreamRecord, first: GenerationRecord | None = None) -> None:
+        """Add a stream, with its first generation, or update it with what a run reports.
 
-        The generation in use of a known stream is kept: only ``set_current_generation`` changes it.
+        The generation in use of a known stream is kept: only ``set_current_generation`` changes it. Without its
+        generation in use a stream is not known: it counts as absent.
         """
         row = as_row(record) | {"full_name": record.full_name, "sink": dict(record.sink)}
         with self._database.write() as connection:
-            known = (
-                connection.execute(select(streams).where(streams.c.full_name == record.full_name)).mappings().first()
-            )
+            known = connection.first(streams, _THIS_WHOLE, {"stream": record.full_name})
             kept = {"current_generation": known["current_generation"], "id": record.id or known["id"]} if known else {}
-            upsert(connection, streams, [row | kept])
+            connection.upsert(streams, [row | kept])
+            connection.upsert(generations, [_generation_row(first)] if first is not None else [])
 
     def streams(self) -> list[StreamRecord]:
         """All streams of the home, by full name."""
         with self._database.read() as connection:
-            rows = connection.execute(select(streams).order_by(streams.c.full_name)).mappings().all()
+            rows = connection.rows(streams, f"WHERE {_IS_WHOLE} ORDER BY full_name")
         return [_stream(row) for row in rows]
+
+    def stream_names(self) -> list[str]:
+        """The full names of all streams, also of those whose other columns cannot be read."""
+        with self._database.read() as connection:
+            return connection.column(streams, "full_name", f"WHERE {_IS_WHOLE} ORDER BY full_name")
+
+    def stream(self, full_name: str) -> StreamRecord:
+        """One stream of ``stream_names``; the rows of others are not read."""
+        with self._database.read() as connection:
+            row = connection.first(streams, _THIS_WHOLE, {"stream": full_name})
+        if row is None:
+            raise _unknown(full_name, self.stream_names())
+        return _stream(row)
+
+    def without_generation(self) -> list[tuple[str, int]]:
+        """Streams whose generation in use is not among those that they have, with its number."""
+        has_any = "EXISTS (SELECT 1 FROM generations WHERE generations.stream = streams.full_name)"
+        columns = ("full_name", "current_generation")
+        with self._database.read() as connection:
+            rows = connection.rows(streams, f"WHERE {has_any} AND NOT {_IS_WHOLE}", only=columns)
+        return [(row["full_name"], row["current_generation"]) for row in rows]
 
     def find_stream(self, name: str) -> StreamRecord:
         """The stream called ``stream`` or ``pipeline/stream``.
 
         Raises ``NotFound`` (``stream-unknown``) or ``UsageError`` (``stream-ambiguous``: pipelines share the name).
         """
-        known = self.streams()
-        matches = [stream for stream in known if name in {stream.name, stream.full_name}]
+        known = self.stream_names()
+        matches = [full_name for full_name in known if name in {full_name, full_name.partition("/")[2]}]
         if len(matches) == 1:
-            return matches[0]
-        names = [stream.full_name for stream in matches or known]
-        raise _ambiguous(name, names) if matches else _unknown(name, names)
+            return self.stream(matches[0])
+        raise _ambiguous(name, matches) if matches else _unknown(name, known)
 
     def set_current_generation(self, stream: str, number: int) -> None:
         """Make a generation the one in use. ``stream`` is the full name; the generation must have been added."""
         self.generation(stream, number)
         with self._database.write() as connection:
-            connection.execute(update(streams).where(streams.c.full_name == stream).values(current_generation=number))
+            connection.update(streams, {"current_generation": number}, _THIS, {"stream": stream})
 
     def add_generation(self, record: GenerationRecord) -> None:
         """Add a generation, or replace its record."""
-        row = as_row(record) | {"source_cut": dict(record.source_cut), "layout": _plain(record.layout)}
         with self._database.write() as connection:
-            upsert(connection, generations, [row])
+            connection.upsert(generations, [_generation_row(record)])
 
     def switch_generations(self, stream: str, current: int, records: Sequence[GenerationRecord]) -> None:
         """Replace the records of some generations and make ``current`` the one in use, in one transaction."""
-        rows = [as_row(one) | {"source_cut": dict(one.source_cut), "layout": _plain(one.layout)} for one in records]
         with self._database.write() as connection:
-            upsert(connection, generations, rows)
-            connection.execute(update(streams).where(streams.c.full_name == stream).values(current_generation=current))
+            connection.upsert(generations, [_generation_row(one) for one in records])
+            connection.update(streams, {"current_generation": current}, _THIS, {"stream": stream})
 
     def update_generation(
-        self, stream: str, number: int, *, query_id: str | None = None, layout: Mapping[str, object] | None = None
+        self,
+        stream: str,
+        number: int,
+        *,
+        query_id: str | None = None,
+        layout: Mapping[str, object] | None = None,
+        programs: Sequence[Mapping[str, object]] | None = None,
     ) -> None:
         """Fill in what is only known once the query has started; ``None`` leaves a value as it is."""
-        values: dict[str, Any] = {"query_id": query_id, "layout": _plain(layout)}
+        values: dict[str, Any] = {"query_id": query_id, "layout": _plain(layout), "programs": _plain_list(programs)}
         changed = {name: value for name, value in values.items() if value is not None}
         self.generation(stream, number)
         if changed:
             with self._database.write() as connection:
-                this_one = (generations.c.stream == stream) & (generations.c.number == number)
-                connection.execute(update(generations).where(this_one).values(changed))
+                this_one = "stream = :stream AND number = :number"
+                connection.update(generations, changed, this_one, {"stream": stream, "number": number})
 
     def remove_generation(self, stream: str, number: int) -> None:
         """Remove the record of a generation that an operation built and removed, with its runs and their batches.
 
         The one in use cannot be removed.
         """
-        here = (generations.c.stream == stream) & (generations.c.number == number)
+        values = {"stream": stream, "number": number}
         with self._database.write() as connection:
             for table in (log_lines, replaced_lines, batches, runs):
-                connection.execute(delete(table).where((table.c.stream == stream) & (table.c.generation == number)))
-            connection.execute(delete(generations).where(here))
+                connection.delete(table, "stream = :stream AND generation = :number", values)
+            connection.delete(generations, "stream = :stream AND number = :number", values)
 
     def relocate(self, old: str, new: str) -> None:
         """Replace the folder ``old`` by ``new`` at the start of every recorded path of checkpoints and operations."""
+        below = old.rstrip("/") + "/"
         with self._database.write() as connection:
-            for table, column in ((generations, generations.c.location), (operations, operations.c.summary)):
-                below = column.startswith(old.rstrip("/") + "/", autoescape=True)
-                moved = literal(new.rstrip("/")) + func.substr(column, len(old.rstrip("/")) + 1)
-                connection.execute(update(table).where(below).values({column.name: moved}))
+            for table, name, key in ((generations, "location", "number"), (operations, "summary", "id")):
+                for row in connection.rows(table, ""):
+                    if row[name].startswith(below):
+                        moved = {name: new.rstrip("/") + row[name].removeprefix(old.rstrip("/"))}
+                        values = {"stream": row["stream"], "key": row[key]}
+                        connection.update(table, moved, f"stream = :stream AND {key} = :key", values)
 
     def replace_ids(self, ids: Mapping[str, str]) -> None:
         """Give streams other ids, by full name, and delete all leases: what a copy of a home needs."""
         with self._database.write() as connection:
             for stream, identifier in ids.items():
-                connection.execute(update(streams).where(streams.c.full_name == stream).values(id=identifier))
-            connection.execute(delete(leases))
+                connection.update(streams, {"id": identifier}, _THIS, {"stream": stream})
+            connection.delete(leases, "1 = 1", {})
 
     def generations(self, stream: str) -> list[GenerationRecord]:
         """All generations of a stream, oldest first."""
-        query = select(generations).where(generations.c.stream == stream).order_by(generations.c.number)
         with self._database.read() as connection:
-            return [_generation(row) for row in connection.execute(query).mappings()]
+            rows = connection.rows(generations, "WHERE stream = :stream ORDER BY number", {"stream": stream})
+        return [_generation(row) for row in rows]
 
     def generation(self, stream: str, number: int) -> GenerationRecord:
         """One generation. Raises ``NotFound`` (``generation-unknown``)."""
@@ -130,11 +172,24 @@ class StreamsPart(LedgerPart):
         )
 
 
+def _generation_row(record: GenerationRecord) -> dict[str, Any]:
+    plain = {
+        "source_cut": dict(record.source_cut),
+        "layout": _plain(record.layout),
+        "programs": _plain_list(record.programs),
+    }
+    return as_row(record) | plain
+
+
 def _plain(mapping: Mapping[str, object] | None) -> dict[str, object] | None:
     return None if mapping is None else dict(mapping)
 
 
-def _stream(row: RowMapping) -> StreamRecord:
+def _plain_list(entries: Sequence[Mapping[str, object]] | None) -> list[dict[str, object]] | None:
+    return None if entries is None else [dict(entry) for entry in entries]
+
+
+def _stream(row: Row) -> StreamRecord:
     sink = row["sink"]
     if not all(isinstance(value, str) for value in sink.values()) or (
         sink.get("kind") == "files" and "path" not in sink
@@ -143,12 +198,14 @@ def _stream(row: RowMapping) -> StreamRecord:
     return StreamRecord(**{name: value for name, value in row.items() if name != "full_name"})
 
 
-def _generation(row: RowMapping) -> GenerationRecord:
+def _generation(row: Row) -> GenerationRecord:
     record = GenerationRecord(**row)
     if not all(isinstance(entry, int) for entry in record.source_cut.values()):
         raise unreadable("entries of sources as integers", record.source_cut)
     if record.layout is not None and not _is_layout(record.layout):
         raise unreadable("the layout of a query's state", record.layout)
+    if not all(isinstance(entry, dict) for entry in record.programs or ()):
+        raise unreadable("the programs of a query as objects", record.programs)
     return record
 
 

@@ -1,160 +1,208 @@
-"""The tables of the ledger. ``migrations/`` builds them; a test compares the two.
+"""The tables of the ledger, with the types of their columns. ``migrations`` builds them; a test compares the two.
 
 Times are epoch milliseconds and wide integers. A stream is known by its full name, ``pipeline/stream``.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, ForeignKeyConstraint, Index, MetaData, Table
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
-from slackwater.ledger.columns import Bytes, CheckedBigInteger, CheckedInteger, JsonList, JsonObject, LongText, Name
-
-SCHEMA_VERSION = "0004"
-"""The newest revision in ``migrations/versions``, known here so that opening a ledger need not import Alembic."""
-
-VERSION_TABLE = "slackwater_version"
-"""Not Alembic's default name: on PostgreSQL the database may be shared with another program that uses Alembic."""
-
-metadata = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(referred_table_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    }
-)
+from slackwater.core.errors import DataError
+from slackwater.core.masking import brief
 
 
-def _belongs_to_generation() -> ForeignKeyConstraint:
-    return ForeignKeyConstraint(["stream", "generation"], ["generations.stream", "generations.number"])
+def unreadable(expected: str, found: object) -> DataError:
+    """The error for a value that Slackwater did not write; whoever opened the ledger adds the place."""
+    return DataError(
+        "ledger-unreadable",
+        "The ledger is not as Slackwater wrote it",
+        expected=expected,
+        found=brief(repr(found)),
+        hint="restore the ledger from a backup",
+    )
 
+
+class Kind(Enum):
+    """The type of a column's values. SQLite stores any value in any column, and a file can be damaged or edited."""
+
+    INTEGER = int, "an integer"
+    STRING = str, "a string"
+    # Bytes and not a string: Kafka's sources/<i>/0 begins with a NUL, which PostgreSQL's text cannot hold.
+    BYTES = bytes, "bytes"
+    OBJECT = dict, "a JSON object"
+    LIST = list, "a JSON list"
+
+    def read(self, stored: Any) -> Any:
+        """A value as the driver returns it, decoded. Raises ``DataError`` (``ledger-unreadable``)."""
+        if stored is None:
+            return None
+        python_type, expected = self.value
+        value = stored
+        if self.is_json:
+            try:
+                value = json.loads(stored)
+            except (ValueError, TypeError, RecursionError) as error:
+                raise unreadable(expected, stored) from error
+        if not isinstance(value, python_type):
+            raise unreadable(expected, stored)
+        return value
+
+    def to_store(self, value: Any) -> Any:
+        """A value as both drivers take it."""
+        return json.dumps(value) if self.is_json and value is not None else value
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the values are stored as JSON."""
+        return self in {Kind.OBJECT, Kind.LIST}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table: its primary key and its columns in order."""
+
+    name: str
+    key: tuple[str, ...]
+    columns: Mapping[str, Kind]
+
+
+versions = Table("slackwater_version", ("version_num",), {"version_num": Kind.STRING})
+"""The version of the schema, in one row. On PostgreSQL the database may be shared with a program that has its own."""
 
 streams = Table(
     "streams",
-    metadata,
-    Column("full_name", Name, primary_key=True),
-    Column("pipeline", Name, nullable=False),
-    Column("name", Name, nullable=False),
-    Column("sink", JsonObject, nullable=False),
-    Column("output_mode", Name, nullable=False),
-    Column("pipeline_file", Name, nullable=False),
-    Column("current_generation", CheckedInteger, nullable=False),
-    Column("id", Name),
+    ("full_name",),
+    {
+        "full_name": Kind.STRING,
+        "pipeline": Kind.STRING,
+        "name": Kind.STRING,
+        "sink": Kind.OBJECT,
+        "output_mode": Kind.STRING,
+        "pipeline_file": Kind.STRING,
+        "current_generation": Kind.INTEGER,
+        "id": Kind.STRING,
+    },
 )
 
 generations = Table(
     "generations",
-    metadata,
-    Column("stream", ForeignKey("streams.full_name"), primary_key=True),
-    Column("number", CheckedInteger, primary_key=True, autoincrement=False),
-    Column("location", Name, nullable=False),
-    Column("query_id", Name),
-    Column("based_at", CheckedBigInteger),
-    Column("parent", CheckedInteger),
-    Column("source_cut", JsonObject, nullable=False),
-    Column("layout", JsonObject(none_as_null=True)),
-    Column("begins", CheckedBigInteger),
+    ("stream", "number"),
+    {
+        "stream": Kind.STRING,
+        "number": Kind.INTEGER,
+        "location": Kind.STRING,
+        "query_id": Kind.STRING,
+        "based_at": Kind.INTEGER,
+        "parent": Kind.INTEGER,
+        "source_cut": Kind.OBJECT,
+        "layout": Kind.OBJECT,
+        "begins": Kind.INTEGER,
+        "programs": Kind.LIST,
+    },
 )
 
 runs = Table(
     "runs",
-    metadata,
-    Column("id", CheckedInteger, primary_key=True, autoincrement=True),
-    Column("stream", Name, nullable=False),
-    Column("generation", CheckedInteger, nullable=False),
-    Column("spark_version", Name, nullable=False),
-    Column("started_ms", CheckedBigInteger, nullable=False),
-    Column("ended_ms", CheckedBigInteger),
-    Column("end", Name),
-    Column("reason", LongText),
-    Column("stop_requested_ms", CheckedBigInteger),
-    Column("settings", JsonObject(none_as_null=True)),
-    Column("code", Name),
-    Column("failure", Name),
-    Column("failure_code", Name),
-    Column("rows_digest", Name),
-    _belongs_to_generation(),
-    Index(None, "stream", "id"),
+    ("id",),
+    {
+        "id": Kind.INTEGER,
+        "stream": Kind.STRING,
+        "generation": Kind.INTEGER,
+        "spark_version": Kind.STRING,
+        "started_ms": Kind.INTEGER,
+        "ended_ms": Kind.INTEGER,
+        "end": Kind.STRING,
+        "reason": Kind.STRING,
+        "stop_requested_ms": Kind.INTEGER,
+        "settings": Kind.OBJECT,
+        "code": Kind.STRING,
+        "failure": Kind.STRING,
+        "failure_code": Kind.STRING,
+        "rows_digest": Kind.STRING,
+        "program": Kind.STRING,
+        "accepted": Kind.OBJECT,
+    },
 )
 
 batches = Table(
     "batches",
-    metadata,
-    Column("stream", Name, primary_key=True),
-    Column("generation", CheckedInteger, primary_key=True, autoincrement=False),
-    Column("batch_id", CheckedBigInteger, primary_key=True, autoincrement=False),
-    Column("timestamp_ms", CheckedBigInteger, nullable=False),
-    Column("input_rows", CheckedBigInteger, nullable=False),
-    Column("sources", JsonList, nullable=False),
-    Column("watermark_ms", CheckedBigInteger),
-    Column("event_time_min_ms", CheckedBigInteger),
-    Column("event_time_max_ms", CheckedBigInteger),
-    Column("late_rows", CheckedBigInteger, nullable=False),
-    Column("state_rows", CheckedBigInteger, nullable=False),
-    Column("output_rows", CheckedBigInteger),
-    Column("durations_ms", JsonObject, nullable=False),
-    Column("run", CheckedInteger),
-    _belongs_to_generation(),
+    ("stream", "generation", "batch_id"),
+    {
+        "stream": Kind.STRING,
+        "generation": Kind.INTEGER,
+        "batch_id": Kind.INTEGER,
+        "timestamp_ms": Kind.INTEGER,
+        "input_rows": Kind.INTEGER,
+        "sources": Kind.LIST,
+        "watermark_ms": Kind.INTEGER,
+        "event_time_min_ms": Kind.INTEGER,
+        "event_time_max_ms": Kind.INTEGER,
+        "late_rows": Kind.INTEGER,
+        "state_rows": Kind.INTEGER,
+        "output_rows": Kind.INTEGER,
+        "durations_ms": Kind.OBJECT,
+        "run": Kind.INTEGER,
+    },
 )
 
-log_lines = Table(
-    "log_lines",
-    metadata,
-    Column("stream", Name, primary_key=True),
-    Column("generation", CheckedInteger, primary_key=True, autoincrement=False),
-    Column("log", Name, primary_key=True),
-    Column("entry", CheckedBigInteger, primary_key=True, autoincrement=False),
-    # Bytes and not a string: Kafka's sources/<i>/0 begins with a NUL, which PostgreSQL's text cannot hold.
-    Column("text", Bytes, nullable=False),
-    _belongs_to_generation(),
-)
+_ENTRY_OF_A_LOG = {"stream": Kind.STRING, "generation": Kind.INTEGER, "log": Kind.STRING, "entry": Kind.INTEGER}
+
+log_lines = Table("log_lines", tuple(_ENTRY_OF_A_LOG), {**_ENTRY_OF_A_LOG, "text": Kind.BYTES})
 
 replaced_lines = Table(
     "replaced_lines",
-    metadata,
-    Column("stream", Name, primary_key=True),
-    Column("generation", CheckedInteger, primary_key=True, autoincrement=False),
-    Column("log", Name, primary_key=True),
-    Column("entry", CheckedBigInteger, primary_key=True, autoincrement=False),
-    Column("seen_ms", CheckedBigInteger, primary_key=True, autoincrement=False),
-    Column("text", Bytes, nullable=False),
-    _belongs_to_generation(),
+    (*_ENTRY_OF_A_LOG, "seen_ms"),
+    {**_ENTRY_OF_A_LOG, "seen_ms": Kind.INTEGER, "text": Kind.BYTES},
 )
 
 sink_marks = Table(
     "sink_marks",
-    metadata,
-    Column("stream", ForeignKey("streams.full_name"), primary_key=True),
-    Column("seen_ms", CheckedBigInteger, primary_key=True, autoincrement=False),
-    Column("written", CheckedBigInteger, nullable=False),
-    Column("committed", CheckedBigInteger),
+    ("stream", "seen_ms"),
+    {"stream": Kind.STRING, "seen_ms": Kind.INTEGER, "written": Kind.INTEGER, "committed": Kind.INTEGER},
 )
 
 operations = Table(
     "operations",
-    metadata,
-    Column("id", Name, primary_key=True),
-    Column("stream", ForeignKey("streams.full_name"), nullable=False),
-    Column("goal", Name, nullable=False),
-    Column("status", Name, nullable=False),
-    Column("started_ms", CheckedBigInteger, nullable=False),
-    Column("ended_ms", CheckedBigInteger),
-    Column("summary", LongText, nullable=False),
-    Index(None, "stream", "started_ms"),
+    ("id",),
+    {
+        "id": Kind.STRING,
+        "stream": Kind.STRING,
+        "goal": Kind.STRING,
+        "status": Kind.STRING,
+        "started_ms": Kind.INTEGER,
+        "ended_ms": Kind.INTEGER,
+        "summary": Kind.STRING,
+    },
 )
 
-# No foreign key: a lease is taken before a new stream is registered.
+operation_files = Table(
+    "operation_files",
+    ("operation",),
+    dict.fromkeys(("operation", "home", "stream_id", "plan", "journal"), Kind.STRING),
+)
+
 leases = Table(
     "leases",
-    metadata,
-    Column("stream", Name, primary_key=True),
-    Column("fence", CheckedBigInteger, nullable=False),
-    Column("host", Name),
-    Column("pid", CheckedBigInteger),
-    Column("pid_started", CheckedBigInteger),
-    Column("jvm_pid", CheckedBigInteger),
-    Column("jvm_started", CheckedBigInteger),
-    Column("pid_space", Name),
-    Column("purpose", Name, nullable=False),
-    Column("acquired_ms", CheckedBigInteger, nullable=False),
-    Column("heartbeat_ms", CheckedBigInteger, nullable=False),
+    ("stream",),
+    {
+        "stream": Kind.STRING,
+        "fence": Kind.INTEGER,
+        "host": Kind.STRING,
+        "pid": Kind.INTEGER,
+        "pid_started": Kind.INTEGER,
+        "jvm_pid": Kind.INTEGER,
+        "jvm_started": Kind.INTEGER,
+        "pid_space": Kind.STRING,
+        "purpose": Kind.STRING,
+        "acquired_ms": Kind.INTEGER,
+        "heartbeat_ms": Kind.INTEGER,
+    },
 )
+
+TABLES = (
+    streams, generations, runs, batches, log_lines, replaced_lines, sink_marks, operations, operation_files, leases,
+)  # fmt: skip

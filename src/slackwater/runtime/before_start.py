@@ -3,52 +3,60 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slackwater.checkpoint.layout import offset_path
-from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.owed import NO_DATA_BATCHES, owed_entry
-from slackwater.checkpoint.writer import write_log
-from slackwater.diagnose.number_line import findings, several_watermarks, stops
+from slackwater.core.commands import command
+from slackwater.core.errors import NotFound, Refused, StreamFailed
+from slackwater.core.escaping import quoted
+from slackwater.core.finding import Finding
+from slackwater.core.marks import Marks
+from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.core.sink import Owner
+from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.number_line import findings_about, stops, warnings
 from slackwater.diagnose.refusal import refusal
-from slackwater.errors import NotFound, Refused, StreamFailed
-from slackwater.formats.offset_log import render_offset_entry
-from slackwater.home.home import Home
-from slackwater.home.stream_file import read_stream_file
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.stream_file import read_stream_file
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.finding import Severity
-from slackwater.model.records import GenerationRecord, StreamRecord
-from slackwater.model.sink import Owner
-from slackwater.recording.log_copier import LogCopier
-from slackwater.recording.snapshot import SnapshotContext, read_snapshot
-from slackwater.recording.stream_files import write_stream_file_of
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.places import (
+    Taken,
+    checkpoints,
+    home_place,
+    inputs,
+    outputs,
+    overlap,
+    reads_within,
+)
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream
-from slackwater.runtime.unread import left_unread
-from slackwater.sinks.registry import is_same_sink, open_output
-from slackwater.storage.open import is_uri, open_read_store, open_write_store
-
-NOT_SHOWN = frozenset({"failed", "failed-permanently", "several-watermarks"})
-"""Warnings about the last run, which this start is the answer to, and about the query, which is judged as it is now."""
+from slackwater.sinks.common.registry import is_same_sink, open_each, open_output
+from slackwater.storage.open import is_uri, open_read_store
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyToStart:
     """The result of the check: the copier of the logs, the newest committed and the newest planned batch (-1: none).
 
-    ``warnings`` are sentences that the user should read before the query starts.
+    ``completed_batch`` is that of the snapshot. ``warnings`` are sentences that the user should read before the query
+    starts.
     """
 
     copier: LogCopier
     committed: int
     planned: int
+    completed_batch: int | None = None
     warnings: tuple[str, ...] = ()
 
 
 def register(definition: StreamDefinition, reference: str, home: Home, ledger: Ledger) -> StreamRecord:
-    """Record the stream and its first generation; the caller holds its lease.
+    """Record a new stream and its first generation; the stream as it would run. The caller holds its lease.
 
+    Of a known one ``record_start`` records what changes: a refused start leaves its record as it was.
     Raises Refused where the stream has written to another sink before.
     """
     record = StreamRecord(
@@ -60,28 +68,34 @@ def register(definition: StreamDefinition, reference: str, home: Home, ledger: L
     except NotFound:
         record = replace(record, id=file.id if file is not None else str(uuid.uuid4()))
         location = definition.checkpoint or str(home.checkpoint(record.pipeline, record.name, 1))
-        ledger.register_stream(record)
-        ledger.add_generation(GenerationRecord(record.full_name, 1, _absolute(location)))
+        ledger.register_stream(record, GenerationRecord(record.full_name, 1, _absolute(location)))
     else:
         if ledger.entries(record.full_name, "offsets"):
             check_same_sink(known, record)
         identifier = file.id if file is not None else known.id or str(uuid.uuid4())
         record = replace(record, current_generation=known.current_generation, id=identifier)
-        ledger.register_stream(record)
+        ledger.register_stream(replace(known, id=identifier))
     write_stream_file_of(home, ledger, record.full_name)
     return record
 
 
-def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
+def record_start(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
+    """Record the pipeline file, the output mode and the sink of a start that nothing has refused."""
+    ledger.register_stream(stream)
+    write_stream_file_of(home, ledger, stream.full_name)
+
+
+def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool = False) -> ReadyToStart:
     """Refuse a start that would lose or duplicate rows; then copy what the ledger lacks.
 
     Needs no Spark. Raises Refused or DataError, or StreamFailed where a store cannot be read.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
-        snapshot = read_snapshot(SnapshotContext(ledger, home, own_lease=True), stream)
+        check_output_apart(home, ledger, stream)
+        snapshot = read_snapshot(SnapshotContext(ledger, home, own_lease=True, starting=all_state), stream)
         for finding in stops(snapshot):
-            raise refusal(finding, stream.name)
+            raise refusal(_with_file(finding, stream, ledger), stream.name)
         output = open_output(stream.sink)
         copier = LogCopier(ledger, stream.full_name, generation.number, open_read_store(generation.location), output)
         copier.copy()
@@ -96,40 +110,58 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord) -> ReadyToStart:
         # Recorded before the query starts: the sink will skip a batch that it has and that is not committed.
         # Of several outputs the newest: what one of them has keeps its recorded range.
         ledger.record_sink_mark(stream.full_name, max(snapshot.shown), marks.committed)
-    warnings = tuple(
-        finding.text
-        for finding in findings(snapshot)
-        if finding.severity is Severity.WARNING and finding.code not in NOT_SHOWN
-    )
-    return ReadyToStart(copier, marks.committed, marks.planned, warnings)
+    read_first = tuple(finding.text for finding in warnings(snapshot))
+    return ReadyToStart(copier, marks.committed, marks.planned, snapshot.completed_batch, read_first)
 
 
-def warnings_about(built: BuiltStream) -> tuple[str, ...]:
+def check_output_apart(home: Home, ledger: Ledger, stream: StreamRecord, read: Iterable[str] = ()) -> None:
+    """Raises Refused where an output of the stream is, has in it or is in a directory that is used otherwise.
+
+    ``read`` are the paths that the stream's own query reads. That an output is another stream's is for its owner file
+    to show, and what one stream writes another may read.
+    """
+    others = [one for one in outputs(ledger) if one.stream != stream.full_name]
+    used = [home_place(home), *checkpoints(ledger)]
+    if not ledger.entries(stream.full_name, "offsets"):
+        # What others have read until then is not of this stream. Later it may be, and of a pattern only the folder is
+        # recorded.
+        used += [one for one in inputs(ledger) if one.stream != stream.full_name]
+    places = [output.location for output in open_each(stream.sink) if output.location is not None]
+    for number, place in enumerate(places):
+        members = [Taken("another output of the stream", one) for one in places[:number]]
+        taken = [one for one in (*used, *members) if overlap(place, one.place)]
+        taken += [one for one in others if place != one.place and overlap(place, one.place)]
+        taken += [Taken("files that the stream reads", path) for path in read if reads_within(path, place)]
+        if taken:
+            raise Refused(
+                "output-overlaps",
+                f"The output of stream {stream.full_name} would share its directory with {taken[0].what}",
+                where=place,
+                expected="a directory of its own",
+                found=taken[0].place,
+                hint="give the sink a directory outside of every other output, checkpoint and source",
+            )
+
+
+def _with_file(finding: Finding, stream: StreamRecord, ledger: Ledger) -> Finding:
+    """With the file of this start in the command, where a plan would take that of an earlier one."""
+    if ledger.find_stream(stream.full_name).pipeline_file == stream.pipeline_file:
+        return finding
+    if finding.next is None or not finding.next.startswith(command("plan")):
+        return finding
+    return replace(finding, next=f"{finding.next} --pipeline {quoted(stream.pipeline_file)}")
+
+
+def warnings_about(stream: StreamRecord, built: BuiltStream) -> tuple[str, ...]:
     """What the user should read about the query itself before it starts."""
-    return tuple(finding.text for finding in several_watermarks(built.profile))
+    generation = GenerationRecord(stream.full_name, stream.current_generation, "")
+    now = Snapshot(stream, generation, Marks(), profile=built.profile)
+    return tuple(finding.text for finding in findings_about(now, "query"))
 
 
 def claim_output(home: Home, stream: StreamRecord) -> None:
     """Mark the output as this stream's. Raises Refused (``sink-owned``) where it is another's."""
-    open_output(stream.sink).claim(Owner(stream.id or "", stream.full_name, str(home.path)))
-
-
-def plan_owed_batch(stream: StreamRecord, location: str, built: BuiltStream, ledger: Ledger) -> int | None:
-    """Write the entry of the batch that Spark owes into ``offsets/``; its id, ``None`` where none is owed.
-
-    None is owed where the newest batch left data unread: a running query would have read that next. The caller holds
-    the lease, and no query runs.
-    """
-    store = open_write_store(location)
-    enabled = built.frame.sparkSession.conf.get(NO_DATA_BATCHES, "true") != "false"
-    logs = read_logs(store)
-    entry = owed_entry(logs, built.profile, stream.output_mode, enabled=enabled, now_ms=ledger.now_ms())
-    newest = logs.newest_offset
-    if entry is None or newest is None or left_unread(built.frame, ledger, stream.full_name, newest):
-        return None
-    batch = logs.planned + 1
-    write_log(store, offset_path(batch), render_offset_entry(entry))
-    return batch
+    open_output(stream.sink).claim(Owner(stream.id or "", stream.full_name, str(home.location)))
 
 
 def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:

@@ -16,11 +16,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from slackwater.errors import SlackwaterError
-from slackwater.masking import mask
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.masking import mask
+from slackwater.sinks.common.registry import transient_codes
+from slackwater.sources import kinds
 
 FailureKind = Literal["transient", "permanent"]
 FailureCode = Literal[
+    "state-damaged",
     "state-schema",
     "state-missing",
     "operator-changed",
@@ -38,8 +41,6 @@ FailureCode = Literal[
 TRANSIENT = re.compile(
     r"java\.net\.(ConnectException|SocketException|SocketTimeoutException|UnknownHostException|NoRouteToHostException)"
     r"|java\.io\.InterruptedIOException"
-    r"|org\.apache\.kafka\.common\.errors\.(TimeoutException|DisconnectException|NetworkException"
-    r"|NotLeaderOrFollowerException|LeaderNotAvailableException|CoordinatorNotAvailableException|BrokerNotAvailableException)"
     r"|FetchFailedException|ExecutorLostFailure|RpcTimeoutException"
     r"|SlowDown|503 Service Unavailable|HTTP Error (429|502|503|504)\b|RequestTimeout"
     r"|java\.sql\.SQLTransientException"
@@ -48,18 +49,19 @@ TRANSIENT = re.compile(
     r"|Connection (reset|refused)|Temporary failure in name resolution",
     re.MULTILINE,
 )
-"""Errors of networks, brokers and lost executors; any other failure is permanent, so the stream fails at once."""
+"""Errors of networks and lost executors, to which kinds of sources add those of their clients (``transient_errors``).
+
+Any other failure is permanent, so the stream fails at once.
+"""
 
 TRANSIENT_CODES = frozenset(
     {
-        *("broker-unreachable", "ledger-unreachable"),
-        *("sink-unreachable", "sink-resources", "sink-busy"),
-        *("output-unreachable", "output-resources", "output-busy", "output-broker-unreachable", "kafka-fenced"),
-        *("iceberg-conflict", "iceberg-busy", "iceberg-commit", "iceberg-unreachable"),
+        "ledger-unreachable",
+        *("sink-unreachable", "sink-resources", "sink-busy", "sink-staged-lost"),
+        *("output-unreachable", "output-resources", "output-busy"),
     }
 )
-"""Our own transient errors: a database that was locked, full or unreachable, a broker that does not answer, a table
-that another writer changed meanwhile."""
+"""Our own transient errors: a database that was locked, full or unreachable. Kinds of sinks add theirs."""
 
 TRANSIENT_TYPES = (ConnectionError, TimeoutError)
 
@@ -79,7 +81,13 @@ PYTHON_FAILED = re.compile(r"\bPythonException: |raised by the Python Proxy|FORE
 OURS_IN_BATCH = re.compile(r"\bBatchFailed: \[(?P<code>[a-z0-9-]+)\] (?P<reason>.+)")
 """An error of a sink's own batch function, with its code; it passes through the JVM as text (``BatchFailed``)."""
 SOURCE_COUNT = re.compile(r"There are \[(\d+)] sources in the checkpoint offsets and now there are \[(\d+)] sources")
+NOTHING = re.compile(r"(?!)")
+"""Matches no message: only kinds of sources know such an error."""
 CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
+    (
+        "state-damaged",
+        re.compile(r"\[CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED|Checksum error: \S*/state/\d+/\d+/"),
+    ),
     (
         "state-schema",
         re.compile(
@@ -92,16 +100,11 @@ CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
         "state-missing",
         re.compile(r"\[CANNOT_LOAD_STATE_STORE|Error reading (delta|snapshot|streaming state) file\b.* does not exist"),
     ),
-    (
-        "data-loss",
-        re.compile(r"\[KAFKA_DATA_LOSS|ome data may have been (lost|missed)|\(KafkaIllegalStateException\)"),
-    ),
+    ("data-loss", NOTHING),
     (
         "source-changed",
         re.compile(
-            r"\[(STREAMING_SOURCE|MISMATCHED_TOPIC_PARTITIONS|KAFKA_START_OFFSET_DOES_NOT_MATCH)|Wrong basePath"
-            r'|Invalid conversion from offset of|NumberFormatException: For input string: "\{'
-            r"|Expected e\.g\. \{\"topicA\""
+            r'\[STREAMING_SOURCE|Invalid conversion from offset of|NumberFormatException: For input string: "\{'
         ),
     ),
     (
@@ -109,7 +112,10 @@ CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
         re.compile(r"AnalysisException|\[STREAMING_OUTPUT_MODE|\[UNSUPPORTED_STREAMING|\[UNRESOLVED_COLUMN"),
     ),
 )
-"""The first that matches decides. ``state-missing`` is also what Spark before 4.3 reports of an added operator."""
+"""The first that matches decides; kinds of sources add to them (``failures``).
+
+``state-missing`` is also what Spark before 4.3 reports of an added operator.
+"""
 
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
 TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S.*)")
@@ -150,8 +156,8 @@ def is_transient(error: BaseException) -> bool:
     """Whether a restart of the unchanged query may succeed: the error or any of its causes is transient."""
     messages = _messages(error)
     if ours := OURS_IN_BATCH.search(messages):
-        return ours["code"] in TRANSIENT_CODES
-    return any(_is_transient_type(cause) for cause in _chain(error)) or bool(TRANSIENT.search(messages))
+        return _is_transient_code(ours["code"])
+    return any(_is_transient_type(cause) for cause in _chain(error)) or _reports_transient(messages)
 
 
 def reason_of(error: BaseException) -> str:
@@ -195,14 +201,32 @@ def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCod
         return "store-unreachable"
     if counts := SOURCE_COUNT.search(messages):
         return "source-added" if int(counts[2]) > int(counts[1]) else "source-removed"
-    known = next((code for code, pattern in CODES if pattern.search(messages)), None)
-    return known or ("store-unreachable" if transient else "unknown")
+    return _reported_code(messages) or ("store-unreachable" if transient else "unknown")
 
 
 def _is_transient_type(error: BaseException) -> bool:
     if isinstance(error, SlackwaterError):
-        return error.code in TRANSIENT_CODES
+        return _is_transient_code(error.code)
     return isinstance(error, TRANSIENT_TYPES)
+
+
+def _is_transient_code(code: str) -> bool:
+    return code in TRANSIENT_CODES or code in transient_codes()
+
+
+def _reports_transient(messages: str) -> bool:
+    """Whether the messages have an error of a network, or a passing one of the client of some kind of source."""
+    patterns = (TRANSIENT, *(kind.transient_errors for kind in kinds() if kind.transient_errors is not None))
+    return any(pattern.search(messages) for pattern in patterns)
+
+
+def _reported_code(messages: str) -> FailureCode | None:
+    """The first code with an error in the messages: one of Spark's own, or one that a kind of source adds."""
+    for code, pattern in CODES:
+        of_sources = [one for kind in kinds() for of_code, one in kind.failures if of_code == code]
+        if any(one.search(messages) for one in (pattern, *of_sources)):
+            return code
+    return None
 
 
 def _place(messages: str) -> str | None:

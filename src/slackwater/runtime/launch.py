@@ -5,18 +5,27 @@
 so the user's file is copied in first: of two lines for one key, Java's ``Properties`` takes the last.
 
 Options of the JVM itself (``spark.driver.extraJavaOptions``) are its command line, and stay visible.
+
+What the JVM writes to stderr is passed on without one line: Spark 4 starts Java with
+``--add-modules=jdk.incubator.vector``, of which Java then warns, and has no option not to.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import shlex
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from slackwater.core.errors import UsageError
+from slackwater.core.escaping import printable_bytes
+from slackwater.core.masking import brief
+from slackwater.storage.local import read_file
 from slackwater.storage.private import private_opener
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
@@ -31,10 +40,11 @@ def launch(start_gateway: Callable[[], Any], settings: Mapping[str, str]) -> Any
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return start_gateway()
     with tempfile.TemporaryDirectory(prefix="slackwater-spark-") as folder:
-        arguments, users_file = _split(shlex.split(os.environ.get(_ARGUMENTS, "pyspark-shell")))
+        arguments, users_file = _split(_words(os.environ.get(_ARGUMENTS, "pyspark-shell")))
         file = Path(folder) / "spark.properties"
         with open(file, "wb", opener=private_opener) as opened:
             opened.write(_defaults(users_file) + render(settings).encode())
+        # First: what follows ``pyspark-shell`` are arguments of the application.
         with _environment(_ARGUMENTS, shlex.join([_OPTION, str(file), *arguments])):
             return start_gateway()
 
@@ -49,7 +59,23 @@ def _escape(text: str, *, is_key: bool = False) -> str:
     if is_key:
         escapes |= {character: f"\\{character}" for character in "=:#! "}
     escaped = "".join(escapes.get(character, character) for character in text)
+    # Java skips white space before a value.
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _words(arguments: str) -> list[str]:
+    """Raises UsageError where a shell could not split them either."""
+    try:
+        return shlex.split(arguments)
+    except ValueError as error:
+        raise UsageError(
+            "submit-arguments",
+            f"The arguments of spark-submit cannot be parsed: {error}",
+            where=_ARGUMENTS,
+            expected="such as --driver-memory 2g pyspark-shell",
+            found=brief(arguments),
+            hint=f"unset {_ARGUMENTS}, or correct its quotes",
+        ) from error
 
 
 def _split(arguments: list[str]) -> tuple[list[str], Path | None]:
@@ -73,7 +99,7 @@ def _defaults(users_file: Path | None) -> bytes:
     if users_file is None and not file.is_file():
         return b""
     # A blank line ends the last line, even one that is continued by a backslash.
-    return file.read_bytes() + b"\n\n"
+    return read_file(file) + b"\n\n"
 
 
 def _spark_defaults() -> Path:
@@ -96,3 +122,52 @@ def _environment(name: str, value: str) -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
+
+
+INCUBATOR_WARNING = b"WARNING: Using incubator modules: jdk.incubator.vector\n"
+STDERR = 2
+LAST_LINES_S = 0.2
+_PIECE = 1 << 16
+
+
+@contextmanager
+def relayed_stderr() -> Iterator[int]:
+    """A file descriptor to start the JVM with as its stderr. It is closed here at the end; the JVM has its copy."""
+    read_end, write_end = os.pipe()
+    relay = threading.Thread(target=_relay, args=(read_end, STDERR), name="jvm-stderr", daemon=True)
+    relay.start()
+    # What the JVM wrote last comes before the end of this process; a JVM that outlives it is not waited for.
+    atexit.register(relay.join, LAST_LINES_S)
+    try:
+        yield write_end
+    except BaseException:
+        os.close(write_end)
+        relay.join(LAST_LINES_S)
+        raise
+    os.close(write_end)
+
+
+def _relay(source: int, target: int) -> None:
+    """Copy until no process has the other end open, also where nothing can be written: the JVM must not block."""
+    kept = b""
+    with os.fdopen(source, "rb", buffering=0) as stream:
+        while piece := stream.read(_PIECE):
+            shown, kept = without_warning(kept + piece)
+            with suppress(OSError):
+                _write(target, printable_bytes(shown))
+    with suppress(OSError):
+        _write(target, printable_bytes(kept))
+
+
+def without_warning(output: bytes) -> tuple[bytes, bytes]:
+    """Output without the warning, and the part at its end that may be the beginning of one."""
+    shown = output.replace(INCUBATOR_WARNING, b"")
+    last_line = shown[shown.rfind(b"\n") + 1 :]
+    if last_line and INCUBATOR_WARNING.startswith(last_line):
+        return shown[: len(shown) - len(last_line)], last_line
+    return shown, b""
+
+
+def _write(target: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(target, data) :]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from slackwater.model.records import BatchRecord, BatchSource
+from slackwater.core.records import BatchRecord, BatchSource
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -78,6 +78,7 @@ class ProgressRecorder:
                 )
 
     def _record(self, progress: dict[str, Any]) -> None:
+        # By name first: progress of the first batch can arrive before ``start`` has returned the query with its id.
         recorded = self._queries.get(progress.get("name") or "") or self._queries.get(progress["id"])
         # An idle trigger reports too: the id of the batch to come, and no addBatch among its durations.
         if recorded is None or "addBatch" not in progress.get("durationMs", {}):
@@ -178,6 +179,7 @@ def batch_of(progress: dict[str, Any], recorded: Recorded) -> BatchRecord:
     """A ``StreamingQueryProgress`` in JSON as the ledger's record."""
     event_time = progress.get("eventTime", {})
     operators = progress.get("stateOperators", [])
+    # -1 is from sinks that do not count their rows (``SinkProgress``).
     output = progress.get("sink", {}).get("numOutputRows", -1)
     return BatchRecord(
         stream=recorded.stream,
@@ -216,4 +218,5 @@ def _offset(value: Any) -> str | None:
 def _epoch_ms(timestamp: str | None) -> int | None:
     if timestamp is None:
         return None
+    # Spark writes times of progress in UTC.
     return round(datetime.fromisoformat(timestamp).replace(tzinfo=UTC).timestamp() * 1000)

@@ -11,19 +11,20 @@ import traceback
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
 from slackwater import sinks
 from slackwater.connectors.machine import pyspark_missing
-from slackwater.errors import PipelineError, SinkUnknown, SlackwaterError
-from slackwater.runtime.environment import variables_read
+from slackwater.core.errors import PipelineError, SinkUnknown, SlackwaterError
+from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.pipeline import Pipeline
+from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
 
 _LONGEST_MESSAGE = 1000
 _HOW_TO_NAME = "give the path of a .py file, or the dotted name of a module that Python can import from here"
-CONNECTOR_FORMATS = {"kafka": "kafka", "delta": "delta", "iceberg": "iceberg", "avro": "avro"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,10 @@ def _of_sinks(pipeline: Pipeline) -> set[str]:
 
 
 def digest(reference: str) -> str:
-    """SHA-256 of the pipeline file, in hexadecimal: equal as long as the file is unchanged."""
+    """SHA-256 of the pipeline file and the project's modules that it imports, in hexadecimal. Runs none of them."""
     file, _ = _locate(reference)
-    return sha256(_read(file)).hexdigest()
+    digests = {sha256(_read(one)).hexdigest() for one in (file, *imported_files(file))}
+    return digests.pop() if len(digests) == 1 else sha256(" ".join(sorted(digests)).encode()).hexdigest()
 
 
 def environment_read(reference: str) -> tuple[str, ...]:
@@ -82,19 +84,8 @@ def _locate(reference: str) -> tuple[Path, str | None]:
             )
         return path.absolute(), None
     sys.path[:0] = [str(Path.cwd())] if str(Path.cwd()) not in sys.path else []
-    try:
-        # It imports the packages that the module is in, which is the user's own code.
-        spec = importlib.util.find_spec(reference)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise PipelineError(
-            "pipeline-absent",
-            f"The pipeline module cannot be found: {_in_words(error)}",
-            where=reference,
-            hint=_HOW_TO_NAME,
-        ) from error
-    if spec is None or spec.origin is None:
+    spec = _spec_of(reference)
+    if spec is None or spec.origin is None or not spec.has_location:
         raise PipelineError(
             "pipeline-absent",
             "There is no such pipeline file or module",
@@ -102,6 +93,24 @@ def _locate(reference: str) -> tuple[Path, str | None]:
             hint=_HOW_TO_NAME,
         )
     return Path(spec.origin).absolute(), reference
+
+
+def _spec_of(name: str) -> ModuleSpec | None:
+    """Where a module is. Unlike ``importlib.util.find_spec`` it does not import the packages that the module is in."""
+    folders: list[str] | None = None
+    spec: ModuleSpec | None = None
+    parts = name.split(".")
+    for number, part in enumerate(parts, start=1):
+        try:
+            spec = PathFinder.find_spec(".".join(parts[:number]), folders)
+        except KeyError:
+            # A namespace package in a package asks its parent for its folders, and that is not imported.
+            spec, folders = None, [str(Path(folder, part)) for folder in folders or ()]
+            continue
+        if spec is None:
+            return None
+        folders = list(spec.submodule_search_locations or ())
+    return spec
 
 
 def _import(file: Path, name: str | None) -> ModuleType:
@@ -147,10 +156,24 @@ def _new_module(file: Path) -> tuple[Loader, ModuleType]:
 def _failed(error: BaseException, file: Path) -> PipelineError:
     return PipelineError(
         "pipeline-fails",
-        f"The pipeline file fails while it is imported: {_in_words(error)}",
+        "The pipeline file calls a function of Spark while it is imported, when there is no Spark session yet"
+        if _is_without_session(error)
+        else f"The pipeline file fails while it is imported: {_in_words(error)}",
         where=place_in(file, error),
-        hint=f"the whole traceback: {sys.executable} {file}",
+        hint=_NEEDS_SESSION if _is_without_session(error) else f"the whole traceback: {sys.executable} {file}",
     )
+
+
+_NEEDS_SESSION = "make columns, such as F.expr(...), inside the stream's function: there is a session when it is called"
+
+
+def _is_without_session(error: BaseException) -> bool:
+    """Whether PySpark found no session: it asserts that there is one, without a message, or names its condition."""
+    condition = getattr(error, "getCondition", getattr(error, "getErrorClass", lambda: None))
+    if "SESSION" in str(condition() or "") or "SPARK_CONTEXT" in str(condition() or ""):
+        return True
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return isinstance(error, AssertionError) and any("/pyspark/" in frame.filename for frame in last)
 
 
 def _sink_of_import(error: ImportError, file: Path) -> SinkUnknown | None:
@@ -216,7 +239,8 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
             where=str(file),
             expected="one",
             found=", ".join(pipeline.name for pipeline in found.values()) or "none",
-            hint='write: pipeline = slackwater.Pipeline("name")',
+            hint='write: pipeline = slackwater.Pipeline("name"); a program that starts its own queries is not run '
+            "by this command: it calls slackwater.watch(spark), which records them",
         )
     pipeline = next(iter(found.values()))
     if not pipeline.streams:
@@ -247,4 +271,79 @@ def _formats_used(file: Path) -> set[str]:
         and isinstance(call.args[0], ast.Constant)
         and isinstance(call.args[0].value, str)
     }
-    return {CONNECTOR_FORMATS[name] for name in names if name in CONNECTOR_FORMATS}
+    return {name for kind in kinds() for name in kind.connectors if name in names}
+
+
+READING_METHODS = ("get", "pop", "setdefault", "__getitem__", "__contains__")
+
+
+def variables_read(tree: ast.AST) -> tuple[str, ...]:
+    """Names read by ``os.environ`` or ``os.getenv``, also where these were imported under another name, sorted."""
+    found = _Reads(_Aliases(tree))
+    found.visit(tree)
+    return tuple(sorted(found.names))
+
+
+class _Aliases(ast.NodeVisitor):
+    """What the file calls the module ``os``, its ``environ`` and its ``getenv``."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self.modules: set[str] = set()
+        self.mappings: set[str] = set()
+        self.functions: set[str] = set()
+        self.visit(tree)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.modules.update(alias.asname or alias.name for alias in node.names if alias.name == "os")
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module != "os":
+            return
+        self.mappings.update(alias.asname or alias.name for alias in node.names if alias.name == "environ")
+        self.functions.update(alias.asname or alias.name for alias in node.names if alias.name == "getenv")
+
+    def is_mapping(self, node: ast.expr) -> bool:
+        return self._is(node, self.mappings, "environ")
+
+    def is_function(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute) and node.attr in READING_METHODS:
+            return self.is_mapping(node.value)
+        return self._is(node, self.functions, "getenv")
+
+    def _is(self, node: ast.expr, names: set[str], attribute: str) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in names
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr == attribute
+            and isinstance(node.value, ast.Name)
+            and node.value.id in self.modules
+        )
+
+
+class _Reads(ast.NodeVisitor):
+    """Collects the names that are constants; a name that is computed is not known without running the file."""
+
+    def __init__(self, aliases: _Aliases) -> None:
+        self.names: set[str] = set()
+        self._aliases = aliases
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.ctx, ast.Load) and self._aliases.is_mapping(node.value):
+            self._add(node.slice)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if self._aliases.is_function(node.func):
+            for name in [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "key")]:
+                self._add(name)
+        self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and self._aliases.is_mapping(node.comparators[0]):
+            self._add(node.left)
+        self.generic_visit(node)
+
+    def _add(self, name: ast.expr) -> None:
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            self.names.add(name.value)

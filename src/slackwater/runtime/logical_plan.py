@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from slackwater.sources.common.scala import scala_map
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WATERMARK = "EventTimeWatermark"
-
-_BETWEEN = "\x00"
 
 
 def analysed_plan(frame: DataFrame) -> Any:
@@ -25,14 +25,14 @@ def nodes_of(plan: Any) -> Iterator[Any]:
         yield from nodes_of(child)
 
 
-def name_of(node: Any) -> str:
+def class_name(node: Any) -> str:
     """The simple name of the node's class."""
     return str(node.getClass().getSimpleName())
 
 
 def is_streaming_source(node: Any) -> bool:
     """Whether the node is a streaming source: ``StreamingRelation`` (V1) or ``StreamingRelationV2``."""
-    return name_of(node).startswith("StreamingRelation")
+    return class_name(node).startswith("StreamingRelation")
 
 
 def streaming_sources(plan: Any) -> list[Any]:
@@ -51,15 +51,9 @@ def delay_ms(watermark: Any) -> int:
 
 def source_options(relation: Any) -> dict[str, str]:
     """The options of a streaming source, as the user spelled their names."""
-    if name_of(relation) == "StreamingRelation":
+    if class_name(relation) == "StreamingRelation":
         return scala_map(relation.dataSource().options())
     return {str(key): str(value) for key, value in relation.extraOptions().asCaseSensitiveMap().items()}
-
-
-def scala_map(values: Any) -> dict[str, str]:
-    """A Scala map of strings, in one call: its iterator would cost several for each entry."""
-    entries = str(values.mkString(_BETWEEN)).split(_BETWEEN)
-    return {key: value for key, arrow, value in (entry.partition(" -> ") for entry in entries) if arrow}
 
 
 def elements(sequence: Any) -> Iterator[Any]:

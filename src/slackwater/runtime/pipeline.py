@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import PipelineError
-from slackwater.model.records import WATCHED
-from slackwater.model.trigger import Trigger
-from slackwater.model.unicode import is_unicode
-from slackwater.sinks.registry import open_each
+from slackwater.core.commands import command
+from slackwater.core.errors import PipelineError
+from slackwater.core.masking import mask
+from slackwater.core.records import STREAM_NAME, WATCHED
+from slackwater.core.trigger import Trigger
+from slackwater.core.unicode import is_unicode
+from slackwater.sinks.common.registry import open_each, open_output
+from slackwater.storage.open import check_location, is_uri
 from slackwater.triggers import as_trigger
 
 if TYPE_CHECKING:
-    from slackwater.sinks.contract import Sink
+    from slackwater.sinks.common.contract import Sink
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
 OUTPUT_MODES = ("append", "update", "complete")
 
 StreamFunction = Callable[..., Any]
@@ -133,7 +136,7 @@ class Pipeline:
 
 
 def _check_name(name: object, what: str) -> None:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not STREAM_NAME.fullmatch(name):
         raise PipelineError(
             f"{what}-name",
             f"This cannot be the name of a {what}: it becomes a directory",
@@ -178,7 +181,7 @@ def _bad_connectors(found: str) -> PipelineError:
         "The connectors of a pipeline cannot be used",
         expected='a list of names, such as ["kafka"]',
         found=found,
-        hint="slackwater connectors list",
+        hint=command("connectors", "list"),
     )
 
 
@@ -194,6 +197,8 @@ def _bad_partition_by(found: str) -> PipelineError:
 
 def _checkpoint(value: object) -> str | None:
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(path, str) and is_uri(path):
+        check_location(path)
     if path is None or (isinstance(path, str) and path.strip() and is_unicode(path)):
         return path
     raise PipelineError(
@@ -219,7 +224,7 @@ def _check_sink(definition: StreamDefinition) -> None:
             where=place,
             expected='such as sinks.files("parquet", "out/")',
             found=repr(definition.sink),
-            hint="slackwater sinks lists them with their guarantees",
+            hint=f"{command('sinks')} lists them with their guarantees",
         )
     allowed = definition.sink.output_modes
     if definition.output_mode not in OUTPUT_MODES or definition.output_mode not in allowed:
@@ -230,6 +235,16 @@ def _check_sink(definition: StreamDefinition) -> None:
             expected=" or ".join(allowed),
             found=repr(definition.output_mode),
         )
+    for key, value in definition.sink.identity().items():
+        if mask(value) != value:
+            raise PipelineError(
+                "sink-secret",
+                "What is recorded of a sink cannot hold a password or a key",
+                where=place,
+                expected=f"{key} without one",
+                found=value,
+                hint="remove it, and set it in the environment or as the sink's password='env:NAME'",
+            )
 
 
 def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
@@ -254,3 +269,38 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
             where=definition.checkpoint,
             found=f"{other.name} and {definition.name}",
         )
+
+
+class StreamContext:
+    """Passed to a stream's function as its second argument."""
+
+    def __init__(self, pipeline: Pipeline, definition: StreamDefinition, home: Path | str) -> None:
+        self.pipeline = pipeline.name
+        self.stream = definition.name
+        self.home = home
+        self._streams = pipeline.streams
+        self._used: set[str] = set()
+
+    @property
+    def upstreams(self) -> frozenset[str]:
+        """The streams whose output was asked for: they run before this one where order matters."""
+        return frozenset(self._used)
+
+    def output(self, stream: str) -> str:
+        """The output directory of another stream of the pipeline, for ``spark.readStream...load(...)``.
+
+        Its manifest is created before Spark reads it: a file source decides once whether its input has a manifest,
+        and without one it would read files of uncommitted batches. Raises PipelineError if the pipeline has no such
+        stream or its output cannot be read by a stream.
+        """
+        definition = self._streams.get(stream)
+        if definition is None or stream == self.stream:
+            raise PipelineError(
+                "upstream-unknown",
+                f"Stream {self.stream} uses the output of a stream that its pipeline does not have",
+                expected=", ".join(sorted(set(self._streams) - {self.stream})) or "no name: it has no other stream",
+                found=repr(stream),
+            )
+        path = open_output(definition.sink.identity()).reader_path()
+        self._used.add(stream)
+        return path

@@ -8,28 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import UsageError
+from slackwater.core.errors import UsageError
+from slackwater.core.targets import AtTime, ByDuration, FromFile, PositionTarget, SourceTarget
+from slackwater.core.units import iso_text
 from slackwater.formats.compactible import DEFAULT_INTERVAL
-from slackwater.model.targets import AtTime, ByDuration, Earliest, FromFile, PositionTarget, SourceTarget
-from slackwater.model.units import iso_text
-from slackwater.plan.targets import target_text
-from slackwater.runtime.file_positions import file_position
-from slackwater.runtime.kafka_positions import kafka_position
-from slackwater.runtime.logical_plan import analysed_plan, streaming_sources
-from slackwater.runtime.replay import COMPACT_INTERVAL
-from slackwater.runtime.source_seen import Position, SourceSeen, out_of_range, unsupported
-from slackwater.sources.contract import EmptyBase, SourceEntries, SourceRange
-from slackwater.sources.files import NO_FILES, Files
-from slackwater.sources.kafka import Kafka
-from slackwater.sources.registry import UNKNOWN, kind_of
+from slackwater.operations.plan.targets import target_text
+from slackwater.runtime.failures import reason_of, spark_errors
+from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
+from slackwater.sources import UNKNOWN, kind_described, kind_of
+from slackwater.sources.common.contract import EmptyBase, Position, SourceEntries, SourceSeen, SparkSource
+from slackwater.sources.common.source import LiveSource
+from slackwater.sources.common.targets import out_of_range, unrecorded, unsupported
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-FILE_SOURCE = "FileSource["
-KAFKA_SOURCE = "kafka"
+COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
+
+
+def earliest_positions(frame: DataFrame) -> Mapping[str, str]:
+    """The oldest positions that the sources of a query still serve, by the number of the source in the query.
+
+    Sources without such a position are left out. Raises EnvironmentMissing where a source does not answer.
+    """
+    found = {}
+    for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
+        source = _spark_source(frame, str(number), relation)
+        live = kind_described(source.description).live()
+        try:
+            position = live.earliest(source)
+        except spark_errors() as error:
+            raise live.unreachable(source, reason_of(error)) from error
+        if position is not None:
+            found[source.name] = position
+    return found
+
+
+def compact_interval(spark: SparkSession) -> int:
+    """The session's compaction setting for the logs of file sources."""
+    return int(spark.conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
 
 
 def resolve(
@@ -97,7 +117,7 @@ def _check_names(sources: Mapping[str, SourceSeen], named: AbstractSet[str]) -> 
         raise UsageError(
             "target",
             "The query has no source of this name",
-            expected=", ".join(f"{one.name} ({one.description})" for one in sources.values()),
+            expected=", ".join(f"{one.name} ({one.spark.description})" for one in sources.values()),
             found=unknown[0][:60],
             hint="sources are numbered from 0 in the order of the query",
         )
@@ -115,11 +135,9 @@ def _sources(
             expected=f"sources {', '.join(current)}",
             found=f"sources {', '.join(names)}",
         )
-    interval = int(frame.sparkSession.conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
+    interval = compact_interval(frame.sparkSession)
     sources = {
-        name: SourceSeen(
-            name, str(relation.sourceName()), frame, relation, current.get(name), logs.get(name, {}), interval
-        )
+        name: SourceSeen(_spark_source(frame, name, relation), current.get(name), logs.get(name, {}), interval)
         for name, relation in zip(names, relations, strict=True)
     }
     _refuse_repeated(sources, relations)
@@ -140,58 +158,43 @@ def _refuse_repeated(sources: Mapping[str, SourceSeen], relations: list[Any]) ->
             )
 
 
+def _spark_source(frame: DataFrame, name: str, relation: Any) -> SparkSource:
+    jvm: Any = frame.sparkSession.sparkContext._jvm
+    return SparkSource(name, str(relation.sourceName()), jvm, relation, source_options(relation))
+
+
 def _check_kind(source: SourceSeen) -> None:
-    recorded = kind_of(source.current, source.log).kind
-    expected = _kind_in_query(source)
-    if source.current is not None and expected not in {None, recorded}:
+    recorded, expected = kind_of(source.current, source.log), kind_described(source.spark.description)
+    if source.current is not None and expected is not UNKNOWN and recorded is not expected:
         raise unsupported(
             source.where,
             "the recorded position is of another kind of source than the query's",
-            expected=expected,
-            found=recorded,
+            expected=expected.kind,
+            found=recorded.kind,
             hint="a query whose sources were replaced is another stream: give it a new name and a new output",
         )
 
 
-def _kind_in_query(source: SourceSeen) -> str | None:
-    if source.description.startswith(FILE_SOURCE):
-        return Files.kind
-    return Kafka.kind if source.description == KAFKA_SOURCE else None
-
-
 def _position(source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
-    kind = _kind_in_query(source)
-    if kind == Files.kind:
-        return file_position(source, target, given)
-    if kind == Kafka.kind:
-        return kafka_position(source, target, given)
-    return _initial(source, target)
-
-
-def _initial(source: SourceSeen, target: SourceTarget) -> Position:
-    """Of the other kinds only the position before batch 0 can be known, where it is recorded."""
-    kind = kind_of(source.current, source.log)
-    initial = kind.initial(source.log) if isinstance(target, Earliest) else None
-    if initial is None:
-        named = "an unknown kind" if kind is UNKNOWN else f"kind {kind.kind}"
-        raise unsupported(
-            source.where,
-            f"the source is of {named}, of which only a recorded position is known",
-        )
-    base = EmptyBase(initial, kind.log_until(initial, source.log, source.interval))
-    return source.at(base, f"{kind.describe(source.current)} -> {kind.describe(initial)}")
+    named = kind_described(source.spark.description)
+    # Of a source that Spark names otherwise, no more than what is recorded is known.
+    live = LiveSource(kind_of(source.current, source.log)) if named is UNKNOWN else named.live()
+    try:
+        return live.position(source, target, given)
+    except spark_errors() as error:
+        raise live.unreachable(source.spark, reason_of(error)) from error
 
 
 def _unmoved(source: SourceSeen) -> Position:
     kind = kind_of(source.current, source.log)
-    end = NO_FILES if source.current is None and _kind_in_query(source) == Files.kind else source.current
+    end = kind_described(source.spark.description).nothing_read if source.current is None else source.current
     if end is None:
         raise unsupported(
             source.where,
             "there is no recorded position at which the source could stay",
             hint="name a position for it as well",
         )
-    unrecorded = kind.unrecorded(SourceRange(source.name, None, end, source.log))
-    if unrecorded:
-        raise source.unrecorded(unrecorded)
+    entries = kind.unrecorded(replace(source.read, end=end))
+    if entries:
+        raise unrecorded(source, entries)
     return source.at(EmptyBase(end, kind.log_until(end, source.log, source.interval)), "does not move")

@@ -1,20 +1,37 @@
 """Reads a query's profile from Spark's own logical plan, through the driver's JVM handle.
 
+Its digest is of the part of the plan that decides which rows, with which event times, reach the watermarks: recorded
+event times of a batch are evidence of what it holds only for the code that read them.
+
 Source: ``EventTimeWatermark``, ``TimeWindow`` and the plans in ``UnsupportedOperationChecker``, Spark 3.5-4.3.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from slackwater.model.profile import QueryProfile
-from slackwater.runtime.logical_plan import WATERMARK, analysed_plan, delay_ms, name_of, nodes_of, streaming_sources
-from slackwater.runtime.rows_digest import rows_digest
+from slackwater.core.masking import mask_setting
+from slackwater.core.profile import QueryProfile
+from slackwater.runtime.logical_plan import (
+    WATERMARK,
+    analysed_plan,
+    class_name,
+    delay_ms,
+    elements,
+    is_streaming_source,
+    nodes_of,
+    source_options,
+    streaming_sources,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
 
 STATEFUL = {
     "Aggregate",
@@ -31,20 +48,20 @@ STATEFUL = {
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 
 
-def profile_of(frame: DataFrame) -> QueryProfile:
-    """The profile of the query that ``frame`` describes."""
+def profile_of(frame: DataFrame, code: str | None = None) -> QueryProfile:
+    """The profile of the query that ``frame`` describes. ``code`` is as for ``rows_digest``."""
     plan = analysed_plan(frame)
     nodes = list(nodes_of(plan))
     operators = tuple(name for node in nodes if (name := _stateful_name(node)))
-    delays = tuple(delay_ms(node) for node in nodes if name_of(node) == WATERMARK)
-    windows = {window for node in nodes if name_of(node) in ("Project", "Expand") for window in _windows_ms(node)}
+    delays = tuple(delay_ms(node) for node in nodes if class_name(node) == WATERMARK)
+    windows = {window for node in nodes if class_name(node) in ("Project", "Expand") for window in _windows_ms(node)}
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
     retention = _retention_ms(nodes, operators, delays, windows)
-    return QueryProfile(operators, delays, tuple(sorted(windows)), retention, sources, rows_digest(frame))
+    return QueryProfile(operators, delays, tuple(sorted(windows)), retention, sources, rows_digest(frame, code))
 
 
 def _stateful_name(node: Any) -> str | None:
-    name = name_of(node)
+    name = class_name(node)
     if name not in STATEFUL or not node.isStreaming():
         return None
     if name == "Join" and not (node.left().isStreaming() and node.right().isStreaming()):
@@ -117,3 +134,156 @@ def _skip(tree: list[dict[str, Any]], index: int) -> int:
         left += tree[index]["num-children"] - 1
         index += 1
     return index
+
+
+MOST_FIELDS = "spark.sql.debug.maxToStringFields"
+ALL_FIELDS = 1_000_000
+"""Spark writes "... 3 more fields" otherwise, and a change among these would not show."""
+
+EXPRESSION_ID = re.compile(r"#(\d+)L?\b")
+ADDRESS = re.compile(r"@[0-9a-f]{5,8}\b")
+PYTHON = re.compile(r"Python|Pandas|Arrow")
+OPAQUE_NODE = re.compile(r"MapElements|MapPartitions|MapGroups|CoGroup|TypedFilter|TransformWithState")
+OPAQUE_EXPRESSION = re.compile(r"^(?!Python|Pandas|Arrow).*(UDF|UDAF|UDTF)")
+CURRENT_TIME = re.compile(r"(?i)\b(current_timestamp|current_date|current_time|localtimestamp|now)\(")
+EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+COLUMN_RULES = tuple(
+    f"org.apache.spark.sql.catalyst.optimizer.{name}" for name in ("ColumnPruning", "NestedColumnAliasing")
+)
+KNOWN_LEAVES = frozenset({"Range", "OneRowRelation"})
+"""Any other batch relation holds rows that the plan does not show."""
+
+
+def rows_digest(frame: DataFrame, code: str | None) -> str | None:
+    """SHA-256 of the optimised plan at and below each watermark: sources with their options, filters, projections.
+
+    Spark applies filters before a watermark that the query has after it, also after an aggregation: so it is Spark's
+    optimiser that decides which are part of it. The same for unchanged code in any process and session. What Python
+    functions below a watermark do is in ``code``, the digest of all that the stream's function reaches (``None``:
+    unknown). ``None`` where the plan does not show everything: without a watermark, and below one with a Java function,
+    a random expression, the current time, or a table read as a batch.
+    """
+    spark = frame.sparkSession
+    analysed = analysed_plan(frame)
+    if any(class_name(node) == WATERMARK for node in nodes_of(analysed)):
+        with _set(spark, {MOST_FIELDS: str(ALL_FIELDS), **_keeping_columns(spark)}):
+            return _digest(analysed, _optimised(spark, analysed), code)
+    return None
+
+
+def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
+    watermarks = list(_outermost_watermarks(optimised))
+    nodes = [node for watermark in watermarks for node in _with_subqueries(watermark)]
+    reads_clock = CURRENT_TIME.search(str(analysed.toString())) is not None
+    if not watermarks or reads_clock or not all(_node_shows_everything(node) for node in nodes):
+        return None
+    described = [[_describe(node) for node in _with_subqueries(watermark)] for watermark in watermarks]
+    if any(_is_python(node) for node in nodes):
+        if code is None:
+            return None
+        described.append([{"node": "Python", "code": code}])
+    return sha256(_normalised(described).encode()).hexdigest()
+
+
+def _optimised(spark: SparkSession, analysed: Any) -> Any:
+    """The plan with every filter where Spark applies it."""
+    return spark._jsparkSession.sessionState().optimizer().execute(analysed)
+
+
+def _keeping_columns(spark: SparkSession) -> dict[str, str]:
+    """The setting with which all columns are read: which of them a query uses later does not matter here."""
+    excluded = spark.conf.get(EXCLUDED_RULES, None)
+    return {EXCLUDED_RULES: ",".join([*filter(None, [excluded]), *COLUMN_RULES])}
+
+
+@contextmanager
+def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, kept in before.items():
+            if kept is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, kept)
+
+
+def _outermost_watermarks(node: Any) -> Iterator[Any]:
+    if class_name(node) == WATERMARK:
+        yield node
+        return
+    for child in elements(node.children()):
+        yield from _outermost_watermarks(child)
+
+
+def _with_subqueries(plan: Any) -> Iterator[Any]:
+    for node in nodes_of(plan):
+        yield node
+        for subquery in elements(node.subqueries()):
+            yield from _with_subqueries(subquery)
+
+
+def _node_shows_everything(node: Any) -> bool:
+    name = class_name(node)
+    if OPAQUE_NODE.search(name):
+        return False
+    if node.children().isEmpty() and not (is_streaming_source(node) or name in KNOWN_LEAVES):
+        return False
+    return all(
+        expression.deterministic() and not any(OPAQUE_EXPRESSION.search(one) for one in _classes(expression))
+        for expression in elements(node.expressions())
+    )
+
+
+def _is_python(node: Any) -> bool:
+    """Whether the node runs a Python function, of which the plan shows only the name."""
+    expressions = (one for expression in elements(node.expressions()) for one in _classes(expression))
+    return any(PYTHON.search(one) for one in (class_name(node), *expressions))
+
+
+def _classes(expression: Any) -> list[str]:
+    return [part["class"].rsplit(".", 1)[-1] for part in json.loads(expression.toJSON())]
+
+
+def _describe(node: Any) -> dict[str, Any]:
+    """The node with everything that decides its rows. ``literals`` are beside the expressions, which lose ids."""
+    name = class_name(node)
+    if is_streaming_source(node):
+        return {"node": name, "source": _source(node)}
+    if name == WATERMARK:
+        # Its string has an id that is new in each session.
+        return {"node": name, "column": str(node.eventTime().name()), "delay_ms": delay_ms(node)}
+    return {
+        "node": name,
+        "expressions": str(node.simpleString(ALL_FIELDS)),
+        "literals": [part.get("value") for part in _literals(node)],
+    }
+
+
+def _literals(node: Any) -> Iterator[dict[str, Any]]:
+    for expression in elements(node.expressions()):
+        yield from (part for part in json.loads(expression.toJSON()) if part["class"].endswith(".Literal"))
+
+
+def _source(relation: Any) -> dict[str, Any]:
+    options = source_options(relation)
+    return {
+        "name": str(relation.sourceName()),
+        "schema": json.loads(relation.schema().json()),
+        "options": {key: mask_setting(key, options[key]) for key in sorted(options)},
+    }
+
+
+def _normalised(described: list[list[dict[str, Any]]]) -> str:
+    """The description without what differs between sessions: expression ids become numbers in order of appearance."""
+    numbers: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return "#" + numbers.setdefault(match[1], str(len(numbers)))
+
+    for node in (node for subtree in described for node in subtree if "expressions" in node):
+        node["expressions"] = ADDRESS.sub("@", EXPRESSION_ID.sub(number, node["expressions"]))
+    return json.dumps(described, sort_keys=True)

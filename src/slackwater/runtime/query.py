@@ -12,23 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from slackwater.errors import PipelineError, SlackwaterError
-from slackwater.model.profile import QueryProfile
-from slackwater.model.sink import WriteContext
-from slackwater.model.trigger import Trigger
-from slackwater.runtime.context import StreamContext
+from slackwater.core.commands import command
+from slackwater.core.errors import PipelineError, SlackwaterError
+from slackwater.core.profile import QueryProfile
+from slackwater.core.program import Program
+from slackwater.core.sink import WriteContext
+from slackwater.core.trigger import Trigger
+from slackwater.runtime.code_reach import Reach, reach_of
 from slackwater.runtime.failures import spark_errors
 from slackwater.runtime.loader import LoadedPipeline, place_in
-from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
+from slackwater.runtime.pipeline import StreamContext, StreamDefinition
 from slackwater.runtime.profile import profile_of
-from slackwater.sinks.contract import Creates
+from slackwater.runtime.program import program_of
+from slackwater.sinks.common.contract import Creates
+from slackwater.sinks.common.directory import absolute
+from slackwater.storage.open import spark_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from slackwater.sinks.contract import Startable
+    from slackwater.sinks.common.contract import Startable
 
 log = structlog.get_logger(__name__)
 
@@ -37,11 +43,13 @@ JAVA_HEADING = "An error occurred while calling"
 
 HINTS = {
     "PATH_NOT_FOUND": "make the input directory before the stream first starts; files may come later",
-    "DATA_SOURCE_NOT_FOUND": "name a connector that is missing in Pipeline(connectors=...): slackwater connectors list",
+    "DATA_SOURCE_NOT_FOUND": "name a connector that is missing in Pipeline(connectors=...): "
+    f"{command('connectors', 'list')}",
     "UNABLE_TO_INFER_SCHEMA": "give the schema: spark.readStream.schema(...)",
     "Schema must be specified": "give the schema: spark.readStream.schema(...)",
 }
 
+_UNREADABLE_CODE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, OSError, SyntaxError)
 _ENDS_PYTHON = "return a streaming DataFrame: the function of a stream must not end Python"
 _WHOLE_TRACEBACK = "repeat the command with --debug for the traceback"
 
@@ -55,25 +63,61 @@ class BuiltStream:
     upstreams: frozenset[str]
 
     @cached_property
+    def reach(self) -> Reach | None:
+        """What the stream's function reaches, read once; ``None`` where that cannot be found, which stops no query."""
+        try:
+            return reach_of(self.definition.function)
+        except _UNREADABLE_CODE as error:
+            log.warning("the code cannot be compared", stream=self.definition.full_name, error=str(error))
+            return None
+
+    @cached_property
     def profile(self) -> QueryProfile | None:
         """What the query's plan shows, read once; ``None`` where it cannot be read, which stops no query."""
         unreadable: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, *spark_errors())
         try:
-            return profile_of(self.frame)
+            return profile_of(self.frame, self.reach.code if self.reach is not None else None)
         except unreadable as error:
             log.warning("the query's plan cannot be read", stream=self.definition.full_name, error=str(error))
             return None
 
+    @cached_property
+    def program(self) -> Program | None:
+        """What the query means, read once; ``None`` where its plan or code cannot be read, which stops no query."""
+        unreadable: tuple[type[Exception], ...] = (*_UNREADABLE_CODE, *spark_errors())
+        if self.reach is None:
+            return None
+        try:
+            return program_of(self.frame, self.definition.output_mode, self.reach.functions, self.reach.code)
+        except unreadable as error:
+            log.warning("the query cannot be compared", stream=self.definition.full_name, error=str(error))
+            return None
+
+    @property
+    def paths_read(self) -> list[str]:
+        """The paths of its file sources, as the user gave them; none where they cannot be read."""
+        try:
+            options = map(source_options, streaming_sources(analysed_plan(self.frame)))
+            paths = [value for each in options for name, value in each.items() if name.lower() == "path"]
+        except spark_errors() as error:
+            log.warning("the paths of a query cannot be read", stream=self.definition.full_name, error=str(error))
+            return []
+        return [absolute(path) for path in paths]
+
 
 @dataclass(frozen=True, slots=True)
 class QueryStart:
-    """How a query is started: its trigger, and the run that its sink writes for."""
+    """How a query is started: its trigger, and the run that its sink writes for.
+
+    ``completes_batch``: only the planned batch is run, without output, because the sink has it already.
+    """
 
     trigger: Trigger
     context: WriteContext
+    completes_batch: bool = False
 
 
-def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Path) -> BuiltStream:
+def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Path | str) -> BuiltStream:
     """Call the stream's function. Raises PipelineError where it fails or returns no streaming DataFrame."""
     context = StreamContext(loaded.pipeline, definition, home)
     _pickle_by_value(loaded)
@@ -104,11 +148,13 @@ def create_output(built: BuiltStream) -> None:
 
 def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuery:
     """Start the query. Raises PipelineError where Spark refuses the query as it is written."""
+    if how.completes_batch:
+        return start_without_output(built, checkpoint)
     definition = built.definition
     writer = (
         built.frame.writeStream.outputMode(definition.output_mode)
         .queryName(definition.full_name)
-        .option("checkpointLocation", checkpoint)
+        .option("checkpointLocation", spark_uri(checkpoint))
     )
     if definition.partition_by and not isinstance(definition.sink, Creates):
         writer = writer.partitionBy(*definition.partition_by)
@@ -116,13 +162,14 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
 
 
 def start_without_output(built: BuiltStream, checkpoint: str) -> StreamingQuery:
-    """Run the pending batch of ``checkpoint`` with a no-op sink: the replay of a rebuild."""
+    """Run the planned batch of ``checkpoint`` with a no-op sink: a replay, or a batch that the sink has already."""
     definition = built.definition
     writer = (
         built.frame.writeStream.outputMode(definition.output_mode)
         .queryName(f"{definition.full_name} (replay)")
-        .option("checkpointLocation", checkpoint)
+        .option("checkpointLocation", spark_uri(checkpoint))
     )
+    # Trigger.Once runs the planned batch and nothing else; available-now would also run what has arrived since.
     return _start(writer.format("noop").trigger(once=True), definition)
 
 
@@ -217,7 +264,7 @@ def _start(writer: Startable, definition: StreamDefinition) -> StreamingQuery:
 
 def _refused_by_spark(definition: StreamDefinition, error: Exception) -> PipelineError:
     message = str(error).lower()
-    if "watermark" in message and "append" in message:
+    if "watermark" in message and "aggregation" in message and definition.output_mode == "append":
         return PipelineError(
             "watermark-missing",
             f"Stream {definition.full_name} aggregates in append mode without a watermark: no row would ever be final",

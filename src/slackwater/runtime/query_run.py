@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import structlog
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.state.stores import state_stores
-from slackwater.errors import SlackwaterError
-from slackwater.home.home import Home
+from slackwater.checkpoint.state.operators import state_stores
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.profile import QueryProfile
+from slackwater.core.records import GenerationRecord, RunRecord
+from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.profile import QueryProfile
-from slackwater.model.records import GenerationRecord, RunRecord
-from slackwater.recording.log_copier import LogCopier
-from slackwater.recording.stream_files import write_stream_file_of
-from slackwater.recording.watcher import Watcher
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.ledger.recording.watcher import Watcher
+from slackwater.runtime.available_now import EndOfRun
 from slackwater.runtime.failures import Failure, classify, spark_errors
 from slackwater.runtime.listener import ProgressRecorder, Recorded
 from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.sql_settings import effective_settings
+from slackwater.runtime.verdict import program_digest
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ class RunServices:
     """What all streams of an application share.
 
     ``restarts_most`` limits the restarts without a committed batch in between; ``code`` is the SHA-256 of the pipeline
-    file.
+    file; ``accepted`` has, by stream, the changes that the user has accepted at this start.
     """
 
     home: Home
@@ -51,6 +53,7 @@ class RunServices:
     restarts_most: int
     say: Callable[[str], None]
     code: str | None = None
+    accepted: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 class QueryRun:
@@ -71,6 +74,7 @@ class QueryRun:
         self._checkpoint = open_read_store(generation.location)
         self._profile: QueryProfile | None = None
         self._stores_due_at = 0.0
+        self._end: EndOfRun | None = None
         self._ledger_unreachable = False
         self._run: RunRecord = services.ledger.begin_run(
             generation.stream,
@@ -78,9 +82,12 @@ class QueryRun:
             services.spark_version,
             settings=effective_settings(built.frame.sparkSession),
             code=services.code,
+            program=program_digest(built.program),
+            accepted=services.accepted.get(generation.stream),
         )
         recorded = Recorded(generation.stream, generation.number, self._run.id)
         services.recorder.follow(generation.stream, recorded)
+        # Before the query: killed in its first batch, only the checkpoint would have the range that was planned.
         self._watcher = Watcher(copier)
         self._watcher.start()
         try:
@@ -90,6 +97,8 @@ class QueryRun:
         except BaseException as error:
             self.end("failed", classify(error))
             raise
+        if how.trigger.kind == "available-now" and not how.completes_batch:
+            self._end = EndOfRun(self.query, services.ledger, generation, self._run.id)
         self._record_profile(built)
 
     def record_stores(self) -> None:
@@ -98,6 +107,7 @@ class QueryRun:
             return
         self._stores_due_at = time.monotonic() + STORES_EVERY_S
         try:
+            # Tasks create the stores of their partitions: only with a commit are all of them there.
             if self._profile.stateful and read_logs(self._checkpoint).committed < 0:
                 return
             layout = {**self._profile.as_json(), "state_stores": state_stores(self._checkpoint)}
@@ -106,6 +116,17 @@ class QueryRun:
             self._stores_due_at = math.inf
         except (SlackwaterError, OSError) as error:
             log.warning("the state stores were not recorded", stream=self._generation.stream, error=str(error))
+
+    def record_end(self) -> None:
+        """Record where a query that ends by itself will end, as soon as its sources have fixed that."""
+        if self._end is None or self._end.recorded:
+            return
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, ValueError, TypeError, *spark_errors())
+        try:
+            self._end.record()
+        except unrecorded as error:
+            self._end = None
+            log.warning("the end of the run was not recorded", stream=self._generation.stream, error=str(error))
 
     def stop_requested(self) -> bool:
         """Whether ``slackwater stop`` asked this run to end."""

@@ -1,34 +1,47 @@
-"""Runs recorded batches again with the user's own query and a no-op sink: the replayer of a rebuild."""
+"""Spark's part of an operation: recorded batches again with a no-op sink, or a run of its own with another output."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-from slackwater.apply.replayer import OperationRun, Replayed
-from slackwater.errors import StreamFailed, UsageError
-from slackwater.formats.compactible import DEFAULT_INTERVAL
-from slackwater.model.profile import QueryProfile
-from slackwater.model.sink import SideOutput
-from slackwater.plan.contributing import Code
+from slackwater.checkpoint.logs import read_logs
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused, StreamFailed, UsageError
+from slackwater.core.profile import QueryProfile
+from slackwater.core.sink import SideOutput, WriteContext
+from slackwater.core.targets import PositionTarget
+from slackwater.core.trigger import Trigger
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.operations.apply.replayer import OperationRun, Replayed
+from slackwater.operations.plan.contributing import Code
 from slackwater.runtime import failures
-from slackwater.runtime.kafka_offsets import earliest_offsets
+from slackwater.runtime.failures import Failure, classify
+from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
-from slackwater.runtime.operation_run import run_aside, run_backfill, run_staged
 from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.positions import compact_interval, earliest_positions, resolve
 from slackwater.runtime.profile import profile_of
-from slackwater.runtime.query import BuiltStream, build, start_without_output
-from slackwater.runtime.session import SessionOptions, driver_jvm_pid, start_session
-from slackwater.runtime.sql_settings import effective_settings, replace_settings
+from slackwater.runtime.query import BuiltStream, QueryStart, build, start_without_output
+from slackwater.runtime.query_run import QueryRun, RunServices
+from slackwater.runtime.session import SessionOptions, driver_jvm_pid, spark_version, start_session
+from slackwater.runtime.sql_settings import replace_settings, settings_after
+from slackwater.runtime.verdict import program_json, record_program
+from slackwater.sinks.common.contract import Output, Sink, Staged
+from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.files.side_output import side_sink
+from slackwater.sources.common.contract import Position, SourceEntries
+from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 QUIET = {
     # The maintenance of a finished replay step would touch the files that the next step has renamed.
     "spark.sql.streaming.stateStore.maintenanceInterval": "3600s",
@@ -44,10 +57,12 @@ class SparkReplayer:
         stream: str,
         session: SessionOptions,
         *,
-        home: Path,
+        home: Path | str,
         say: Callable[[str], None],
         on_jvm: Callable[[int], None],
+        recorded: Mapping[str, str] | None = None,
     ) -> None:
+        """``recorded`` are the settings of the newest run, some of which hold where the session does not set them."""
         self._loaded = loaded
         self._stream = stream
         self._session = replace(session, settings={**session.settings, **QUIET})
@@ -55,6 +70,7 @@ class SparkReplayer:
         self._say = say
         self._on_jvm = on_jvm
         self._spark: SparkSession | None = None
+        self._recorded = recorded or {}
         self._present_settings: Mapping[str, str] = {}
         self._built: BuiltStream | None = None
         self._built_under: Mapping[str, str] = {}
@@ -76,17 +92,37 @@ class SparkReplayer:
 
     def code(self) -> Code:
         """The pipeline file that was loaded, and which rows its query reads."""
-        return Code(digest(self._loaded.reference), self.profile().rows_digest)
+        return Code(digest(self._loaded.reference), self.profile().rows_digest, self._open().version)
 
     def earliest_offsets(self) -> Mapping[str, str]:
-        """The oldest offsets that Kafka still serves, by the source's place in the query."""
-        return earliest_offsets(self.frame())
+        """The oldest positions that sources still serve, by the source's place in the query."""
+        return earliest_positions(self.frame())
+
+    def positions(
+        self,
+        target: PositionTarget,
+        current: Mapping[str, str | None],
+        *,
+        logs: Mapping[str, SourceEntries],
+        now_ms: int,
+        only_source: str | None = None,
+        offsets: Mapping[str, str] | None = None,
+    ) -> Mapping[str, Position]:
+        """The position of each source at a target. Raises as ``positions.resolve``."""
+        return resolve(
+            self.frame(), target, current, logs=logs, now_ms=now_ms, only_source=only_source, offsets=offsets
+        )
 
     def profile(self) -> QueryProfile:
         """What the query's plan shows, under the present session's settings."""
         if self._profile is None:
-            self._profile = profile_of(self.frame())
+            built = self._build(self._open())
+            self._profile = profile_of(built.frame, built.reach.code if built.reach is not None else None)
         return self._profile
+
+    def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
+        """The query's program as the ledger keeps it, analysed under these settings."""
+        return program_json(self._build(self._open(), settings).program)
 
     def frame(self) -> DataFrame:
         """The streaming DataFrame of the query."""
@@ -94,7 +130,7 @@ class SparkReplayer:
 
     def compact_interval(self) -> int:
         """The session's compaction setting for file source logs."""
-        return int(self._open().conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
+        return compact_interval(self._open())
 
     def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
         """Run the one planned batch under these SQL settings. Raises StreamFailed where it fails."""
@@ -148,7 +184,7 @@ class SparkReplayer:
             self._say("starting Spark")
             self._spark = start_session(self._session, self._say)
             self._on_jvm(driver_jvm_pid(self._spark))
-            self._present_settings = effective_settings(self._spark)
+            self._present_settings = settings_after(self._spark, self._recorded)
         return self._spark
 
     def _build(self, spark: SparkSession, settings: Mapping[str, str] | None = None) -> BuiltStream:
@@ -178,3 +214,105 @@ def _restore(spark: SparkSession, before: str | None) -> None:
         spark.conf.unset(CHANGELOG)
     else:
         spark.conf.set(CHANGELOG, before)
+
+
+POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """The trigger, and the output whose own log is copied."""
+
+    trigger: Literal["available-now", "once"]
+    output: Output | None
+    say: Callable[[str], None]
+
+
+def run_staged(spark: SparkSession, built: BuiltStream, run: OperationRun, say: Callable[[str], None]) -> None:
+    """Run the query until it has caught up. Raises StreamFailed where it fails, Refused where no output is staged."""
+    definition = replace(built.definition, sink=_staged(built.definition.sink, run))
+    # Not the log of the staged output: it names files that are elsewhere after the swap.
+    failure = _run(spark, replace(built, definition=definition), run, _How("available-now", None, say))
+    if failure is not None:
+        raise StreamFailed(
+            "staged-run-failed",
+            f"The query of stream {run.stream.full_name} fails: {failure.reason}",
+            where=failure.place,
+            hint="correct the pipeline, then plan again",
+        )
+
+
+def run_backfill(spark: SparkSession, built: BuiltStream, run: OperationRun, say: Callable[[str], None]) -> None:
+    """Run the batch that is planned, and no other, into the real output. Raises StreamFailed where it fails."""
+    failure = _run(spark, built, run, _How("once", open_output(run.stream.sink), say))
+    if failure is not None:
+        hint = f"go back, correct the pipeline, then plan again: {command('undo', run.operation, '--yes')}"
+        raise _backfill_failed(run, failure, hint)
+
+
+def run_aside(
+    spark: SparkSession, built: BuiltStream, run: OperationRun, output: SideOutput, say: Callable[[str], None]
+) -> None:
+    """Run the batch that is planned, and no other, into a side output. Raises StreamFailed where it fails."""
+    definition = replace(built.definition, sink=side_sink(built.definition.sink, output))
+    # The ledger has the log of the stream's own output.
+    failure = _run(spark, replace(built, definition=definition), run, _How("once", None, say))
+    if failure is not None:
+        raise _backfill_failed(run, failure, "correct the pipeline, then plan again")
+
+
+def _backfill_failed(run: OperationRun, failure: Failure, hint: str) -> StreamFailed:
+    return StreamFailed(
+        "backfill-failed",
+        f"The batch of the backfill of stream {run.stream.full_name} fails: {failure.reason}",
+        where=failure.place,
+        hint=hint,
+    )
+
+
+def _run(spark: SparkSession, built: BuiltStream, run: OperationRun, how: _How) -> Failure | None:
+    recorder = ProgressRecorder(run.ledger)
+    spark.streams.addListener(listener := make_listener(recorder.put))
+    try:
+        services = RunServices(run.home, run.ledger, recorder, spark_version(), 0, how.say)
+        return _watch(services, built, run, how)
+    finally:
+        spark.streams.removeListener(listener)
+        recorder.close()
+
+
+def _watch(services: RunServices, built: BuiltStream, run: OperationRun, how: _How) -> Failure | None:
+    checkpoint = open_read_store(run.generation.location)
+    stream, definition = run.stream, built.definition
+    context = WriteContext(
+        stream.id or "",
+        stream.full_name,
+        run.epoch,
+        stream.output_mode,
+        read_logs(checkpoint).planned,
+        definition.partition_by,
+    )
+    definition.sink.check(built.frame, context)
+    record_program(services.home, services.ledger, run.generation, built)
+    copier = LogCopier(services.ledger, stream.full_name, run.generation.number, checkpoint, how.output)
+    active = QueryRun(services, run.generation, built, QueryStart(Trigger(how.trigger), context), copier)
+    try:
+        while active.query.isActive:
+            active.record_stores()
+            time.sleep(POLL_S)
+    except BaseException:
+        active.query.stop()
+        active.end("interrupted")
+        raise
+    error = active.query.exception()
+    failure = classify(error) if error is not None else None
+    active.end("failed" if failure else "finished", failure)
+    return failure
+
+
+def _staged(sink: Sink, run: OperationRun) -> Sink:
+    if not isinstance(sink, Staged):
+        raise Refused(
+            "swap-unsupported", "This output cannot be built aside and swapped", where=f"stream {run.stream.full_name}"
+        )
+    return sink.staged(run.operation)

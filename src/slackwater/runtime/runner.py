@@ -1,26 +1,27 @@
 """Runs the streams of a pipeline in one Spark application until they end, are stopped, or their time is up.
 
 ``--until-caught-up`` runs each stage after those whose output it reads; otherwise all run side by side. One failed
-stream does not stop the others.
+stream, or one that is refused before it starts, does not stop the others.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from slackwater.errors import NotFound, PipelineError, SlackwaterError
-from slackwater.home.home import Home
-from slackwater.lease.keeper import LeaseKeeper
+from slackwater.core.errors import NotFound, PipelineError, SlackwaterError
+from slackwater.core.records import BatchRecord, StreamRecord
+from slackwater.core.trigger import Trigger
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.keeper import LeaseKeeper, Named
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import BatchRecord, StreamRecord
-from slackwater.model.trigger import Trigger
-from slackwater.runtime.before_start import check, register
-from slackwater.runtime.failures import spark_errors
+from slackwater.runtime.before_start import check, check_output_apart, register
+from slackwater.runtime.failures import classify, is_transient, spark_errors
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
@@ -29,10 +30,12 @@ from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
 from slackwater.runtime.stop_signals import StopSignals
 from slackwater.runtime.stream_run import StreamOutcome, StreamRun
+from slackwater.runtime.verdict import Accepted, StartGate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQueryListener
+
 
 POLL_S = 0.2
 ASK_LEDGER_S = 1.0
@@ -57,7 +60,10 @@ class RunDisplay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to run and for how long. ``streams`` empty: all of the pipeline. ``seconds`` ``None``: no limit."""
+    """What to run and for how long. ``streams`` empty: all of the pipeline. ``seconds`` ``None``: no limit.
+
+    ``accepted`` are codes of changes with which the kept state is used all the same.
+    """
 
     loaded: LoadedPipeline
     session: SessionOptions
@@ -65,6 +71,7 @@ class RunRequest:
     until_caught_up: bool = False
     seconds: float | None = None
     restarts_most: int = 5
+    accepted: frozenset[str] = frozenset()
 
 
 def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) -> tuple[StreamOutcome, ...]:
@@ -72,45 +79,89 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
 
     Raises LeaseHeld, too, where a lease was lost meanwhile; the streams have been stopped then.
     """
-    definitions = _selected(request)
-    with LeaseKeeper(definitions, home, ledger, "run", display.say) as leases:
-        # Only whoever holds a stream's lease may change what is known of it.
-        records = [register(definition, request.loaded.reference, home, ledger) for definition in definitions]
-        if len(records) == 1:
-            # Refused now rather than when Spark has started; with several streams, one that is refused stops no other.
-            check(home, ledger, records[0])
+    definitions = selected(request.loaded, request.streams)
+    not_started = NotStarted(len(definitions), display.say)
+    with LeaseKeeper(definitions, home, ledger, "run", display.say, refuse=not_started.refuse) as leases:
+        not_started.leases = leases
+        records = _registered(request, definitions, home, ledger, not_started)
+        display.say("starting Spark")
         spark = start_session(request.session, display.say)
         try:
             leases.add_jvm(driver_jvm_pid(spark))
-            built = [_build(spark, request.loaded, definition, home) for definition in definitions]
-            outcomes = Application(request, home, ledger, display, spark).run(records, built, leases)
+            gate = StartGate(ledger, request.loaded.reference, request.accepted)
+            streams = _built(spark, request.loaded, records, not_started, known=(home, ledger), gate=gate)
+            application = Application(request, home, ledger, display, spark, accepted=gate.recorded)
+            outcomes = application.run(streams, leases, not_started)
         finally:
             end_session(spark)
     if leases.lost is not None:
         raise leases.lost
-    return outcomes
+    return tuple(outcomes[definition.name] for definition in definitions)
 
 
-def _build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Home) -> BuiltStream:
-    built = build(spark, loaded, definition, home.path)
-    create_output(built)
-    return built
+def _registered(
+    request: RunRequest, definitions: Sequence[StreamDefinition], home: Home, ledger: Ledger, not_started: NotStarted
+) -> list[tuple[StreamDefinition, StreamRecord]]:
+    """Record the streams and check them, before Spark starts: most refusals need no Spark.
+
+    Only whoever holds a stream's lease may change what is known of it.
+    """
+    found: list[tuple[StreamDefinition, StreamRecord]] = []
+    for definition in definitions:
+        if definition.name in not_started.outcomes:
+            continue
+        with not_started.guard(definition):
+            _check_continuous(definition)
+            record = register(definition, request.loaded.reference, home, ledger)
+            _check_now(record, home, ledger, alone=len(definitions) == 1)
+            found.append((definition, record))
+    not_started.require_one()
+    return found
 
 
-def _selected(request: RunRequest) -> list[StreamDefinition]:
-    streams = request.loaded.pipeline.streams
-    unknown = [name for name in request.streams if name not in streams]
+def _check_now(record: StreamRecord, home: Home, ledger: Ledger, *, alone: bool) -> None:
+    try:
+        check(home, ledger, record, all_state=True)
+    except SlackwaterError as error:
+        # Checked again when the stream starts, which is tried several times after a transient failure.
+        if alone or not is_transient(error):
+            raise
+
+
+def _built(
+    spark: SparkSession,
+    loaded: LoadedPipeline,
+    records: Sequence[tuple[StreamDefinition, StreamRecord]],
+    not_started: NotStarted,
+    *,
+    known: tuple[Home, Ledger],
+    gate: StartGate,
+) -> list[tuple[StreamRecord, BuiltStream]]:
+    found: list[tuple[StreamRecord, BuiltStream]] = []
+    for definition, record in records:
+        with not_started.guard(definition):
+            built = build(spark, loaded, definition, known[0].given)
+            check_output_apart(*known, record, built.paths_read)
+            gate.check(built)
+            create_output(built)
+            found.append((record, built))
+    not_started.require_one()
+    gate.require_found()
+    return found
+
+
+def selected(loaded: LoadedPipeline, names: Sequence[str]) -> list[StreamDefinition]:
+    """The streams with these names, all where none is given. Raises NotFound (``stream-unknown``)."""
+    streams = loaded.pipeline.streams
+    unknown = [name for name in names if name not in streams]
     if unknown:
         raise NotFound(
             "stream-unknown",
-            f"Pipeline {request.loaded.pipeline.name} has no stream of this name",
+            f"Pipeline {loaded.pipeline.name} has no stream of this name",
             expected="one of " + ", ".join(streams),
             found=unknown[0],
         )
-    selected = [definition for name, definition in streams.items() if not request.streams or name in request.streams]
-    for definition in selected:
-        _check_continuous(definition)
-    return selected
+    return [definition for name, definition in streams.items() if not names or name in names]
 
 
 def _check_continuous(definition: StreamDefinition) -> None:
@@ -129,7 +180,14 @@ class Application:
     """One Spark application with its streams."""
 
     def __init__(
-        self, request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay, spark: SparkSession
+        self,
+        request: RunRequest,
+        home: Home,
+        ledger: Ledger,
+        display: RunDisplay,
+        spark: SparkSession,
+        *,
+        accepted: Accepted | None = None,
     ) -> None:
         self._request = request
         self._display = display
@@ -143,35 +201,36 @@ class Application:
             request.restarts_most,
             display.say,
             digest(request.loaded.reference),
+            accepted or {},
         )
         self._deadline = time.monotonic() + request.seconds if request.seconds is not None else None
         self._asked_ledger_at = 0.0
 
     def run(
-        self, records: Sequence[StreamRecord], built: Sequence[BuiltStream], leases: LeaseKeeper
-    ) -> tuple[StreamOutcome, ...]:
-        streams = dict(zip((record.name for record in records), zip(records, built, strict=True), strict=True))
-        stages_left = stages(built) if self._request.until_caught_up else [list(streams)]
-        outcomes: dict[str, StreamOutcome] = {}
+        self,
+        built: Sequence[tuple[StreamRecord, BuiltStream]],
+        leases: LeaseKeeper,
+        not_started: NotStarted,
+    ) -> dict[str, StreamOutcome]:
+        """Run the streams to their end; the outcomes by name, with those of the streams that were not started."""
+        streams = {record.name: (record, stream) for record, stream in built}
+        in_stages = self._request.until_caught_up
+        stages_left = stages([stream for _, stream in built]) if in_stages else [list(streams)]
+        # Side by side, a stream runs whether what it reads grows or not.
+        outcomes = dict(not_started.outcomes) if in_stages else {}
         self._spark.streams.addListener(listener := make_listener(self._recorder.put))
         try:
             with StopSignals() as signals:
                 for stage in stages_left:
                     runs = [
-                        self._start(
-                            *streams[name],
-                            outcomes,
-                            signals,
-                            epoch=leases.fence(streams[name][0].full_name),
-                            alone=len(streams) == 1,
-                        )
+                        self._start(*streams[name], outcomes, signals, leases=leases, not_started=not_started)
                         for name in stage
                     ]
                     self._watch([run for run in runs if isinstance(run, StreamRun)], leases, signals)
                     outcomes.update({name: _outcome(run) for name, run in zip(stage, runs, strict=True)})
         finally:
             self._end(listener)
-        return tuple(outcomes[name] for name in streams)
+        return not_started.outcomes | outcomes
 
     def _end(self, listener: StreamingQueryListener) -> None:
         try:
@@ -192,8 +251,8 @@ class Application:
         outcomes: dict[str, StreamOutcome],
         signals: StopSignals,
         *,
-        epoch: int,
-        alone: bool,
+        leases: LeaseKeeper,
+        not_started: NotStarted,
     ) -> StreamRun | StreamOutcome:
         broken = [name for name in sorted(built.upstreams) if name in outcomes and outcomes[name].end in NOT_COMPLETE]
         if broken:
@@ -204,16 +263,11 @@ class Application:
         trigger = built.definition.trigger
         if self._request.until_caught_up and not trigger.ends_by_itself:
             trigger = Trigger("available-now")
-        run = StreamRun(self._services, record, built, trigger, epoch)
-        try:
+        run = StreamRun(self._services, record, built, trigger, leases.fence(record.full_name))
+        with not_started.guard(record):
             run.start()
-        except SlackwaterError as error:
-            if alone:
-                raise
-            self._display.say(
-                f"{record.full_name} does not start: {error}" + (f" (hint: {error.hint})" if error.hint else "")
-            )
-            return StreamOutcome(record.full_name, "failed", f"{error.code}: {error}")
+        if record.name in not_started.outcomes:
+            return not_started.outcomes[record.name]
         self._display.state(record.full_name, run.state)
         return run
 
@@ -277,3 +331,45 @@ def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
         for name in stage:
             del left[name]
     return found
+
+
+OF_THE_HOME = "ledger-"
+"""Errors with these codes concern all streams: they end the run."""
+
+
+class NotStarted:
+    """The outcomes of the streams that do not start. The only stream of a run raises its error instead."""
+
+    def __init__(self, selected: int, say: Callable[[str], None]) -> None:
+        self.outcomes: dict[str, StreamOutcome] = {}
+        self.leases: LeaseKeeper | None = None
+        self._selected = selected
+        self._say = say
+        self._first: Exception | None = None
+
+    def refuse(self, stream: Named, error: Exception) -> None:
+        """Report that this stream does not start, release its lease, and keep its outcome."""
+        ours = error if isinstance(error, SlackwaterError) else None
+        if self._selected == 1 or (ours and ours.code.startswith(OF_THE_HOME)):
+            raise error
+        failure = classify(error)
+        hint = f" (hint: {ours.hint})" if ours and ours.hint else ""
+        self._say(f"{stream.full_name} does not start: {failure.reason}{hint}")
+        self.outcomes[stream.name] = StreamOutcome(stream.full_name, "failed", failure.reason, error=ours)
+        self._first = self._first or error
+        if self.leases is not None:
+            self.leases.release(stream.full_name)
+
+    @contextmanager
+    def guard(self, stream: Named) -> Iterator[None]:
+        """Refuse the stream where the block raises an error; the block's stream is then left out."""
+        expected: tuple[type[Exception], ...] = (SlackwaterError, *spark_errors())
+        try:
+            yield
+        except expected as error:
+            self.refuse(stream, error)
+
+    def require_one(self) -> None:
+        """Raise the first error where no stream is left to start."""
+        if self._first is not None and len(self.outcomes) == self._selected:
+            raise self._first

@@ -1,4 +1,4 @@
-"""Starts and ends the one Spark session of a run: Python, Java, jars, and no listener beyond this machine.
+"""Starts and ends the one Spark session of a run: settings, Python, Java, jars, and no listener beyond this machine.
 
 The JVM gets a session (``setsid``) of its own. A signal to the whole process group, as ``timeout`` and a terminal send
 it, would otherwise reach the JVM as well and abort the batch that a drain lets finish. The JVM still ends with the
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -20,24 +21,31 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from slackwater import connectors
-from slackwater.connectors.machine import java_program, pyspark_missing
-from slackwater.errors import StreamFailed
-from slackwater.masking import mask
-from slackwater.runtime.jvm_stderr import relayed_stderr
-from slackwater.runtime.launch import launch
-from slackwater.runtime.spark_settings import check_launch_settings, check_master, check_sql_settings
+from slackwater.connectors.machine import java_program, memory_bytes, pyspark_missing
+from slackwater.core.errors import StreamFailed, UsageError
+from slackwater.core.masking import mask, mask_setting
+from slackwater.runtime.launch import launch, relayed_stderr
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
+from slackwater.sinks.common import registry
+from slackwater.sinks.common.password import secret_of
 
 if TYPE_CHECKING:
     from pyspark.conf import SparkConf
     from pyspark.sql import SparkSession
+
+    from slackwater.core.settings import Settings
+    from slackwater.runtime.loader import LoadedPipeline
+
 
 LOCAL_SHUFFLE_PARTITIONS = "4"
 """Spark's default of 200 makes every batch on a laptop take seconds; the number is pinned by a stream's first batch."""
 
 DELTA_SNAPSHOT_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
 """Delta reads the log of a table in as many tasks; its default of 50 makes a small batch four times slower."""
+
+WORKER_PATH = "spark.executorEnv.PYTHONPATH"
+"""PySpark hands it to every Python worker, with a local master too; the JVM's own PYTHONPATH comes after it."""
 
 JVM_END_S = 20.0
 """Spark's shutdown hooks remove its temporary folders; a JVM that takes longer is killed."""
@@ -57,6 +65,20 @@ class SessionOptions:
     connectors: tuple[str, ...] = ()
 
 
+def session_options(
+    loaded: LoadedPipeline, settings: Settings, master: str | None = None, spark: Mapping[str, str] | None = None
+) -> SessionOptions:
+    """The session that this pipeline runs in. Python workers can import the modules in the folder of its file."""
+    chosen = {**settings.spark, **(spark or {})}
+    paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
+    return SessionOptions(
+        application=f"slackwater {loaded.pipeline.name}",
+        master=master or settings.master,
+        settings={**chosen, WORKER_PATH: os.pathsep.join(dict.fromkeys(paths))},
+        connectors=tuple(sorted({*loaded.connectors, *settings.connectors})),
+    )
+
+
 def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
     """A new session.
 
@@ -64,35 +86,27 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     that Spark does not accept, and StreamFailed if Spark does not start with them.
     """
     require_spark()
+    # Workers of another Python are refused at the first row (PYTHON_VERSION_MISMATCH), and lack its packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     master = options.master or options.settings.get("spark.master") or _submitted_master() or "local[*]"
     check_master(master)
     if master.startswith("local"):
+        # Else Spark resolves the host's own name, which a machine without a network may not be able to.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     check_launch_settings(options.settings)
     _warn_of_visible_secrets(options.settings, say)
-    settings = _joined(_defaults(master), *map(_of_connector, options.connectors), options.settings)
+    settings = _joined(_defaults(master), *map(registry.session_settings_of, options.connectors), options.settings)
+    # References to secrets of catalogs are for Slackwater; Spark is given the values, which are recorded nowhere.
+    settings = {key: secret_of(key, value) for key, value in settings.items()}
     jars = _jars(options.connectors, settings, say)
     if jars:
         settings["spark.jars"] = ",".join([*filter(None, [settings.get("spark.jars")]), *jars])
     return _build(options.application, master, settings)
 
 
-CONNECTOR_SETTINGS: Mapping[str, Mapping[str, str]] = {
-    "delta": {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    },
-    "iceberg": {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
-}
-"""What the documentation of Delta Lake and of Apache Iceberg has a session set."""
 _LISTS = frozenset({"spark.sql.extensions"})
 """Settings whose values are lists: joined where several ask for them."""
-
-
-def _of_connector(name: str) -> Mapping[str, str]:
-    return CONNECTOR_SETTINGS.get(name, {})
 
 
 def _joined(*layers: Mapping[str, str]) -> dict[str, str]:
@@ -162,13 +176,7 @@ def _jars(names: Iterable[str], settings: Mapping[str, str], say: Callable[[str]
 
 
 def _brings(brought: str, connector: str) -> bool:
-    artifact = {
-        "kafka": "spark-sql-kafka",
-        "delta": "delta-spark",
-        "iceberg": "iceberg-spark-runtime",
-        "avro": "spark-avro",
-    }
-    return artifact.get(connector, connector) in brought
+    return registry.connectors().get(connector, connector) in brought
 
 
 def end_session(spark: SparkSession) -> None:
@@ -259,6 +267,7 @@ def _end_gateway(gateway: Any) -> None:
     if process is None or process.stdin is None:
         return
     gateway.shutdown()
+    # ``PythonGatewayServer`` exits at the end of its stdin.
     process.stdin.close()
     try:
         process.wait(JVM_END_S)
@@ -266,4 +275,85 @@ def _end_gateway(gateway: Any) -> None:
         process.kill()
         process.wait()
     if SparkContext._gateway is gateway:
+        # PySpark keeps both for the life of the process: the next session would call a JVM that has exited.
         SparkContext._gateway = SparkContext._jvm = None
+
+
+_MASTER = re.compile(
+    r"local(\[(\d+|\*)(\s*,\s*\d+)?\]|-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\])?|yarn|(spark|k8s|mesos)://.+"
+)
+"""As ``SparkContext`` matches it; ``spark-submit`` and the context give a Java stack trace for anything else."""
+
+_AT_LEAST_ONE = r"0*[1-9]\d*"
+DRIVER_MEMORY = "spark.driver.memory"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_LAUNCH_SETTINGS = {
+    DRIVER_MEMORY: (_AT_LEAST_ONE + "[kmgt]?", "such as 512m or 4g"),
+    "spark.executor.memory": (_AT_LEAST_ONE + "([kmgtp]b?|b)?", "such as 512m or 4g"),
+    "spark.executor.cores": (_AT_LEAST_ONE, "an integer of at least 1"),
+    "spark.cores.max": (_AT_LEAST_ONE, "an integer of at least 1"),
+}
+"""What Java itself (``-Xmx``) or ``SparkSubmitArguments`` rejects before there is a JVM to ask."""
+
+
+def check_master(master: str) -> None:
+    """Raises UsageError for a master that no Spark accepts."""
+    if _MASTER.fullmatch(master) is None:
+        raise UsageError(
+            "master",
+            "Spark does not know this kind of master",
+            expected="local, local[N], local[*], spark://HOST:PORT, yarn or k8s://...",
+            found=master,
+            hint="--master, SLACKWATER_MASTER, or master in slackwater.toml",
+        )
+
+
+def check_launch_settings(settings: Mapping[str, str]) -> None:
+    """Raises UsageError for a setting with which no JVM would start, or only one that this machine cannot hold."""
+    for key, (form, expected) in _LAUNCH_SETTINGS.items():
+        value = settings.get(key)
+        if value is not None and re.fullmatch(form, value.strip(), re.IGNORECASE) is None:
+            raise _refused(key, value, "no JVM starts with it", expected)
+    _check_driver_memory(settings.get(DRIVER_MEMORY))
+
+
+def _check_driver_memory(value: str | None) -> None:
+    """The JVM of the driver runs on this machine. One with a larger heap would hang or be killed, not fail."""
+    if value is None:
+        return
+    match = re.fullmatch(r"(\d+)([kmgt]?)", value.strip().lower())
+    available = memory_bytes()
+    if match and int(match[1]) * _UNITS[match[2]] > available:
+        expected = f"at most {available // _UNITS['m']}m, the memory of this machine"
+        raise _refused(DRIVER_MEMORY, value, "this machine has less memory", expected)
+
+
+def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:
+    """Raises UsageError for a ``spark.sql.*`` setting that Spark cannot parse.
+
+    Spark would fail at the first use of the session, and again at every later read of its settings. PySpark reads them
+    while it reports an error, so that it would never return.
+    """
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
+
+    conf = gateway.jvm.org.apache.spark.sql.internal.SQLConf()
+    for key, value in settings.items():
+        if not key.startswith("spark.sql."):
+            continue
+        try:
+            conf.setConfString(key, value)
+        except Py4JJavaError as error:
+            raise _refused(key, value, error.java_exception.getMessage()) from error
+
+
+def _refused(key: str, value: str, reason: str, expected: str | None = None) -> UsageError:
+    shown = mask_setting(key, value)
+    return UsageError(
+        "spark-setting",
+        # Spark's sentence quotes the value.
+        f"Spark cannot use this setting: {reason.replace(value, shown) if value else reason}",
+        where=key,
+        expected=expected,
+        found=shown,
+        hint="--conf, or [spark] in slackwater.toml",
+    )

@@ -1,6 +1,7 @@
-"""The SQL settings that decide what a query computes: read from the session for the ledger, and set for a replay.
+"""The settings that decide what a query computes: read from the session for the ledger, and set for a replay.
 
-Time zone and ANSI mode, for example, become part of the plan when the user's function builds its DataFrame.
+Time zone and ANSI mode, for example, become part of the plan when the user's function builds its DataFrame; and the
+function may read settings of its own (``spark.app.least``), which Spark does not know.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from slackwater.masking import is_secret_name, mask_setting
-from slackwater.runtime.logical_plan import scala_map
+from slackwater.core.masking import is_secret_name, mask_setting
+from slackwater.sources.common.scala import scala_map
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,19 +44,29 @@ HOW_IT_IS_STORED = (
 """Prefixes of settings that determine how and where data is stored; a replay keeps those of its session."""
 
 
-def effective_settings(spark: SparkSession) -> dict[str, str]:
-    """The session's ``spark.sql.*`` settings that differ from Spark's defaults, without secrets, sorted by name.
+HOW_IT_RUNS = (
+    "spark.app.attempt.", "spark.app.id", "spark.app.initial.", "spark.app.name", "spark.app.startTime",
+    "spark.app.submitTime", "spark.archives", "spark.driver.", "spark.executor.", "spark.executorEnv.", "spark.files",
+    "spark.hadoop.", "spark.home", "spark.jars", "spark.kubernetes.", "spark.log", "spark.master", "spark.metrics.",
+    "spark.mesos.", "spark.port.", "spark.pyspark.", "spark.rdd.compress", "spark.repl.",
+    "spark.serializer.objectStreamReset", "spark.shuffle.", "spark.submit.", "spark.ui.", "spark.yarn.",
+)  # fmt: skip
+"""Prefixes of settings that Spark or a cluster manager reads without a ``ConfigEntry`` that would show it."""
 
-    The session's time zone and ANSI mode are always among them.
+
+def effective_settings(spark: SparkSession) -> dict[str, str]:
+    """The session's ``spark.sql.*`` settings that differ from Spark's defaults, and those that Spark does not know.
+
+    Without secrets, sorted by name. The session's time zone and ANSI mode are always among them.
     """
     conf = _conf(spark)
     found = {key: str(conf.getConfString(key)) for key in ALWAYS}
     sql_conf = _sql_conf_class(spark)
     defaults = sql_conf()
-    for key, value in _set_explicitly(conf).items():
+    for key, value in _set_explicitly(spark).items():
         if key in NOT_THE_QUERYS or mask_setting(key, value) != value:
             continue
-        known_to_spark = conf.isModifiable(key) or sql_conf.isStaticConfigKey(key)
+        known_to_spark = key.startswith(PREFIX) and (conf.isModifiable(key) or sql_conf.isStaticConfigKey(key))
         if not known_to_spark or defaults.getConfString(key) != value:
             found[key] = value
     return dict(sorted(found.items()))
@@ -66,13 +77,36 @@ def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
     Unchanged: static settings, secrets, what Slackwater itself sets, and how data is stored.
     """
-    present = _set_explicitly(_conf(spark))
+    present = _set_explicitly(spark)
     for key in _replaceable(spark, present):
         if key not in settings:
-            spark.conf.unset(key)
+            _unset(spark, key)
     for key in _replaceable(spark, settings):
         if present.get(key) != settings[key]:
-            spark.conf.set(key, settings[key])
+            _set(spark, key, settings[key])
+
+
+def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str, str]:
+    """The effective settings of a session that follows a run with the ``recorded`` ones.
+
+    Where the session does not set them, the user's own hold, and those that decide what a time and an overflow are.
+    """
+    kept = {key: value for key, value in recorded.items() if key in ALWAYS or not key.startswith(PREFIX)}
+    effective, given = effective_settings(spark), _set_explicitly(spark)
+    return effective | kept | {key: value for key, value in effective.items() if key in given}
+
+
+def _set(spark: SparkSession, key: str, value: str) -> None:
+    spark.conf.set(key, value)
+    if not key.startswith(PREFIX):
+        # Where code reads it by ``spark.sparkContext.getConf()``.
+        spark.sparkContext._jsc.sc().conf().set(key, value)
+
+
+def _unset(spark: SparkSession, key: str) -> None:
+    spark.conf.unset(key)
+    if not key.startswith(PREFIX):
+        spark.sparkContext._jsc.sc().conf().remove(key)
 
 
 def _replaceable(spark: SparkSession, keys: Iterable[str]) -> list[str]:
@@ -96,5 +130,14 @@ def _conf(spark: SparkSession) -> Any:
     return spark._jsparkSession.sessionState().conf()
 
 
-def _set_explicitly(conf: Any) -> dict[str, str]:
-    return {key: value for key, value in scala_map(conf.getAllConfs()).items() if key.startswith(PREFIX)}
+def _set_explicitly(spark: SparkSession) -> dict[str, str]:
+    found = scala_map(_conf(spark).getAllConfs())
+    return {key: value for key, value in found.items() if key.startswith(PREFIX) or _is_own(spark, key)}
+
+
+def _is_own(spark: SparkSession, key: str) -> bool:
+    """Whether a setting is the user's own: only their code reads it."""
+    if key.startswith(HOW_IT_RUNS):
+        return False
+    jvm: Any = spark.sparkContext._jvm
+    return jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(key) is None

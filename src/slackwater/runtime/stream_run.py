@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.errors import SlackwaterError
-from slackwater.model.records import StreamRecord
-from slackwater.model.sink import WriteContext
-from slackwater.model.trigger import Trigger
-from slackwater.runtime.before_start import check, claim_output, plan_owed_batch, warnings_about
+from slackwater.core.commands import command
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.records import StreamRecord
+from slackwater.core.sink import WriteContext
+from slackwater.core.trigger import Trigger
+from slackwater.diagnose.rules.common.facts import FAILURES
+from slackwater.runtime.before_start import check, claim_output, record_start, warnings_about
 from slackwater.runtime.drain import Drain
 from slackwater.runtime.failures import Failure, classify, spark_errors
+from slackwater.runtime.no_data_batch import NoDataBatch
 from slackwater.runtime.query import BuiltStream, QueryStart
 from slackwater.runtime.query_run import End, QueryRun, RunServices
-from slackwater.runtime.restarts import Restarts
+from slackwater.runtime.verdict import record_program
 from slackwater.storage.open import open_read_store
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOutcome:
-    """How a stream's part in an application ended. ``reason`` is why it failed or was not started."""
+    """How a stream's part in an application ended. ``reason`` is why it failed or was not started.
+
+    ``error`` is what refused it, or failed, before its query was started.
+    """
 
     stream: str
     end: End
     reason: str | None = None
     restarts: int = 0
     failure: Failure | None = None
+    error: SlackwaterError | None = None
 
 
 class StreamRun:
@@ -43,6 +51,7 @@ class StreamRun:
         self._trigger = trigger
         self._epoch = epoch
         self._generation = services.ledger.generation(stream.full_name, stream.current_generation)
+        self._no_data = NoDataBatch(self._generation, stream.output_mode, built, services.ledger)
         self._restarts = Restarts(services.restarts_most)
         self._active: QueryRun | None = None
         self._drain: Drain | None = None
@@ -64,15 +73,20 @@ class StreamRun:
 
         After a transient failure ``poll`` tries again later.
         """
+        self._once_more = False
         try:
             ready = check(self._services.home, self._services.ledger, self.stream)
             self._committed_before = ready.committed
-            self._warn((*ready.warnings, *warnings_about(self._built)))
+            self._warn((*ready.warnings, *warnings_about(self.stream, self._built)))
             claim_output(self._services.home, self.stream)
             context = self._write_context(ready.planned)
             self._built.definition.sink.check(self._built.frame, context)
-            self._plan_owed_batch()
-            how = QueryStart(self._trigger, context)
+            # Nothing refuses the start from here on; and the query, which may change state, is not started yet.
+            record_start(self._services.home, self._services.ledger, self.stream)
+            record_program(self._services.home, self._services.ledger, self._generation, self._built)
+            how = QueryStart(self._trigger, context, completes_batch=self._completes(ready.completed_batch))
+            if not how.completes_batch:
+                self._plan_no_data_batch()
             self._active = QueryRun(self._services, self._generation, self._built, how, ready.copier)
         except SlackwaterError as error:
             failure = classify(error)
@@ -123,12 +137,23 @@ class StreamRun:
         stream, partition_by = self.stream, self._built.definition.partition_by
         return WriteContext(stream.id or "", stream.full_name, self._epoch, stream.output_mode, planned, partition_by)
 
-    def _plan_owed_batch(self) -> None:
-        owed = plan_owed_batch(self.stream, self._generation.location, self._built, self._services.ledger)
-        if owed is not None:
-            self._services.say(f"{self.stream.full_name}: batch {owed}, without data, is planned first: Spark owes it")
-            # A query that runs one batch would run this one and leave the data that is there.
-            self._once_more = self._trigger.kind == "once"
+    def _completes(self, batch: int | None) -> bool:
+        """Whether the next query only completes this batch, after which ``start`` is called again."""
+        if batch is None or self._trigger.kind == "continuous":
+            return False
+        self._services.say(
+            f"{self.stream.full_name}: the sink has batch {batch}, which is not committed: it is completed first, "
+            "without being written again"
+        )
+        self._once_more = True
+        return True
+
+    def _plan_no_data_batch(self) -> None:
+        planned, message = self._no_data.plan()
+        if message:
+            self._services.say(f"{self.stream.full_name}: {message}")
+        # A query that runs one batch would run this one and leave the data that is there.
+        self._once_more = planned and self._trigger.kind == "once"
 
     def _advance(self) -> None:
         if self._active is None:
@@ -139,6 +164,7 @@ class StreamRun:
                 error = self._active.query.exception()
                 self._conclude("failed" if error else "stopped", classify(error) if error else None)
         elif self._active.query.isActive:
+            self._active.record_end()
             self._active.record_stores()
         else:
             self._handle_end(self._active)
@@ -154,7 +180,7 @@ class StreamRun:
     def _handle_end(self, run: QueryRun) -> None:
         error = run.query.exception()
         if error is None and self._once_more:
-            self._once_more, self._active = False, None
+            self._active = None
             run.end("finished")
             self.start()
             return
@@ -191,10 +217,53 @@ class StreamRun:
         run, self._active, self._drain = self._active, None, None
         if run is not None:
             run.end(end, failure, reason)
+            if end in ("finished", "stopped"):
+                self._no_data.record_caught_up(self._trigger)
         shown = failure.reason if failure else reason
+        meaning, goal = FAILURES.get(failure.code if failure else "", ("", None))
+        if goal is not None:
+            self._services.say(
+                f"{self.stream.full_name}: {meaning}; next: {command('plan', goal, self.stream.full_name)}"
+            )
         self.outcome = StreamOutcome(self.stream.full_name, end, shown, self._restarts.total, failure)
 
 
 def _lost_spark(error: BaseException) -> Failure:
     failure = classify(error)
     return Failure(failure.kind, failure.code, f"Spark no longer answers: {failure.reason}", failure.place)
+
+
+FIRST_WAIT_S = 1.0
+LONGEST_WAIT_S = 60.0
+
+
+class Restarts:
+    """At most ``most`` in a row; a committed batch resets the count."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._in_a_row = 0
+        self._due_at = 0.0
+        self.total = 0
+
+    @property
+    def left(self) -> bool:
+        """Whether another restart is allowed."""
+        return self._in_a_row < self._most
+
+    @property
+    def due(self) -> bool:
+        """Whether the wait before the next start is over."""
+        return time.monotonic() >= self._due_at
+
+    def progressed(self) -> None:
+        """A batch was committed since the last start."""
+        self._in_a_row = 0
+
+    def plan_next(self) -> str:
+        """Count a restart and start its wait, which doubles each time. Returns both for a message."""
+        wait_s = min(FIRST_WAIT_S * 2**self._in_a_row, LONGEST_WAIT_S)
+        self.total += 1
+        self._in_a_row += 1
+        self._due_at = time.monotonic() + wait_s
+        return f"restart {self._in_a_row} of {self._most} in {wait_s:.0f} s"

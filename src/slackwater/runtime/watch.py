@@ -5,13 +5,23 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
+from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
+from slackwater.diagnose.refusal import refusal
+from slackwater.diagnose.rules.operation_unfinished import unfinished
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.watcher import Watcher
+from slackwater.runtime.listener import ProgressRecorder, QueryLife, Recorded, make_listener
+from slackwater.sinks.common.registry import open_output
+from slackwater.storage.open import check_no_secret, open_read_store
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from slackwater.ledger.ledger import Ledger
-    from slackwater.model.records import StreamRecord
-    from slackwater.recording.watcher import Watcher
-    from slackwater.runtime.listener import QueryLife
+
+log = structlog.get_logger(__name__)
 
 
 def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
@@ -20,8 +30,6 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     A query is known as ``watched/<query name>``, or by its id where it has no name. Call ``close()`` at the end.
     Raises UsageError or EnvironmentMissing where the ledger cannot be opened; later errors are only logged.
     """
-    from slackwater.ledger.ledger import Ledger  # noqa: PLC0415 - the public package must import light
-
     return Watching(spark, Ledger.open(ledger, create=True))
 
 
@@ -29,8 +37,6 @@ class Watching:
     """A session whose queries are recorded."""
 
     def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
-        from slackwater.runtime.listener import ProgressRecorder, make_listener  # noqa: PLC0415 - as above
-
         self._spark = spark
         self._ledger = ledger
         self._recorder = ProgressRecorder(ledger)
@@ -56,12 +62,8 @@ class Watching:
         try:
             self._follow(life)
         except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
-            import structlog  # noqa: PLC0415 - as above
-
             self._errors += 1
-            structlog.get_logger(__name__).warning(
-                "a query is not recorded", query=life.name or life.id, error=str(error)
-            )
+            log.warning("a query is not recorded", query=life.name or life.id, error=str(error))
 
     def _terminated(self, run_id: str) -> None:
         watcher = self._watchers.get(run_id)
@@ -70,23 +72,15 @@ class Watching:
             self._recorder.afterwards(watcher.stop)
 
     def _follow(self, life: QueryLife) -> None:
-        from slackwater.diagnose.number_line import open_operation  # noqa: PLC0415
-        from slackwater.diagnose.refusal import refusal  # noqa: PLC0415
-        from slackwater.model.records import WATCHED, StreamRecord  # noqa: PLC0415
-        from slackwater.recording.log_copier import LogCopier  # noqa: PLC0415 - as above
-        from slackwater.recording.watcher import Watcher  # noqa: PLC0415
-        from slackwater.runtime.listener import Recorded  # noqa: PLC0415
-        from slackwater.sinks.registry import open_output  # noqa: PLC0415
-        from slackwater.storage.open import open_read_store  # noqa: PLC0415
-
         query = self._spark.streams.get(life.id)
         if query is None:
             return
         execution = query._jsq.streamingQuery()  # classic Spark's JVM handle
         location = str(execution.resolvedCheckpointRoot())
+        check_no_secret(location)
         sink = _sink_identity(execution)
         name = life.name or life.id
-        for finding in open_operation(self._ledger.open_operation(f"{WATCHED}/{name}"), None):
+        for finding in unfinished(self._ledger.open_operation(f"{WATCHED}/{name}")):
             # The directory may be the checkpoint of another generation than the ledger has until then.
             raise refusal(finding, name)
         stream = StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), "")
@@ -101,8 +95,6 @@ class Watching:
 
 def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
     """The generation of this checkpoint. A known name with another checkpoint is a new generation."""
-    from slackwater.model.records import GenerationRecord  # noqa: PLC0415 - the public package must import light
-
     known = ledger.generations(stream.full_name)
     same = [record for record in known if (record.location, record.query_id) == (location, query_id)]
     if same:

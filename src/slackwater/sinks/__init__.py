@@ -1,94 +1,47 @@
 """Sinks: how Spark writes each, what it guarantees, and how its output is read, cut and restored without a JVM.
 
 What was written last is read from the output itself, never from the checkpoint. Each public name brings its module when
-it is first used: most commands need none of them.
+it is first used: most commands need none of them. The names are found by ``common/registry``.
 """
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+# For type checkers and editors only, which cannot ask the registry; a kind that is not listed here works all the same.
 if TYPE_CHECKING:
-    from slackwater.sinks.all_of.sink import AllOfSink, all_of
-    from slackwater.sinks.console import ConsoleSink, console
-    from slackwater.sinks.delta.sink import DeltaSink, delta
-    from slackwater.sinks.files.sink import FilesSink, files
-    from slackwater.sinks.foreach import ForeachSink, foreach
-    from slackwater.sinks.foreach_batch.batch import Batch
-    from slackwater.sinks.foreach_batch.sink import ForeachBatchSink, foreach_batch
-    from slackwater.sinks.iceberg.sink import IcebergSink, iceberg
-    from slackwater.sinks.jdbc.sink import JdbcSink, jdbc
-    from slackwater.sinks.kafka.sink import ExactlyOnceKafkaSink, KafkaSink, kafka
-    from slackwater.sinks.memory import MemorySink, memory
-    from slackwater.sinks.noop import NoopSink, noop
-    from slackwater.sinks.postgres.sink import PostgresSink, postgres
-    from slackwater.sinks.table import TableSink, table
+    from slackwater.sinks.all_of.sink import AllOfSink as AllOfSink
+    from slackwater.sinks.all_of.sink import all_of as all_of
+    from slackwater.sinks.console import ConsoleSink as ConsoleSink
+    from slackwater.sinks.console import console as console
+    from slackwater.sinks.delta.sink import DeltaSink as DeltaSink
+    from slackwater.sinks.delta.sink import delta as delta
+    from slackwater.sinks.files.sink import FilesSink as FilesSink
+    from slackwater.sinks.files.sink import files as files
+    from slackwater.sinks.foreach import ForeachSink as ForeachSink
+    from slackwater.sinks.foreach import foreach as foreach
+    from slackwater.sinks.foreach_batch.batch import Batch as Batch
+    from slackwater.sinks.foreach_batch.sink import ForeachBatchSink as ForeachBatchSink
+    from slackwater.sinks.foreach_batch.sink import foreach_batch as foreach_batch
+    from slackwater.sinks.iceberg.sink import IcebergSink as IcebergSink
+    from slackwater.sinks.iceberg.sink import iceberg as iceberg
+    from slackwater.sinks.jdbc.sink import JdbcSink as JdbcSink
+    from slackwater.sinks.jdbc.sink import jdbc as jdbc
+    from slackwater.sinks.kafka.sink import ExactlyOnceKafkaSink as ExactlyOnceKafkaSink
+    from slackwater.sinks.kafka.sink import KafkaSink as KafkaSink
+    from slackwater.sinks.kafka.sink import kafka as kafka
+    from slackwater.sinks.memory import MemorySink as MemorySink
+    from slackwater.sinks.memory import memory as memory
+    from slackwater.sinks.noop import NoopSink as NoopSink
+    from slackwater.sinks.noop import noop as noop
+    from slackwater.sinks.postgres.sink import PostgresSink as PostgresSink
+    from slackwater.sinks.postgres.sink import postgres as postgres
+    from slackwater.sinks.table import TableSink as TableSink
+    from slackwater.sinks.table import table as table
 
-__all__ = [
-    "AllOfSink",
-    "Batch",
-    "ConsoleSink",
-    "DeltaSink",
-    "ExactlyOnceKafkaSink",
-    "FilesSink",
-    "ForeachBatchSink",
-    "ForeachSink",
-    "IcebergSink",
-    "JdbcSink",
-    "KafkaSink",
-    "MemorySink",
-    "NoopSink",
-    "PostgresSink",
-    "TableSink",
-    "all_of",
-    "console",
-    "delta",
-    "files",
-    "foreach",
-    "foreach_batch",
-    "iceberg",
-    "jdbc",
-    "kafka",
-    "memory",
-    "noop",
-    "postgres",
-    "table",
-]
-
-_MODULES = {
-    "AllOfSink": "all_of.sink",
-    "Batch": "foreach_batch.batch",
-    "ConsoleSink": "console",
-    "DeltaSink": "delta.sink",
-    "ExactlyOnceKafkaSink": "kafka.sink",
-    "FilesSink": "files.sink",
-    "ForeachBatchSink": "foreach_batch.sink",
-    "ForeachSink": "foreach",
-    "IcebergSink": "iceberg.sink",
-    "JdbcSink": "jdbc.sink",
-    "KafkaSink": "kafka.sink",
-    "MemorySink": "memory",
-    "NoopSink": "noop",
-    "PostgresSink": "postgres.sink",
-    "TableSink": "table",
-    "all_of": "all_of.sink",
-    "console": "console",
-    "delta": "delta.sink",
-    "files": "files.sink",
-    "foreach": "foreach",
-    "foreach_batch": "foreach_batch.sink",
-    "iceberg": "iceberg.sink",
-    "jdbc": "jdbc.sink",
-    "kafka": "kafka.sink",
-    "memory": "memory",
-    "noop": "noop",
-    "postgres": "postgres.sink",
-    "table": "table",
-}
+_SHARED = "common"
 
 
 class _Sinks(ModuleType):
@@ -96,7 +49,7 @@ class _Sinks(ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         """Called by Python with each module of the package that it has imported."""
-        if name not in _MODULES or not isinstance(value, ModuleType):
+        if name == _SHARED or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 
 
@@ -106,24 +59,17 @@ sys.modules[__name__].__class__ = _Sinks
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        if name in _MODULES:
-            value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-            return value
+        from slackwater.sinks.common.registry import public, public_names  # noqa: PLC0415 - it is in this package
+
+        if name == "__all__":
+            return public_names()
         # Python asks for a module of the package, too, before it imports it.
-        if name.startswith("_") or find_spec(f"{__name__}.{name}") is not None:
+        if name.startswith("_") or name == _SHARED:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from slackwater.errors import SinkUnknown  # noqa: PLC0415 - only a mistake needs it
-        from slackwater.sinks.catalogue import names  # noqa: PLC0415
+        value = globals()[name] = public(name)
+        return value
 
-        raise SinkUnknown(
-            "sink-unknown",
-            f"Slackwater has no sink {name}",
-            expected="one of " + ", ".join(f"slackwater.sinks.{sink}" for sink in names()),
-            found=f"slackwater.sinks.{name}",
-            hint="slackwater sinks lists them with their guarantees; a query with another sink can be run without "
-            "Slackwater and recorded by slackwater.watch(spark, ...)",
-        )
+    def __dir__() -> list[str]:
+        from slackwater.sinks.common.registry import public_names  # noqa: PLC0415
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+        return sorted({*globals(), *public_names()})

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from slackwater.model.sink import Delivery, WriteContext
-from slackwater.sinks.options import option_strings
-from slackwater.sinks.silent import PlacelessSink, SilentOutput, silent_traits
+from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
+from slackwater.sinks.common.options import option_strings
+from slackwater.sinks.common.registry import SinkKind
+from slackwater.sinks.common.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -40,3 +41,11 @@ def console(**options: object) -> ConsoleSink:
 def open_console_output(_identity: Mapping[str, str]) -> SilentOutput:
     """The console: without a place."""
     return SilentOutput("console", CONSOLE_TRAITS, None)
+
+
+SINK = SinkKind(
+    opener=open_console_output,
+    constructor=console,
+    exports=("ConsoleSink",),
+    entries=(CatalogueEntry("console", "console()", CONSOLE_TRAITS, rank=130),),
+)

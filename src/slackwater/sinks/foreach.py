@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from slackwater.errors import PipelineError
-from slackwater.model.sink import Delivery, WriteContext
-from slackwater.sinks.silent import PlacelessSink, SilentOutput, silent_traits
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
+from slackwater.sinks.common.registry import SinkKind
+from slackwater.sinks.common.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -66,3 +67,11 @@ def foreach(function: Callable[[Row], Any] | RowWriter) -> ForeachSink:
 def open_foreach_output(_identity: Mapping[str, str]) -> SilentOutput:
     """The output of any function: without a place."""
     return SilentOutput("foreach", FOREACH_TRAITS, None)
+
+
+SINK = SinkKind(
+    opener=open_foreach_output,
+    constructor=foreach,
+    exports=("ForeachSink",),
+    entries=(CatalogueEntry("foreach", "foreach(function)", FOREACH_TRAITS, rank=120),),
+)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError, Refused
-from slackwater.model.sink import Delivery, WriteContext
-from slackwater.sinks.options import is_text
-from slackwater.sinks.partitioning import refuse_partitions
-from slackwater.sinks.silent import SilentOutput, silent_traits
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
+from slackwater.sinks.common.options import is_text, refuse_partitions
+from slackwater.sinks.common.registry import SinkKind
+from slackwater.sinks.common.silent import SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,3 +77,11 @@ def memory(name: str) -> MemorySink:
 def open_memory_output(identity: Mapping[str, str]) -> SilentOutput:
     """The table of a recorded identity."""
     return SilentOutput("memory", MEMORY_TRAITS, f"memory table {identity.get('name')}")
+
+
+SINK = SinkKind(
+    opener=open_memory_output,
+    constructor=memory,
+    exports=("MemorySink",),
+    entries=(CatalogueEntry("memory", "memory(name)", MEMORY_TRAITS, ("append", "complete"), rank=140),),
+)

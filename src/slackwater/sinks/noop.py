@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.model.sink import Delivery, WriteContext
-from slackwater.sinks.silent import PlacelessSink, SilentOutput, silent_traits
+from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
+from slackwater.sinks.common.registry import SinkKind
+from slackwater.sinks.common.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -35,3 +36,11 @@ def noop() -> NoopSink:
 def open_noop_output(_identity: Mapping[str, str]) -> SilentOutput:
     """No output: without a place."""
     return SilentOutput("noop", NOOP_TRAITS, None)
+
+
+SINK = SinkKind(
+    opener=open_noop_output,
+    constructor=noop,
+    exports=("NoopSink",),
+    entries=(CatalogueEntry("noop", "noop()", NOOP_TRAITS, rank=150),),
+)

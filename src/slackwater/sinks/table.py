@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.model.sink import Delivery, Traits, WriteContext
-from slackwater.sinks.options import is_text, option_strings
-from slackwater.sinks.silent import SilentOutput, silent_traits
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext
+from slackwater.sinks.common.options import is_text, option_strings
+from slackwater.sinks.common.registry import SinkKind
+from slackwater.sinks.common.silent import SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from slackwater.sinks.contract import Startable
+    from slackwater.sinks.common.contract import Startable
 
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text"})
 CONNECTORS: Mapping[str, tuple[str, ...]] = {"delta": ("delta",), "iceberg": ("iceberg",)}
@@ -32,6 +33,13 @@ LOG_TABLE_TRAITS = silent_traits(
 )
 OTHER_TABLE_TRAITS = silent_traits(
     Delivery("at-least-once", "what this format does with a batch that is written twice is unknown"), one_writer=False
+)
+ENTRIES = (
+    CatalogueEntry("table", 'table(name, format="parquet")', FILE_TABLE_TRAITS, ("append",), rank=90),
+    CatalogueEntry(
+        "table", 'table(name, format="delta" or "iceberg")', LOG_TABLE_TRAITS, ("append", "complete"), rank=91
+    ),
+    CatalogueEntry("table", "table(name, format=ANOTHER)", OTHER_TABLE_TRAITS, rank=92),
 )
 CATALOG = "spark.sql.catalogImplementation"
 
@@ -149,3 +157,6 @@ def _check_columns(name: str, existing: DataFrame, frame: DataFrame) -> None:
             found=", ".join(f"{column}: {wanted.get(column, 'no such column')}" for column in different),
             hint="select the columns that the table has, or change the table: ALTER TABLE",
         )
+
+
+SINK = SinkKind(opener=open_table_output, constructor=table, exports=("TableSink",), entries=ENTRIES)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from slackwater.sources.contract import SourceEntries
-from slackwater.sources.opaque import OpaqueSource
-from slackwater.sources.shapes import decoded, is_long
+from typing import Any
+
+from slackwater.sources.common.contract import End, Reached, SourceEntries, SourceRange
+from slackwater.sources.common.shapes import decoded, is_long
+from slackwater.sources.common.source import Source
 
 _FIELDS = {"sourceVersion", "reservoirId", "reservoirVersion", "index", "isStartingVersion"}
 
 
-class Delta(OpaqueSource):
+class Delta(Source):
     """Positions are versions of the table; ``index`` -1 is before all files of the version."""
 
     kind = "delta"
+    formats = frozenset({"delta"})
+    connectors = frozenset({"delta"})
+    harmless_options = frozenset(
+        {
+            *("ignorechanges", "ignoredeletes", "maxbytespertrigger", "maxfilespertrigger", "maxversionspertrigger"),
+            *("skipchangecommits", "startingtimestamp", "startingversion"),
+        }
+    )
+    end_field = "lastOffsetForTriggerAvailableNow"
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         return (
@@ -27,3 +38,12 @@ class Delta(OpaqueSource):
         if not isinstance(value, dict) or not self.owns(value, {}):
             return super().describe(offset)
         return f"version {value['reservoirVersion']}, file {value.get('index', -1)} of table {value['reservoirId']}"
+
+    def fixed_end(self, value: Any, source: str, log: SourceEntries) -> End | None:
+        return {"offset": str(value.get().json())} if value.isDefined() else None
+
+    def reached(self, end: End, span: SourceRange) -> Reached:
+        return "end" if decoded(end["offset"]) == decoded(span.end) else "unknown"
+
+
+SOURCE = Delta()

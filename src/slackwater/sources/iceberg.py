@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from slackwater.sources.contract import SourceEntries
-from slackwater.sources.opaque import OpaqueSource
-from slackwater.sources.shapes import decoded, is_long
+from slackwater.sources.common.contract import SourceEntries
+from slackwater.sources.common.shapes import decoded, is_long
+from slackwater.sources.common.source import Source
 
 _FIELDS = {"version", "snapshot_id", "position", "scan_all_files"}
 
 
-class Iceberg(OpaqueSource):
+class Iceberg(Source):
     """Positions are snapshots of the table; ``position`` counts the files that were read of the snapshot."""
 
     kind = "iceberg"
+    formats = frozenset({"iceberg"})
+    connectors = frozenset({"iceberg"})
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         return (
@@ -27,3 +29,6 @@ class Iceberg(OpaqueSource):
         if not isinstance(value, dict) or not self.owns(value, {}):
             return super().describe(offset)
         return f"snapshot {value['snapshot_id']}, position {value['position']}"
+
+
+SOURCE = Iceberg()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from slackwater.sources.contract import SourceEntries
-from slackwater.sources.opaque import OpaqueSource
+from slackwater.sources.common.contract import SourceEntries
+from slackwater.sources.common.source import Source
 
 
-class Kinesis(OpaqueSource):
+class Kinesis(Source):
     """An iterator or a range of sequence numbers by shard; sequence numbers do not count rows."""
 
     kind = "kinesis"
@@ -18,3 +18,6 @@ class Kinesis(OpaqueSource):
             return isinstance(offset.get("streamName"), str)
         stream = offset.get("metadata")
         return isinstance(stream, dict) and isinstance(stream.get("streamName"), str)
+
+
+SOURCE = Kinesis()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Iterator
 
-from slackwater.storage.protocols import READ_LIMIT, Entry, Folder, StoreTraits, WriteStore
+from slackwater.storage.protocols import READ_LIMIT, Entry, Folder, ReadStore, StoreTraits, WriteStore
 
 
 class Below:
@@ -33,6 +33,9 @@ class Below:
     def size(self, path: str) -> int:
         return self._store.size(self._full(path))
 
+    def modified_ms(self, path: str) -> int | None:
+        return self._store.modified_ms(self._full(path))
+
     def local_path(self, path: str) -> str | None:
         return self._store.local_path(self._full(path))
 
@@ -44,6 +47,11 @@ class Below:
 
     def exists(self, path: str) -> bool:
         return not _leads_out(path) and self._store.exists(self._full(path))
+
+    def written_ms(self) -> Iterator[tuple[str, int]]:
+        for path, written_ms in self._store.written_ms():
+            if path.startswith(f"{self._folder}/"):
+                yield path[len(self._folder) + 1 :], written_ms
 
     def write(self, path: str, data: bytes) -> None:
         self._store.write(self._full(path), data)
@@ -57,6 +65,21 @@ class Below:
     def delete(self, path: str) -> None:
         self._store.delete(self._full(path))
 
+    def create(self, path: str, data: bytes) -> None:
+        self._store.create(self._full(path), data)
+
+    def append(self, path: str, data: bytes, at: int) -> None:
+        self._store.append(self._full(path), data, at)
+
+    def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
+        copy_pieces(source, self, folder, names)
+
+    def rename_folder(self, source: str, target: str) -> None:
+        self._store.rename_folder(self._full(source), self._full(target))
+
+    def delete_tree(self, path: str = "") -> None:
+        self._store.delete_tree(self._full(path))
+
     def _full(self, path: str) -> str:
         if _leads_out(path):
             raise FileNotFoundError(errno.ENOENT, "not a path below the folder", path)
@@ -65,3 +88,9 @@ class Below:
 
 def _leads_out(path: str) -> bool:
     return ".." in path.split("/")
+
+
+def copy_pieces(source: ReadStore, target: WriteStore, folder: str, names: Iterable[str]) -> None:
+    """Copy files of a folder of one store to another through this process."""
+    for path in (f"{folder}/{name}".lstrip("/") for name in names):
+        target.write_pieces(path, source.read_pieces(path))

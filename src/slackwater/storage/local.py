@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from slackwater.storage.below import copy_pieces
 from slackwater.storage.private import FOLDER_MODE, private_opener
-from slackwater.storage.protocols import LEFTOVER, READ_LIMIT, Entry, FileTooLarge, Folder, StoreTraits
+from slackwater.storage.protocols import LEFTOVER, READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
 
-_TRAITS = StoreTraits(remote=False, atomic_rename=True, atomic_replace=True)
+LOCAL = StoreTraits(
+    remote=False,
+    atomic_rename=True,
+    atomic_replace=True,
+    append=True,
+    exclusive_create=True,
+    moves_directories=True,
+)
+"""What directories of this machine can do."""
 _PIECE = 1 << 14
 _LARGE_PIECE = 1 << 20
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
+
+
+def missing_folders(path: Path) -> list[Path]:
+    """The folders that have to be made for ``path`` to be one, from the outermost inwards; not by recursion."""
+    missing: list[Path] = []
+    while not path.is_dir() and path != path.parent:
+        missing.append(path)
+        path = path.parent
+    return missing[::-1]
 
 
 class LocalStore:
@@ -34,7 +54,7 @@ class LocalStore:
 
     @property
     def traits(self) -> StoreTraits:
-        return _TRAITS
+        return LOCAL
 
     def list(self, path: str = "") -> tuple[Entry, ...]:
         try:
@@ -97,6 +117,9 @@ class LocalStore:
     def size(self, path: str) -> int:
         return os.stat(self._full(path)).st_size  # noqa: PTH116 - called for each of thousands of files
 
+    def modified_ms(self, path: str) -> int:
+        return Path(self._full(path)).stat().st_mtime_ns // 1_000_000
+
     def local_path(self, path: str) -> str | None:
         return self._full(path)
 
@@ -114,7 +137,10 @@ class LocalStore:
             os.close(descriptor)
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
-        with Path(self._full(path)).open("rb") as file:
+        # As in ``read``: what is no regular file may never end, or never begin.
+        descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            _require_regular(os.fstat(descriptor).st_mode, path)
             while piece := file.read(_LARGE_PIECE):
                 yield piece
 
@@ -124,10 +150,24 @@ class LocalStore:
         except FileNotFoundError:
             return False
 
+    def written_ms(self) -> Iterator[tuple[str, int]]:
+        for folder in self.folders():
+            for name in folder.files:
+                path = f"{folder.path}/{name}".lstrip("/")
+                # Spark removes old files while it runs; newer ones are there then.
+                with contextlib.suppress(FileNotFoundError):
+                    yield path, os.lstat(self._full(path)).st_mtime_ns // 1_000_000
+
     def write(self, path: str, data: bytes) -> None:
         self.write_pieces(path, (data,))
 
     def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
+        self._put(path, pieces, Path.replace)
+
+    def create(self, path: str, data: bytes) -> None:
+        self._put(path, (data,), _move_without_replacing)
+
+    def _put(self, path: str, pieces: Iterable[bytes], move: Callable[[Path, Path], object]) -> None:
         import uuid  # noqa: PLC0415 - whoever only reads needs none
 
         target = Path(self._full(path))
@@ -136,22 +176,38 @@ class LocalStore:
         temporary = target.with_name(f".{target.name}.{uuid.uuid4()}{LEFTOVER}")
         try:
             _write_through(temporary, pieces, like=target if self._private else None)
-            temporary.replace(target)
+            move(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         _sync_directory(target.parent)
 
-    def link_from(self, source: LocalStore, folder: str, names: Iterable[str]) -> None:
-        """Give this store the files of one folder of another, as hard links, or as copies where these cannot be.
+    def append(self, path: str, data: bytes, at: int) -> None:
+        target = Path(self._full(path))
+        self._make_directories(target.parent)
+        opener = private_opener if self._private else None
+        with open(target, "r+b" if target.exists() else "x+b", opener=opener) as file:
+            file.truncate(at)
+            file.seek(at)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
 
-        For files that nobody changes in place. Names that are there already are left as they are.
-        """
-        target = Path(self._full(folder))
-        self._make_directories(target)
-        for name in names:
-            _link_or_copy(Path(source._full(f"{folder}/{name}")), target / name)
-        _sync_directory(target)
+    def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
+        if isinstance(source, LocalStore):
+            self._link_from(source, folder, names)
+        else:
+            copy_pieces(source, self, folder, names)
+
+    def rename_folder(self, source: str, target: str) -> None:
+        Path(self._full(source)).rename(self._full(target))
+
+    def delete_tree(self, path: str = "") -> None:
+        target = Path(self._full(path))
+        if target.is_symlink() or target.is_file():
+            target.unlink()
+        elif target.exists():
+            shutil.rmtree(target)
 
     def rename(self, source: str, target: str) -> None:
         old, new = Path(self._full(source)), Path(self._full(target))
@@ -168,19 +224,30 @@ class LocalStore:
         target.unlink(missing_ok=True)
         _sync_directory(target.parent)
 
+    def _link_from(self, source: LocalStore, folder: str, names: Iterable[str]) -> None:
+        """Hard links, or copies where these cannot be. Names that are there already are left as they are."""
+        target = Path(self._full(folder))
+        self._make_directories(target)
+        for name in names:
+            _link_or_copy(Path(source._full(f"{folder}/{name}")), target / name)
+        _sync_directory(target)
+
     def _make_directories(self, path: Path) -> None:
         """Create what is missing, each made durable in its parent: a file in a lost directory is lost too."""
-        if path.is_dir():
-            return
-        self._make_directories(path.parent)
-        path.mkdir(mode=FOLDER_MODE if self._private else 0o777, exist_ok=True)
-        _sync_directory(path.parent)
+        for folder in missing_folders(path):
+            folder.mkdir(mode=FOLDER_MODE if self._private else 0o777, exist_ok=True)
+            _sync_directory(folder.parent)
 
     def _full(self, path: str) -> str:
         # Names can come from inside a damaged file; none of them may lead out of the root.
         if "\0" in path or ".." in path.split("/"):
             raise FileNotFoundError(errno.ENOENT, "not a path below the root of the store", path)
         return f"{self._root}/{path.strip('/')}" if path else self._root
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a regular file. Raises ``OSError``, for a pipe or device too, which would never end."""
+    return LocalStore(path.parent).read(path.name)
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
@@ -210,8 +277,7 @@ def _read_regular(descriptor: int, path: str, limit: int) -> bytes:
     status = os.fstat(descriptor)
     if status.st_size > limit:
         raise FileTooLarge(path, limit, status.st_size)
-    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or stat.S_ISCHR(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", path)
+    _require_regular(status.st_mode, path)
     # A file that did not grow is read by one call, which comes back short.
     pieces = [os.read(descriptor, status.st_size + 1)]
     total = len(pieces[0])
@@ -224,6 +290,11 @@ def _read_regular(descriptor: int, path: str, limit: int) -> bytes:
             raise FileTooLarge(path, limit, None)
     # The last piece is empty; without it a file that was read at once is not copied.
     return b"".join(pieces[:-1])
+
+
+def _require_regular(mode: int, path: str) -> None:
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode):
+        raise OSError(errno.EINVAL, "not a regular file", path)
 
 
 def _write_through(path: Path, pieces: Iterable[bytes], *, like: Path | None) -> None:

@@ -2,36 +2,96 @@
 
 from __future__ import annotations
 
+import os
 import re
+from functools import cache
+from os import PathLike
 
-from slackwater.errors import UsageError
+from slackwater.core.errors import UsageError
+from slackwater.core.masking import mask
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import ReadStore, WriteStore
+from slackwater.storage.registry import STORES, kind_of
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
 
-def open_read_store(location: str) -> ReadStore:
-    """The store at ``location``: a plain path, a ``file:`` URI, or any URI that fsspec knows (``s3a://`` is ``s3://``).
+def open_read_store(location: str | PathLike[str]) -> ReadStore:
+    """The store at ``location``: a plain path, a ``file:`` URI, or a URI of another kind of store.
 
     Raises ``UsageError`` for an unknown scheme and ``EnvironmentMissing`` where the package for it is not installed.
     """
     return open_write_store(location)
 
 
-def open_write_store(location: str) -> WriteStore:
-    """As ``open_read_store``, for those who may change what is there."""
+def open_write_store(location: str | PathLike[str], *, private: bool = False) -> WriteStore:
+    """As ``open_read_store``, for those who may change what is there.
+
+    ``private``: what is created is for its owner only, where the store has modes.
+    """
+    location = os.fspath(location)
     local = local_path_of(location)
     if local is not None:
-        return LocalStore(local)
-    from slackwater.storage.remote import open_remote_store  # noqa: PLC0415 - fsspec costs five times a local inspect
+        return LocalStore(local, private=private)
+    return kind_of(location).open(location, private=private)
 
-    return open_remote_store(location)
+
+def check_location(location: str) -> None:
+    """Raises ``UsageError`` for a URI of which no kind of store is known, or that has a password in it."""
+    if local_path_of(location) is None:
+        kind_of(location)
+
+
+def spark_uri(location: str) -> str:
+    """The location as Spark is given it."""
+    if local_path_of(location) is not None:
+        return location
+    return kind_of(location).spark_uri(location)
+
+
+def resolved(location: str) -> str:
+    """One spelling for each place: of a local path with symlinks and ``..`` resolved, else the URI."""
+    local = local_path_of(location)
+    if local is not None:
+        return os.path.realpath(local)
+    scheme, _, rest = location.partition(":")
+    return f"{_compared(scheme.lower())}:{rest}".rstrip("/")
+
+
+def is_same_store(one: str, other: str) -> bool:
+    """Whether two locations are on this machine, or in one bucket, container or file system."""
+    return _authority(one) == _authority(other)
+
+
+def _authority(location: str) -> str | None:
+    if local_path_of(location) is not None:
+        return None
+    scheme, _, rest = resolved(location).partition(":")
+    return f"{scheme}:{rest.removeprefix('//').partition('/')[0]}"
+
+
+@cache
+def _compared(scheme: str) -> str:
+    """The scheme by which places of one store are compared: ``s3a`` is ``s3``. Cached: a log can name a million."""
+    return next((kind.schemes[0] for kind in STORES.all() if scheme in kind.schemes), scheme)
 
 
 def is_uri(location: str) -> bool:
     """Whether ``location`` is written with a scheme (a single letter is none: it would be a drive)."""
     return _SCHEME.match(location) is not None
+
+
+def check_no_secret(location: str) -> None:
+    """Raises ``UsageError`` for a location with a password, which would be recorded and shown."""
+    if mask(location) != location:
+        raise UsageError(
+            "location-secret",
+            "A location cannot hold a password or a key",
+            where=location,
+            expected="a URI without them, such as s3://bucket/folder",
+            found="a password or key in it, not shown here",
+            hint="remove it, and set it in the environment or in the configuration of Hadoop",
+        )
 
 
 def local_path_of(location: str) -> str | None:
@@ -41,6 +101,7 @@ def local_path_of(location: str) -> str | None:
     """
     if not is_uri(location):
         return location
+    check_no_secret(location)
     from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - most locations are plain paths
 
     try:

@@ -24,16 +24,30 @@ LEFTOVER = ".slackwater.tmp"
 
 
 class StoreTraits(NamedTuple):
-    """What code may rely on.
+    """What code may rely on. A put of a whole file replaces it in one step on every store.
 
     ``remote`` stores are listed concurrently. ``atomic_rename`` is false on object stores, which copy and delete.
     ``atomic_replace`` is false where a file that exists cannot be overwritten in one step (HDFS): there a write that is
-    killed can leave the old content under another name, which this store reads but Spark does not.
+    killed can leave the old content under another name, which this store reads but Spark does not. ``append``: bytes
+    can be added to a file. ``exclusive_create``: of two writers that create a file one fails. ``moves_directories``:
+    a directory gets another name, or two of them change places, in one step. ``lists_at_once``: a listing has what was
+    written before it. ``durable``: what was written is there after the process has ended.
     """
 
     remote: bool
     atomic_rename: bool
     atomic_replace: bool
+    append: bool = False
+    exclusive_create: bool = False
+    moves_directories: bool = False
+    lists_at_once: bool = True
+    durable: bool = True
+
+
+OBJECT_STORE = StoreTraits(remote=True, atomic_rename=False, atomic_replace=True)
+"""A put is atomic, a rename is a copy and a delete."""
+HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False)
+"""A rename is atomic, and refuses a target that exists."""
 
 
 class Entry(NamedTuple):
@@ -77,6 +91,12 @@ class ReadStore(Protocol):
     def size(self, path: str) -> int:
         """Bytes of one file. Raises ``FileNotFoundError`` where it is absent."""
 
+    def modified_ms(self, path: str) -> int | None:
+        """When a file was last written, in epoch milliseconds; ``None`` where the store does not show it.
+
+        Raises ``FileNotFoundError`` where it is absent.
+        """
+
     def local_path(self, path: str) -> str | None:
         """The path of the file on this machine, for libraries that need one; ``None`` on a remote store."""
 
@@ -88,6 +108,9 @@ class ReadStore(Protocol):
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
+
+    def written_ms(self) -> Iterator[tuple[str, int]]:
+        """Every file below the root with the time at which it was written, in epoch milliseconds of the store."""
 
 
 class WriteStore(ReadStore, Protocol):
@@ -104,3 +127,24 @@ class WriteStore(ReadStore, Protocol):
 
     def delete(self, path: str) -> None:
         """Remove one file; an absent file is no error."""
+
+    def create(self, path: str, data: bytes) -> None:
+        """Write a new file. Raises ``FileExistsError`` where there is one; see ``exclusive_create`` of the traits."""
+
+    def append(self, path: str, data: bytes, at: int) -> None:
+        """Put ``data`` behind the first ``at`` bytes of a file, and drop what followed these.
+
+        Only where the traits have ``append``: elsewhere whoever extends a file writes it whole.
+        """
+
+    def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
+        """Copy files of a folder of another store here, by the store's own copy or link where it has one.
+
+        For files that nobody changes in place; a hard link is a copy then.
+        """
+
+    def rename_folder(self, source: str, target: str) -> None:
+        """Give a directory another name in one step. Only where the traits have ``moves_directories``."""
+
+    def delete_tree(self, path: str = "") -> None:
+        """Remove a directory with all that is in it; an absent one is no error. Of a link only the link is removed."""

@@ -11,8 +11,10 @@ from typing import Any
 
 import fsspec
 
-from slackwater.errors import EnvironmentMissing, UsageError
-from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, StoreTraits
+from slackwater.core.errors import EnvironmentMissing, UsageError
+from slackwater.storage.below import copy_pieces
+from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
+from slackwater.storage.registry import FsspecKind
 from slackwater.storage.replacement import (
     move,
     put_in_place,
@@ -22,53 +24,53 @@ from slackwater.storage.replacement import (
     with_files_set_aside,
 )
 
-_OBJECT_STORE = StoreTraits(remote=True, atomic_rename=False, atomic_replace=True)
-_HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False)
-_TRAITS = {
-    "memory": StoreTraits(remote=False, atomic_rename=True, atomic_replace=True),
-    # `posix-rename@openssh.com` replaces its target.
-    "sftp": StoreTraits(remote=True, atomic_rename=True, atomic_replace=True),
-} | dict.fromkeys(("hdfs", "webhdfs", "viewfs", "smb"), _HADOOP)
-"""By protocol. Any other is taken for an object store: a put is atomic, a rename is not."""
-
-_SAME_AS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs"}
-_OPTIONS = {"s3": {"max_concurrency": 1}}
-"""With more, s3fs asks for the size before each read, to read what is above 50 MB in parts: a request more for each."""
 _WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "created")
 """Where listings of S3, Azure, SFTP and memory have the time; of any other store it is a request for each file."""
 _PIECE = 1 << 20
+_SHOWN = 200
 _LISTED_AT_ONCE = 16
 _LEVELS_BEFORE_FLAT = 2
 """Two levels are listed by name, what is below each flat: ``state/<operator>`` is then one paged request each."""
 
 
-def open_remote_store(location: str) -> RemoteStore:
+def open_remote_store(location: str, kind: FsspecKind) -> RemoteStore:
     """The store of an fsspec URI; credentials and endpoint come from fsspec's own configuration and environment."""
     scheme, rest = location.split(":", 1)
-    protocol = _SAME_AS.get(scheme.lower(), scheme.lower())
     try:
-        filesystem, root = fsspec.core.url_to_fs(
-            f"{protocol}:{rest}", use_listings_cache=False, **_OPTIONS.get(protocol, {})
-        )
+        filesystem, root = fsspec.core.url_to_fs(f"{kind.protocol}:{rest}", use_listings_cache=False, **kind.options)
     except ImportError as error:
         raise EnvironmentMissing(
             "package-missing",
             f"reading {scheme}: needs a package: {error}",
             where=location,
-            hint=_package_hint(protocol),
+            hint=f"pip install '{kind.package}'",
         ) from error
+    except OSError as error:
+        raise _unopened(scheme, location, error) from error
     except ValueError as error:
-        raise UsageError(
-            "unknown-scheme", f"no store is known for {scheme}:", where=location, found=str(error)
-        ) from error
-    return RemoteStore(filesystem, root, location, _TRAITS.get(protocol, _OBJECT_STORE))
+        raise UsageError("location", f"The location is not a valid URI: {error}", where=location) from error
+    return RemoteStore(filesystem, root, location, kind.traits)
 
 
-def _package_hint(protocol: str) -> str:
-    package = {"s3": "slackwater[s3]", "abfs": "adlfs", "gs": "gcsfs"}.get(
-        protocol, f"an fsspec package for {protocol}"
+def _unopened(scheme: str, location: str, error: OSError) -> EnvironmentMissing:
+    """The error of a file system that cannot be opened; pyarrow lists every path where it looked for a library."""
+    reason = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
+    if "libhdfs" in str(error) or "libjvm" in str(error):
+        return EnvironmentMissing(
+            "package-missing",
+            f"Reading {scheme}: needs the native libraries of Hadoop and Java, which are not found",
+            where=location,
+            expected="libhdfs.so and libjvm.so",
+            found=reason,
+            hint="set JAVA_HOME and HADOOP_HOME, or ARROW_LIBHDFS_DIR to the folder that has libhdfs.so",
+        )
+    return EnvironmentMissing(
+        "store-unreachable",
+        f"The store of {scheme}: cannot be opened",
+        where=location,
+        found=reason,
+        hint="check the address, the network, and the credentials of this user",
     )
-    return f"pip install '{package}'"
 
 
 class RemoteStore:
@@ -133,7 +135,6 @@ class RemoteStore:
         return tuple(folders if self._traits.atomic_replace else map(with_files_set_aside, folders))
 
     def written_ms(self) -> Iterator[tuple[str, int]]:
-        """Every file with the time at which it was written, by the clock of the store."""
         root = self._full("").strip("/")
         with self._translated():
             found = self._filesystem.find(self._root, detail=True)
@@ -144,6 +145,12 @@ class RemoteStore:
     def size(self, path: str) -> int:
         with self._translated():
             return int(self._filesystem.size(self._place_of(path)) or 0)
+
+    def modified_ms(self, path: str) -> int | None:
+        with self._translated():
+            item = self._filesystem.info(self._place_of(path))
+        written = next((item[key] for key in _WRITTEN if item.get(key)), None)
+        return _ms(written) if isinstance(written, (datetime, int, float)) else None
 
     def local_path(self, path: str) -> str | None:  # noqa: ARG002 - the store protocol asks every store
         return None
@@ -225,10 +232,14 @@ class RemoteStore:
         file = self._filesystem.open(target, "wb", autocommit=False)
         try:
             file.writelines(pieces)
+            file.close()
         except BaseException:
-            file.discard()
+            try:
+                file.discard()
+            finally:
+                # What is not closed is flushed when it is collected, which starts another upload that nothing ends.
+                file.closed = True
             raise
-        file.close()
         file.commit()
 
     def _put_in_place(self, temporary: str, target: str) -> None:
@@ -250,6 +261,46 @@ class RemoteStore:
         with self._translated():
             if self._filesystem.exists(target):
                 self._filesystem.rm_file(target)
+
+    def create(self, path: str, data: bytes) -> None:
+        target = self._settled(path)
+        with self._translated():
+            self._make_parent(target)
+            if self._traits.exclusive_create:
+                self._filesystem.pipe_file(target, data, mode="create")
+            elif self._filesystem.exists(target):
+                raise FileExistsError(errno.EEXIST, "the file exists", target)
+            else:
+                self._write(target, data)
+
+    def append(self, path: str, data: bytes, at: int) -> None:
+        why = f"this store cannot extend a file: {len(data)} bytes behind the first {at}"
+        raise OSError(errno.ENOTSUP, why, self._full(path))
+
+    def rename_folder(self, source: str, target: str) -> None:
+        raise OSError(
+            errno.ENOTSUP, f"this store cannot rename a directory to {target} in one step", self._full(source)
+        )
+
+    def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
+        if isinstance(source, RemoteStore) and not self._traits.atomic_rename:
+            self._copy_objects(source, folder, names)
+        else:
+            copy_pieces(source, self, folder, names)
+
+    def _copy_objects(self, source: RemoteStore, folder: str, names: Iterable[str]) -> None:
+        """An object store copies an object itself, in one step; other file systems read and write it through here."""
+        if source._filesystem is not self._filesystem:
+            copy_pieces(source, self, folder, names)
+            return
+        for path in (f"{folder}/{name}".lstrip("/") for name in names):
+            with self._translated():
+                self._filesystem.cp_file(source._full(path), self._full(path))
+
+    def delete_tree(self, path: str = "") -> None:
+        target = self._full(path)
+        with self._translated(), contextlib.suppress(FileNotFoundError):
+            self._filesystem.rm(target, recursive=True)
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
@@ -278,7 +329,7 @@ class RemoteStore:
         return aside if self._filesystem.exists(aside) else full
 
     def _make_parent(self, target: str) -> None:
-        if self._traits is not _OBJECT_STORE:
+        if self._traits.atomic_rename:
             self._filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
 
     def _full(self, path: str) -> str:

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from slackwater.app.inspect import StateRequest, choices, choose
 from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
-from slackwater.model.operator import Operator
+from slackwater.cli.verbs.inspect.reading import StateRequest
+from slackwater.cli.verbs.inspect.state import choices, choose
+from slackwater.core.operator import Operator
 from tests.checkpoint.cases import CASES, description, opened
 from tests.support.spark_dump import as_multiset
 
 WRONG_IN_DUMP = {"join_v4_rocksdb": ("__event_time",)}
-"""Spark 4.3.0 itself returns this column wrong (checkpoint-format.md, 16.10)."""
+"""Spark 4.3.0 itself returns this column wrong: 12395 in place of 1704067269000000."""
 
 DUMPS = [
     (version, case, key)

@@ -10,7 +10,7 @@ from rocksdict import Options, Rdict
 
 from slackwater.checkpoint.state import rocksdb_scan
 from slackwater.checkpoint.state.rocksdb_tables import read_tables
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
 from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile
 
 PAIRS = {index.to_bytes(4, "big"): random.Random(index).randbytes(100 + index % 100) for index in range(20_000)}

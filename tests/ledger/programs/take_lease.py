@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from slackwater.errors import LeaseHeld
-from slackwater.lease.lease import Lease
+from slackwater.core.errors import LeaseHeld
+from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
 
 url, stream, folder = sys.argv[1:]

@@ -2,8 +2,8 @@
 
 import sys
 
+from slackwater.core.records import BatchRecord, LogLine
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import BatchRecord, LogLine
 
 url, stream, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with Ledger.open(url, create=False) as ledger:

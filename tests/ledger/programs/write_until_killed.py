@@ -3,8 +3,8 @@
 import itertools
 import sys
 
+from slackwater.core.records import LogLine
 from slackwater.ledger.ledger import Ledger
-from slackwater.model.records import LogLine
 
 url, stream = sys.argv[1:]
 with Ledger.open(url, create=False) as ledger:

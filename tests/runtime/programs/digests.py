@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from slackwater.runtime.profile import profile_of
 
 FOLDER, NOISE = Path(sys.argv[1]), int(sys.argv[2])
+CODE = "the digest of what the function reaches"
 spark = (
     SparkSession.builder.master("local[1]")
     .config("spark.ui.enabled", "false")
@@ -74,6 +75,12 @@ build: dict[str, Callable[[], DataFrame]] = {
     "literal #13": lambda: counted(marked(source().where("name = 'a#13'"))),
     "many names": lambda: counted(marked(source().where(F.col("name").isin(names(40))))),
     "many other names": lambda: counted(marked(source().where(F.col("name").isin([*names(39), "another"])))),
+    "narrower filter above": lambda: counted(marked(source().where("id > 3")).where("id < 80")),
+    "filter behind the aggregation": lambda: counted(marked(source().where("id > 3"))).where("name = 'b'"),
+    "filter of the event time above": lambda: counted(marked(source().where("id > 3")).where("at > '2024-01-01'")),
+    "filter of the result": lambda: counted(marked(source().where("id > 3"))).where("count > 3"),
+    "current time": lambda: counted(marked(source().where("at > current_timestamp() - INTERVAL 1 HOUR"))),
+    "udf in a filter above": lambda: counted(marked(source()).where(F.udf(bool, "boolean")("id"))),
     "rate": lambda: rate(3),
     "rate of 4": lambda: rate(4),
     "join": lambda: joined("id > 3"),
@@ -91,6 +98,8 @@ build: dict[str, Callable[[], DataFrame]] = {
     "no watermark": lambda: source().where("id > 3"),
 }
 settings = spark.conf.get("spark.sql.debug.maxToStringFields")
-found = {name: profile_of(frame()).rows_digest for name, frame in build.items()}
+found = {name: profile_of(frame(), CODE).rows_digest for name, frame in build.items()}
+found |= {f"{name} with other code": profile_of(build[name](), "another").rows_digest for name in ("base", "udf")}
+found |= {f"{name} with unknown code": profile_of(build[name](), None).rows_digest for name in ("base", "udf")}
 assert spark.conf.get("spark.sql.debug.maxToStringFields") == settings
 sys.stdout.write(json.dumps(found))

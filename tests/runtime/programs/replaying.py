@@ -37,7 +37,7 @@ Path("pipeline.py").write_text(PIPELINE)
 Path("in").mkdir()
 Path("in/0.json").write_text('{"number": "5x", "at": "2026-01-01T03:00:00Z"}\n')
 checkpoint = FOLDER / "checkpoint"
-tokyo = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false", "spark.work.ignored": "x"}
+tokyo = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false", "spark.work.own": "x"}
 present = {"spark.sql.session.timeZone": "America/Bogota", "spark.sql.ansi.enabled": "false", "spark.sql.own": "1"}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from slackwater.model.sink import Cut
+from slackwater.core.sink import Cut
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.storage.local import LocalStore
 from tests.support.kill_points import die_before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from slackwater.model.sink import Swap
+from slackwater.core.sink import Swap
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.storage.local import LocalStore
 from tests.support.kill_points import die_before

@@ -1,4 +1,4 @@
-"""Which state versions can be loaded, by file names alone.
+"""Which state versions can be loaded, and from which files, by file names alone.
 
 A whole file (snapshot, zip) can be loaded by itself; a delta or changelog needs the version before it, down to a whole
 file or to the empty version 0. A gap is fatal to Spark.
@@ -6,9 +6,13 @@ file or to the empty version 0. A gap is fatal to Spark.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
 from slackwater.checkpoint.layout import DEFAULT_STORE, SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import Listing
-from slackwater.model.state import StateFile, StateInventory, StoreVersions
+from slackwater.core.errors import FormatError
+from slackwater.core.state import StateFile, StateFileKind, StateInventory, StoreVersions
 
 
 def read_inventory(listing: Listing) -> StateInventory:
@@ -63,3 +67,82 @@ def versions_of_files(files: list[StateFile]) -> StoreVersions:
         newest=max(whole | steps, default=0),
         newest_loadable=max(loadable),
     )
+
+
+Lineage = tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFiles:
+    """Names of files: ``base`` is a whole one, or ``None`` where the version is built from nothing."""
+
+    base: str | None
+    steps: tuple[str, ...]
+
+    @property
+    def base_is_sorted(self) -> bool:
+        """Whether the whole file has each key once, because RocksDB wrote it."""
+        return self.base is not None and self.base.endswith(".zip")
+
+
+def files_of_version(names: Iterable[str], version: int) -> VersionFiles:
+    """The files of a version by its number alone. Raises ``FormatError`` (``missing``) naming the first gap."""
+    held = {name: file for name in names if (file := parse_state_file(name)) and file.unique_id is None}
+    whole = {file.version: name for name, file in held.items() if file.kind.is_whole and file.version <= version}
+    steps = {file.version: name for name, file in held.items() if not file.kind.is_whole}
+    newest = max(whole, default=0)
+    needed = range(newest + 1, version + 1)
+    gap = next((number for number in needed if number not in steps), None)
+    if gap is not None:
+        raise FormatError(
+            "missing", "a version cannot be loaded", expected=f"the changes of version {gap}", found="none"
+        )
+    return VersionFiles(whole.get(newest), tuple(steps[number] for number in needed))
+
+
+def files_of_attempt(
+    names: Iterable[str], version: int, unique_id: str, lineage_of: Callable[[str], Lineage]
+) -> VersionFiles:
+    """The files of a version by its unique id (format 2). Files of other attempts at the same version do not count.
+
+    ``lineage_of`` reads the header of a changelog. Raises ``FormatError`` (``missing``).
+    """
+    there = set(names)
+    whole = _name(version, unique_id, StateFileKind.ZIP)
+    if whole in there:
+        return VersionFiles(whole, ())
+    newest = _name(version, unique_id, StateFileKind.CHANGELOG)
+    if newest not in there:
+        raise FormatError("missing", "a version cannot be loaded", expected=f"{whole} or {newest}", found="neither")
+    lineage = sorted(lineage_of(newest))
+    zips = [index for index, entry in enumerate(lineage) if _name(*entry, StateFileKind.ZIP) in there]
+    base = _name(*lineage[zips[-1]], StateFileKind.ZIP) if zips else None
+    after = lineage[zips[-1] + 1 :] if zips else lineage
+    first = lineage[zips[-1]][0] + 1 if zips else 1
+    return VersionFiles(base, (*_steps(after, first, version, there), newest))
+
+
+def _steps(lineage: Sequence[tuple[int, str]], first: int, version: int, there: set[str]) -> list[str]:
+    """The changelogs between the whole file and the version asked for, each of which must exist."""
+    by_version = {number: identity for number, identity in lineage if number < version}
+    steps = []
+    for number in range(first, version):
+        identity = by_version.get(number)
+        name = _name(number, identity, StateFileKind.CHANGELOG) if identity else None
+        if name is None or name not in there:
+            expected = name or f"version {number} in the lineage"
+            raise FormatError("missing", "a version cannot be loaded", expected=expected, found="none")
+        steps.append(name)
+    return steps
+
+
+def _name(version: int, unique_id: str, kind: StateFileKind) -> str:
+    return f"{version}_{unique_id}.{kind}"
+
+
+def state_file(name: str) -> StateFile:
+    """The parsed name of a file known to be a state file."""
+    parsed = parse_state_file(name)
+    if parsed is None:
+        raise FormatError("foreign", "not a state file", expected="V.delta, V.zip ...", found=name)
+    return parsed

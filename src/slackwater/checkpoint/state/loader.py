@@ -12,24 +12,24 @@ from slackwater.checkpoint.layout import store_path
 from slackwater.checkpoint.limited_store import LimitedStore
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import damage_of
-from slackwater.checkpoint.state.rocksdb_tables import read_tables
-from slackwater.checkpoint.state.version_files import (
+from slackwater.checkpoint.state.inventory import (
     Lineage,
     VersionFiles,
     files_of_attempt,
     files_of_version,
     state_file,
 )
-from slackwater.errors import FormatError
+from slackwater.checkpoint.state.rocksdb_tables import read_tables
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
+from slackwater.core.state import StateFileKind
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.changelog import parse_changelog, parse_changelog_header
 from slackwater.formats.codecs import decompress
+from slackwater.formats.crc32c import without_delete_checksums
 from slackwater.formats.frames import Budget
 from slackwater.formats.rocksdb_zip import TableFile, parse_rocksdb_zip
-from slackwater.formats.row_checksums import without_delete_checksums
 from slackwater.formats.state_records import Records, join_records, last_writes, records_of_pairs, walk_records
-from slackwater.model.damage import Damage
-from slackwater.model.state import StateFileKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,10 @@ class StateLoader:
 
     def load(self, place: Place, *, row_checksums: bool = False) -> LoadedStore:
         """The pairs at ``place``. Raises ``FormatError`` with the file in ``where``."""
+        # Version 0 is empty and has no file.
         if place.version == 0:
             return LoadedStore(records_of_pairs([], []))
-        self._budget = Budget(self.store.limits.state)
+        self._budget = self.store.state_budget()
         files = self.files(place)
         parts: list[Records] = []
         families: dict[str, int] = {}
@@ -119,7 +120,7 @@ class StateLoader:
         path = f"{folder}/{name}"
         if state_file(name).kind is StateFileKind.SNAPSHOT:
             return walk_records(self._stream(path)), {}
-        version = parse_rocksdb_zip(self._read(path).data, limit=self.store.limits.archive)
+        version = parse_rocksdb_zip(self._read(path).data, budget=self.store.archive_budget())
         records = read_tables(version, lambda table: self._table(folder, table), self._budget)
         return records, dict(version.column_families)
 

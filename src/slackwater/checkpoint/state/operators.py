@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 
 from slackwater.checkpoint.integrity import read_checked
 from slackwater.checkpoint.layout import DEFAULT_STORE, STATE, parse_id, store_path
-from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import damage_of
-from slackwater.errors import FormatError
+from slackwater.checkpoint.state.inventory import read_inventory
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
+from slackwater.core.operator import JOIN, Operator, OperatorStore
+from slackwater.core.schema import AtomicType, ColumnFamily, KeyEncoding, OperatorMetadata, StateSchema, StoreInfo
+from slackwater.core.state import StateInventory
 from slackwater.formats.operator_metadata import parse_operator_metadata
 from slackwater.formats.state_schema import parse_state_schema
-from slackwater.model.damage import Damage
-from slackwater.model.operator import JOIN, Operator, OperatorStore
-from slackwater.model.schema import AtomicType, ColumnFamily, KeyEncoding, OperatorMetadata, StateSchema, StoreInfo
-from slackwater.model.state import StateInventory
 from slackwater.storage.protocols import ReadStore
 
 _SESSION_KEY = "sessionStartTime"
@@ -51,6 +52,7 @@ class OperatorReader:
 
     def _metadata(self, number: int, batch: int | None) -> OperatorMetadata | None:
         folder = f"{STATE}/{number}/_metadata"
+        # Each start of the query writes an entry: the newest up to the batch is the one that it ran with.
         versions = [entry for entry in self.listing.ids(f"{folder}/v2") if batch is None or entry <= batch]
         paths = [f"{folder}/v2/{entry}" for entry in reversed(versions)]
         if self.listing.has(f"{folder}/metadata"):
@@ -87,6 +89,7 @@ class OperatorReader:
         files = info.schema_files if info else ()
         if not files:
             files = tuple(sorted((file for file in self._schema_files(folder)), key=_schema_order))
+        # Spark writes this schema in partition 0 only.
         paths = [f"{folder}/{file}" for file in files] or [f"{store_path(number, 0, name)}/_metadata/schema"]
         schemas: dict[int, StateSchema] = {}
         for index, path in enumerate(paths):
@@ -137,3 +140,28 @@ def infer_name(stores: tuple[OperatorStore, ...]) -> str:
         return "sessionWindowStateStoreSaveExec"
     known = {"__dummy__": "dedupe", "expiresAtMicros": "dedupeWithinWatermark", "groupState": "applyInPandasWithState"}
     return next((name for column, name in known.items() if column in values.names), "stateStoreSave")
+
+
+def state_stores(store: ReadStore) -> list[dict[str, object]]:
+    """For each stateful operator its id, name, number of partitions, and the stores with their provider.
+
+    ``[{"operator": 0, "name": "stateStoreSave", "partitions": 4, "stores": {"default": "hdfs"}}]``; empty where the
+    checkpoint holds no state yet.
+    """
+    listing = read_listing(store)
+    if STATE not in listing.folders:
+        return []
+    inventory = read_inventory(listing)
+    return [
+        {
+            "operator": operator.id,
+            "name": operator.name,
+            "partitions": operator.partitions,
+            "stores": {
+                name: versions.provider
+                for held in inventory.stores.get(operator.id, {}).values()
+                for name, versions in held.items()
+            },
+        }
+        for operator in OperatorReader(store, listing, inventory).operators()
+    ]

@@ -19,13 +19,13 @@ from slackwater.checkpoint.limited_store import LimitedStore
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
 from slackwater.checkpoint.state.loader import LoadedStore, Place, StateLoader
-from slackwater.errors import FormatError
+from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
+from slackwater.core.operator import JOIN, Operator, OperatorStore
+from slackwater.core.schema import ColumnFamily
+from slackwater.core.state import StateInventory
 from slackwater.formats.state_records import Records
-from slackwater.model.checkpoint_logs import CommitEntry, OffsetEntry
-from slackwater.model.damage import Damage
-from slackwater.model.operator import JOIN, Operator, OperatorStore
-from slackwater.model.schema import ColumnFamily
-from slackwater.model.state import StateInventory
 
 _Read = TypeVar("_Read")
 _PARTITIONS_AT_ONCE = 2
@@ -245,7 +245,7 @@ class FamilyNumbers:
             for name in sorted(zips, key=lambda item: -(parsed.version if (parsed := parse_state_file(item)) else 0)):
                 try:
                     data = self.state.store.read(f"{folder}/{name}")
-                    version = parse_rocksdb_zip(data, with_files=False, limit=self.state.store.limits.archive)
+                    version = parse_rocksdb_zip(data, with_files=False, budget=self.state.store.archive_budget())
                 except (FormatError, OSError):
                     continue
                 return dict(version.column_families)

@@ -18,7 +18,7 @@ import numpy as np
 
 from slackwater.checkpoint.state import rocksdb_scan
 from slackwater.checkpoint.state.rocksdb_scan import Frame, read_frames, scan
-from slackwater.errors import FormatError
+from slackwater.core.errors import FormatError
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.frames import Budget
 from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile
@@ -92,12 +92,17 @@ def _scan_elsewhere(directory: str) -> Iterator[Frame]:
 def _collect(frames: Iterable[Frame], size: int, budget: Budget) -> Records:
     """Every key and value, one after the other in one buffer."""
     lengths = [np.empty(0, np.int32)]
+    most = budget.most(size)
 
     def pieces() -> Iterator[bytes]:
+        total = 0
         for of_some, data in frames:
-            budget.take(len(data))
+            total += len(data)
+            if total > most:
+                raise budget.exceeded("more", size)
             lengths.append(np.frombuffer(of_some, np.int32))
             yield data
 
-    view = ByteView.joined(pieces(), min(_USUAL_RATIO * size, budget.left))
+    view = ByteView.joined(pieces(), min(_USUAL_RATIO * size, most))
+    budget.take(view.length, size)
     return records_of_alternating(view, np.concatenate(lengths).astype(np.int64))

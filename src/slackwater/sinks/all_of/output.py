@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from slackwater.errors import PipelineError, Refused
-from slackwater.model.damage import Damage
-from slackwater.model.marks import written_by_all
-from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits, weakest
-from slackwater.sinks.contract import Output, SinkLog, Swappable
-from slackwater.sinks.mark import NONE_YET
-from slackwater.sinks.swapping import unsupported
+from slackwater.core.commands import command
+from slackwater.core.damage import Damage
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.marks import written_by_all
+from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, after_batch, weakest
+from slackwater.sinks.common.contract import Output, SinkLog, Swappable
+from slackwater.sinks.common.mark import NONE_YET
+from slackwater.sinks.common.registry import open_each
+from slackwater.sinks.common.swapping import unsupported
 from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
 
@@ -37,6 +39,30 @@ def combined_traits(members: Sequence[Traits]) -> Traits:
         one_writer=any(traits.one_writer for traits in members),
         reads_known_batches=all(traits.reads_known_batches for traits in members if traits.skips_known_batches),
     )
+
+
+_EXAMPLE = Traits(
+    Delivery("exactly-once", EXACT),
+    tells_written=True,
+    skips_known_batches=True,
+    cuts=True,
+    swaps=True,
+    reads_known_batches=True,
+)
+ENTRIES = (
+    CatalogueEntry(
+        "all_of",
+        "all_of(delta(...), postgres(..., keep_batch_id=True), ...)",
+        combined_traits([_EXAMPLE]),
+        ("append",),
+        rank=80,
+    ),
+)
+
+
+def open_all_of_output(identity: Mapping[str, str]) -> AllOfOutput:
+    """The outputs of a recorded identity. Raises SinkUnreadable where they are not recorded."""
+    return AllOfOutput(open_each(identity))
 
 
 class AllOfOutput:
@@ -83,6 +109,11 @@ class AllOfOutput:
         for member, part, store in parts:
             member.cut(part, recorded, store)
 
+    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
+        for member, part, store in self._parts(cut, backup):
+            if part.batches:
+                member.check_restore(part, store)
+
     def restore(self, cut: Cut, backup: WriteStore) -> None:
         for member, part, store in reversed(list(self._parts(cut, backup))):
             if part.batches:
@@ -95,9 +126,9 @@ class AllOfOutput:
         for member in self._swappable():
             member.stage(operation, after, recorded)
 
-    def swap_of(self, operation: str, stream_id: str) -> Swap:
+    def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         written = self.last_written()
-        members = tuple(member.swap_of(operation, stream_id) for member in self._swappable())
+        members = tuple(member.swap_of(operation, stream_id, after) for member in self._swappable())
         return Swap(operation, stream_id, NONE_YET if written is None else written, members)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
@@ -112,6 +143,10 @@ class AllOfOutput:
         self.check_swap(swap, backup)
         for member, part, store in self._swaps(swap, backup):
             member.swap(part, store)
+
+    def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        for member, part, store in self._swaps(swap, backup):
+            member.check_swap_back(part, store)
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         for member, part, store in reversed(list(self._swaps(swap, backup))):
@@ -158,9 +193,9 @@ class AllOfOutput:
         if cut != self.cut_after(cut.after, recorded):
             raise Refused(
                 "cut-mismatch",
-                f"The outputs do not have the same rows after batch {cut.after} as the cut",
+                f"The outputs do not have the same rows {after_batch(cut.after)} as the cut",
                 where=self.location,
-                hint="make a new plan: slackwater plan rebuild STREAM",
+                hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
             )
 
     def _damage(self, *, thorough: bool) -> Iterator[Damage]:

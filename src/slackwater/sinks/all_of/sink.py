@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.all_of.identity import FEWEST, KIND, identity_of
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.all_of import FEWEST, KIND, identity_of
 from slackwater.sinks.all_of.output import combined_traits
-from slackwater.sinks.batch_function import batch_function, persisted
-from slackwater.sinks.contract import Creates, Staged, WritesBatches
-from slackwater.sinks.registry import open_output
-from slackwater.sinks.swapping import unsupported
+from slackwater.sinks.common.batch_function import batch_function, persisted
+from slackwater.sinks.common.contract import Creates, Staged, WritesBatches
+from slackwater.sinks.common.registry import catalogue, open_output
+from slackwater.sinks.common.swapping import unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -110,6 +110,7 @@ def all_of(*sinks: WritesBatches) -> AllOfSink:
 
 def _one_after_the_other(writes: list[Callable[[DataFrame, int], None]]) -> Callable[[DataFrame, int], None]:
     def write(frame: DataFrame, batch: int) -> None:
+        # Computed again for each output, a query that is not deterministic would give them different rows.
         with persisted(frame):
             for one in writes:
                 one(frame, batch)
@@ -127,9 +128,7 @@ def _check_apart(sinks: tuple[WritesBatches, ...]) -> None:
 
 
 def _not_combined(sink: object) -> PipelineError:
-    from slackwater.sinks.catalogue import CATALOGUE  # noqa: PLC0415 - it lists this sink, too
-
-    possible = dict.fromkeys(entry.name for entry in CATALOGUE if entry.traits.combines)
+    possible = dict.fromkeys(entry.name for entry in catalogue() if entry.traits.combines)
     kind = getattr(sink, "kind", None)
     known = isinstance(kind, str) and not isinstance(sink, type)
     return PipelineError(

@@ -1,1 +1,18 @@
 """Delta tables: each batch is one commit that carries the batch's number, so that a repeated batch is skipped."""
+
+from __future__ import annotations
+
+from slackwater.sinks.common.registry import SinkKind
+
+SINK = SinkKind(
+    opener="slackwater.sinks.delta.output:open_delta_output",
+    constructor="slackwater.sinks.delta.sink:delta",
+    exports=("DeltaSink",),
+    entries="slackwater.sinks.delta.output:ENTRIES",
+    connectors={"delta": "delta-spark"},
+    # What the documentation of Delta Lake has a session set.
+    session_settings={
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+)

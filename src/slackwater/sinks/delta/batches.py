@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.errors import StreamFailed
-from slackwater.model.sink import WriteContext
-from slackwater.sinks.batch_function import run_without_output
+from slackwater.core.errors import StreamFailed
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.batch_function import run_without_output
+from slackwater.sinks.common.merging import Merge
+from slackwater.sinks.common.session_settings import session_settings
 from slackwater.sinks.delta.output import DeltaOutput, app_of
 from slackwater.sinks.delta.schema import table_in_sql
-from slackwater.sinks.merging import Merge
-from slackwater.sinks.session_settings import session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,43 +7,30 @@ the version before the cut can be restored.
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
-from slackwater.errors import Refused
-from slackwater.model.sink import Cut
-from slackwater.model.strict import STRICT
-from slackwater.sinks.backup import RecordFile, foreign
-from slackwater.sinks.delta import table
-from slackwater.sinks.delta.contents import Action, removes
-from slackwater.sinks.delta.log import NOTE, Commit, DeltaLog, entry_path, write_version
-from slackwater.sinks.delta.span import Span
-from slackwater.storage.protocols import ReadStore, WriteStore
-
-PLAIN_WRITER = 6
-"""Above it a table lists features, of which some put more into a commit than is written here."""
-
-Seen = Literal["whole", "cut", "other"]
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Cut
+from slackwater.sinks.common.backup import RecordFile
+from slackwater.sinks.common.table_cut import CutRecord, TableState
+from slackwater.sinks.delta.log import DeltaLog
+from slackwater.sinks.delta.span import Span, backwards, span_after, written_by
+from slackwater.sinks.delta.table import CommitMark, DeltaVersion, damaged_files
+from slackwater.storage.protocols import ReadStore
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """A cut that is about to start: from ``version`` to the rows of ``target``, -1 where files are removed instead.
+class Record(CutRecord):
+    """A cut from ``version`` to the rows of ``target``, -1 where files are removed instead."""
 
-    ``last`` is the newest batch before the cut.
-    """
-
-    __pydantic_config__: ClassVar = STRICT
-
-    output: str
     app: str
-    after: int
-    last: int
     version: int
     target: int
+
+    @property
+    def planned_version(self) -> str:
+        return str(self.version)
 
 
 RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", Record, alone=True)
@@ -51,34 +38,50 @@ RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", Record, alone=Tru
 
 def record_of(location: str, app: str, cut: Cut, span: Span) -> Record:
     """The record of a cut."""
-    return Record(location, app, cut.after, cut.batches[-1], span.newest, span.target if span.by_restore else -1)
+    return Record(location, cut.after, cut.batches[-1], app, span.newest, span.target if span.by_restore else -1)
 
 
-def check_record(record: Record, cut: Cut, location: str) -> None:
-    """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
-    last = cut.batches[-1] if cut.batches else None
-    if (record.output, record.after, record.last, str(record.version)) == (location, cut.after, last, cut.version):
-        return
-    raise foreign(location, cut.after, f"a cut of {record.output} after batch {record.after}")
+def delete_batches(log: DeltaLog, record: Record, newest: int) -> None:
+    """Commit the cut as the version after ``newest``. Raises Refused where it cannot be."""
+    table, note = DeltaVersion(record.output, newest), {"cut": record.version, "after": record.after}
+    try:
+        if record.target >= 0:
+            table.restore(record.target, _mark(record, record.after, {**note, "restores": record.target}))
+        else:
+            span = span_after(log, record.app, record.after, newest)
+            files = (file for commit in span.own for file in commit.adds)
+            table.commit(_mark(record, record.after, note), remove=files)
+    except FileExistsError as error:
+        raise changed(record, "output-changed", log) from error
 
 
-def take_out(store: WriteStore, record: Record, span: Span) -> None:
-    """Commit the cut. Raises Refused where it cannot be."""
-    note = {"cut": record.version, "after": record.after}
-    if record.target >= 0:
-        table.restore(record.output, record.target, (record.app, record.after), {**note, "restores": record.target})
-    else:
-        _remove_files(store, record, span, note)
+def restore(log: DeltaLog, record: Record, newest: int) -> None:
+    """Commit the version before the cut again, after ``newest``. Raises Refused where VACUUM has deleted its files."""
+    mark = _mark(record, record.last, {"restores": record.version})
+    try:
+        DeltaVersion(record.output, newest).restore(record.version, mark)
+    except FileExistsError as error:
+        raise changed(record, "output-changed", log) from error
 
 
-def put_back(record: Record) -> None:
-    """Commit the version before the cut again. Raises Refused where VACUUM has deleted files of it."""
-    table.restore(record.output, record.version, (record.app, record.last), {"restores": record.version})
+def check_kept(store: ReadStore, record: Record, newest: int) -> None:
+    """Raises Refused unless the files of the version before the cut are there, and can replace those of ``newest``."""
+    DeltaVersion(record.output, newest).check_restorable(record.version)
+    for damage in damaged_files(store, DeltaVersion(record.output, record.version).sizes()):
+        raise Refused(
+            "delta-restore",
+            f"The Delta table cannot be restored to version {record.version}: a file of it is missing or damaged",
+            where=f"{record.output}/{damage.path}",
+            expected=damage.expected,
+            found=damage.found,
+            hint="restore the file from a backup; if VACUUM has removed it, rebuild at the last written batch, "
+            "which removes nothing",
+        )
 
 
-def seen_by(log: DeltaLog, record: Record) -> Seen:
-    """What the table is now: as before the cut, as after it, or changed by something else."""
-    version = log.versions().newest
+def state_of(log: DeltaLog, record: Record, newest: int) -> TableState:
+    """What the table is as of ``newest``."""
+    version = newest
     while version > record.version:
         commit = log.commit(version)
         if (commit.note.get("cut"), commit.note.get("after")) == (record.version, record.after):
@@ -89,60 +92,49 @@ def seen_by(log: DeltaLog, record: Record) -> Seen:
     return "whole" if version == record.version else "other"
 
 
-def changed(record: Record, code: str) -> Refused:
+def changed(record: Record, code: str, log: DeltaLog) -> Refused:
     """The refusal of a table that something else has changed since the cut."""
+    since = (commit for commit in backwards(log, log.versions().newest) if commit.version > record.version)
+    others = [commit for commit in since if record.app not in commit.batches]
     return Refused(
         code,
         "The Delta table was changed after the cut was planned; to continue would undo those changes",
         where=record.output,
         expected=f"version {record.version}, or the one that the cut made of it",
+        found=f"{written_by(others).text} of others since" if others else "batches of the stream since",
         hint="find out with DESCRIBE HISTORY what has written to the table, then make a new plan",
     )
+
+
+def check_writable(location: str, span: Span) -> None:
+    """Raises Refused (``sink-uncuttable``, ``delta-path``) if deltalake cannot commit the cut to this table."""
+    table = DeltaVersion(location, span.newest)
+    if table.is_append_only or table.unwritable:
+        raise Refused(
+            "sink-uncuttable",
+            "The batches cannot be cut out of the Delta table: the deltalake library cannot commit that to it",
+            where=location,
+            expected="a table with features that deltalake writes, and without delta.appendOnly",
+            found=table.unwritable or "delta.appendOnly",
+            hint="rebuild at the last written batch, which removes nothing",
+        )
+    table.check_removable(file.path for file in span.files())
 
 
 def check_files_removable(location: str, span: Span) -> None:
     """Raises Refused unless the batches only added files, and no other writer has replaced one of them."""
     commit = span.in_the_way()
-    if commit is None and table.writer_version(location) <= PLAIN_WRITER:
-        return
-    other = span.others[0].version if span.others else 0
-    raise Refused(
-        "sink-uncuttable",
-        "The batches cannot be cut out of the Delta table: another writer has changed it since, and their files cannot "
-        "be removed one by one",
-        where=location,
-        expected="batches that only added files, in a table without table features",
-        found=f"version {other} of another writer" + (f", version {commit.version} replaced files" if commit else ""),
-        hint="rebuild at the last written batch, which removes nothing",
-    )
+    if commit is not None:
+        raise Refused(
+            "sink-uncuttable",
+            "The batches cannot be cut out of the Delta table: another writer has changed it since, and their files "
+            "cannot be removed one by one",
+            where=location,
+            expected="batches that only added files",
+            found=f"{len(span.others or (commit,))} commits of others, version {commit.version} replaced files",
+            hint="rebuild at the last written batch, which removes nothing",
+        )
 
 
-def _remove_files(store: WriteStore, record: Record, span: Span, note: Mapping[str, object]) -> None:
-    now_ms = time.time_ns() // 1_000_000
-    info = {"timestamp": now_ms, "operation": "DELETE", "operationParameters": {}, NOTE: json.dumps(note)}
-    actions: list[Mapping[str, object]] = [
-        {"commitInfo": info},
-        {"txn": {"appId": record.app, "version": record.after, "lastUpdated": now_ms}},
-        *(action for commit in span.own for action in _removes(store, commit, now_ms)),
-    ]
-    if not store.traits.atomic_rename:
-        raise _no_commit(record)
-    try:
-        write_version(store, record.version + 1, actions)
-    except FileExistsError as error:
-        raise changed(record, "output-changed") from error
-
-
-def _no_commit(record: Record) -> Refused:
-    return Refused(
-        "delta-store",
-        "The batches cannot be cut out of the Delta table: its store cannot commit a version without replacing another",
-        where=record.output,
-        hint="rebuild at the last written batch, which removes nothing",
-    )
-
-
-def _removes(store: ReadStore, commit: Commit, now_ms: int) -> Iterator[Action]:
-    """The actions that remove what one commit added, with the paths as they are written there."""
-    lines = (json.loads(line) for line in store.read(entry_path(commit.version)).split(b"\n") if line.strip())
-    return removes((line["add"] for line in lines if "add" in line), now_ms)
+def _mark(record: Record, batch: int, note: Mapping[str, object]) -> CommitMark:
+    return CommitMark(record.app, batch, note)

@@ -7,31 +7,37 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from slackwater.errors import FormatError
-from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
+from slackwater.core.errors import FormatError
+from slackwater.storage.protocols import ReadStore
 
 FOLDER = "_delta_log"
 NOTE = "slackwater"
 """The key in ``commitInfo`` of what Slackwater notes about a commit of its own, as a JSON string."""
+KEPT = "kept"
+"""In a note: files that the commit added again under other names, with rows that the table had before."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet|(\d{20})\.checkpoint\..*json")
+_COPIED = ("numCopiedRows", "numTargetRowsCopied", "num_copied_rows", "num_target_rows_copied")
 _TXN = b'{"txn"'
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that a commit added. ``rows`` is ``None`` where the commit does not show how many count."""
+    """A file that a commit added. ``rows`` is ``None`` where the commit does not show how many count.
+
+    ``partition`` has its values of the partition columns as they are written in the log.
+    """
 
     path: str
     size: int
     rows: int | None
+    partition: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,8 @@ class Commit:
     """One commit. ``batches`` are the transactions it carries: application id to batch.
 
     ``changes_table`` is true where it changed rows, schema, properties or protocol: compaction changes none of them.
+    ``changes_rows`` is true where it added or removed rows. ``copied`` are rows in the files that it added that it only
+    copied from those that it removed.
     """
 
     version: int
@@ -46,7 +54,16 @@ class Commit:
     adds: tuple[DataFile, ...] = ()
     removes: tuple[str, ...] = ()
     changes_table: bool = False
+    changes_rows: bool = False
+    copied: int = 0
     note: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int | None:
+        """The rows that it wrote, ``None`` where it does not show how many."""
+        counts = [file.rows for file in self.adds]
+        known = [count for count in counts if count is not None]
+        return max(sum(known) - self.copied, 0) if len(known) == len(counts) else None
 
     @property
     def restores(self) -> int | None:
@@ -105,19 +122,6 @@ class DeltaLog:
         return [line for line in self._store.read(entry_path(version)).split(b"\n") if line.strip()]
 
 
-def write_version(store: WriteStore, version: int, actions: Iterable[Mapping[str, object]]) -> None:
-    """Commit a version. Raises FileExistsError if another writer has committed it."""
-    path = entry_path(version)
-    temporary = f"{FOLDER}/.{uuid.uuid4()}{LEFTOVER}"
-    store.write(temporary, b"".join(json.dumps(action).encode() + b"\n" for action in actions))
-    try:
-        # A version is never replaced.
-        store.rename(temporary, path)
-    except FileExistsError:
-        store.delete(temporary)
-        raise
-
-
 def entry_path(version: int) -> str:
     """The path of a version's entry, relative to the table."""
     return f"{FOLDER}/{version:020}.json"
@@ -145,15 +149,29 @@ def _commit(version: int, actions: list[dict[str, Any]]) -> Commit:
     removes = [action["remove"] for action in actions if "remove" in action]
     info: Mapping[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     note = json.loads(info[NOTE]) if isinstance(info.get(NOTE), str) else {}
+    note = note if isinstance(note, dict) else {}
+    changes_rows = any(file.get("dataChange", True) for file in (*adds, *removes))
+    files = (_file(add) for add in adds)
     return Commit(
         version,
         _batches(version, iter(actions)),
-        tuple(DataFile(unquote(add["path"]), int(add["size"]), _rows(add)) for add in adds),
+        tuple(file for file in files if file.path not in note.get(KEPT, ())),
         tuple(unquote(remove["path"]) for remove in removes),
-        any(file.get("dataChange", True) for file in (*adds, *removes))
-        or any("metaData" in action or "protocol" in action for action in actions),
-        note if isinstance(note, dict) else {},
+        changes_rows or any("metaData" in action or "protocol" in action for action in actions),
+        changes_rows,
+        _copied(info.get("operationMetrics")),
+        note,
     )
+
+
+def _file(add: Mapping[str, Any]) -> DataFile:
+    return DataFile(unquote(add["path"]), int(add["size"]), _rows(add), add.get("partitionValues") or {})
+
+
+def _copied(metrics: object) -> int:
+    """The rows that an update, delete or merge wrote as they were, by the metrics of Spark or of deltalake."""
+    found = [str(metrics.get(name)) for name in _COPIED] if isinstance(metrics, Mapping) else []
+    return sum(int(text) for text in found if text.isdecimal())
 
 
 def _rows(add: Mapping[str, Any]) -> int | None:

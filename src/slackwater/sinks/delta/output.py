@@ -6,23 +6,36 @@ records, and not by the id of the query: that changes with a new checkpoint, who
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from slackwater.errors import FormatError, PipelineError, Refused, SinkUnreadable
-from slackwater.model.damage import Damage
-from slackwater.model.marks import NONE_YET
-from slackwater.model.sink import Cut, Delivery, Swap, Traits
-from slackwater.sinks import aside, owner
-from slackwater.sinks.aside import Aside, can_swap
-from slackwater.sinks.contract import SinkLog
-from slackwater.sinks.delta import cutting, swapping, table
-from slackwater.sinks.delta.log import FOLDER, DataFile, DeltaLog, entry_path
-from slackwater.sinks.delta.source_place import source_place
-from slackwater.sinks.delta.span import Span, span_after
-from slackwater.sinks.directory_output import DirectoryOutput, path_of
-from slackwater.sinks.swapping import absent, check_parties, check_whole, incomplete, start, started, unsupported
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable
+from slackwater.core.marks import NONE_YET
+from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, newest_batch
+from slackwater.sinks.common import aside, owner
+from slackwater.sinks.common.aside import Aside, RemoteAside, aside_of
+from slackwater.sinks.common.backup import check_writable, damaged
+from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.directory_output import DirectoryOutput, path_of
+from slackwater.sinks.common.swapping import (
+    absent,
+    check_parties,
+    check_unmoved,
+    check_whole,
+    incomplete,
+    start,
+    started,
+    unsupported,
+)
+from slackwater.sinks.common.table_cut import CutTable, TableState
+from slackwater.sinks.delta import cutting, swapping
+from slackwater.sinks.delta.log import FOLDER, DeltaLog, entry_path
+from slackwater.sinks.delta.others import base_after, state_of
+from slackwater.sinks.delta.span import span_after
+from slackwater.sinks.delta.table import DeltaVersion, damaged_files
 from slackwater.storage.protocols import WriteStore
 
 DELTA_TRAITS = Traits(
@@ -38,14 +51,15 @@ APP_PREFIX = "slackwater-"
 """Starts the application id of every stream's transactions."""
 
 
+ENTRIES = (
+    CatalogueEntry("delta", "delta(path)", DELTA_TRAITS, ("append", "complete"), rank=20),
+    CatalogueEntry("delta", "delta(path, keys=...)", DELTA_TRAITS, ("append", "update"), rank=21),
+)
+
+
 def app_of(stream_id: str) -> str:
     """The application id of a stream's transactions (``txnAppId``)."""
     return APP_PREFIX + stream_id
-
-
-def delta_traits(path: str) -> Traits:
-    """What a table in this directory can do."""
-    return replace(DELTA_TRAITS, swaps=can_swap(path))
 
 
 def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
@@ -53,12 +67,11 @@ def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
     return DeltaOutput(path_of("delta", identity))
 
 
-class DeltaOutput(DirectoryOutput):
+class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
     """One table. ``path`` is what Spark is given; the store is not opened before it is needed."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.traits = delta_traits(path)
+    traits = DELTA_TRAITS
+    cut_records = cutting.RECORD
 
     @cached_property
     def _log(self) -> DeltaLog:
@@ -81,7 +94,16 @@ class DeltaOutput(DirectoryOutput):
             if app in batches:
                 return batches[app]
         # A checkpoint repeats the transactions of all versions before it.
-        return table.newest_batch(self.location, app) if versions.checkpoint >= 0 else -1
+        return DeltaVersion(self.location).newest_batch(app) if versions.checkpoint >= 0 else -1
+
+    shows_rows = True
+
+    def may_have_rows(self, marked: int) -> bool:
+        """Transactions and files are in one log, but a copy has no transactions, and a log may forget old ones."""
+        return marked < 0 and self.exists and bool(DeltaVersion(self.location).sizes())
+
+    def how_to_empty(self, _marked: int) -> str:
+        return "delete all rows of the table"
 
     def log(self) -> SinkLog | None:
         return None
@@ -93,54 +115,34 @@ class DeltaOutput(DirectoryOutput):
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         return tuple(self._damage(thorough=thorough))
 
-    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
-        del recorded  # The table's own log has everything.
-        return self._cut_after(batch)[0]
-
-    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
-        del recorded  # As above.
-        record = cutting.RECORD.read(backup)
-        if record is None:
-            span = self._checked(cut)
-            if span is None:
-                return
-            record = cutting.record_of(self.location, self._app() or "", cut, span)
-            cutting.RECORD.write(backup, record)
-        cutting.check_record(record, cut, self.location)
-        seen = cutting.seen_by(self._log, record)
-        if seen == "other":
-            raise cutting.changed(record, "output-changed")
-        if seen == "whole":
-            cutting.take_out(self._store, record, span_after(self._log, record.app, record.after))
-
-    def restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = cutting.RECORD.read(backup)
-        if record is None:
-            return  # The cut was interrupted before it recorded anything, so that nothing was removed.
-        cutting.check_record(record, cut, self.location)
-        seen = cutting.seen_by(self._log, record)
-        if seen == "other":
-            raise cutting.changed(record, "restore-conflict")
-        if seen == "cut":
-            cutting.put_back(record)
-
     def staged(self, operation: str) -> DeltaOutput:
         return DeltaOutput(str(self._aside(operation).folder))
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        """An empty staged table is created by the sink, with the columns of the query."""
+        """A staged table that starts with nothing is created by the sink, with the columns of the query."""
         del recorded  # As above.
         place = self._aside(operation)
         if place.start():
-            if after >= 0:
+            if after >= 0 or self.exists:
                 self._fill(place, after)
-            place.set_mark(place.folder, "staged")
+            place.mark("staged")
 
-    def swap_of(self, operation: str, stream_id: str) -> Swap:
-        return Swap(operation, stream_id, self.last_written())
+    def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
+        written = self.last_written()
+        if not self.exists:
+            return Swap(operation, stream_id, written)
+        others = base_after(self.location, self._log, self._app(), written, after).others
+        return Swap(operation, stream_id, written, version=state_of(self._log), others=others)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
-        return self.cut_after(NONE_YET, recorded)
+        """Whoever has written what the table has, and whatever its log still shows of that."""
+        del recorded  # As above.
+        if not self.exists:
+            return Cut(NONE_YET, ())
+        newest = DeltaVersion(self.location)
+        sizes = newest.sizes()
+        batches = tuple(range(self.last_written() + 1))
+        return Cut(NONE_YET, batches, tuple(sizes), sum(sizes.values()), version=str(newest.number))
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         record = started(backup, self.location, swap)
@@ -154,27 +156,40 @@ class DeltaOutput(DirectoryOutput):
         check_whole(staged.location, staged.damage())
         check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
         swapping.check(place)
+        check_unmoved(self.location, swap, state_of(self._log))
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
+        newest = self._log.versions().newest
         self.check_swap(swap, backup)
-        record = start(backup, self.location, swap, self._log.versions().newest)
+        record = start(backup, self.location, swap, newest)
         place, staged = self._aside(swap.operation), self.staged(swap.operation)
         if not swapping.since_swap(self._log, record):
-            swapping.put_in_place(place, app_of(swap.stream_id), staged.last_written())
+            swapping.swap_in(place, app_of(swap.stream_id), staged.last_written(), newest)
         if place.state == "staged":
-            place.set_mark(place.folder, "replaced")
+            place.mark("replaced")
+
+    def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        record = started(backup, self.location, swap)
+        commits = swapping.since_swap(self._log, record) if record is not None else []
+        if record is not None and not self.exists:
+            raise damaged(self.location, f"a Delta table with version {record.version}", "no table")
+        if commits:
+            swapping.check_own(self.location, commits, app_of(swap.stream_id))
+            swapping.check_kept(self.location, commits[-1].version - 1, self._log.versions().newest)
+            check_writable(self._store, FOLDER, "..")
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         record = started(backup, self.location, swap)
         if record is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
-        place, commits = self._aside(swap.operation), swapping.since_swap(self._log, record)
+        newest = self._log.versions().newest
+        place, commits = self._aside(swap.operation), swapping.since_swap(self._log, record, newest)
         if commits:
             app = app_of(swap.stream_id)
             swapping.check_own(self.location, commits, app)
-            swapping.put_back(place, commits[-1].version - 1, app, swap.replaced)
+            swapping.swap_back(place, commits[-1].version - 1, app, swap.replaced, newest)
         if place.state == "replaced":
-            place.set_mark(place.folder, "staged")
+            place.mark("staged")
 
     def discard_staged(self, operation: str) -> None:
         self._aside(operation).discard("building", "staged")
@@ -185,11 +200,14 @@ class DeltaOutput(DirectoryOutput):
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         """Whether a source of Delta at one of these offsets has read a version that the cut takes out."""
-        places = [place for place in map(source_place, offsets) if place is not None]
+        places = [place for place in map(_source_place, offsets) if place is not None]
         app = self._app()
         if not places or app is None:
             return False
-        table_id, target = table.table_id(self.location), span_after(self._log, app, cut.after).target
+        table_id = DeltaVersion(self.location).table_id
+        if cut.after == NONE_YET:
+            return any(place.table == table_id for place in places)
+        target = span_after(self._log, app, cut.after).target
         return any(place.table == table_id and place.is_after(target) for place in places)
 
     def reader_path(self) -> str:
@@ -202,17 +220,35 @@ class DeltaOutput(DirectoryOutput):
             )
         return self._path
 
-    def _aside(self, operation: str) -> Aside:
-        return Aside(self._path, operation)
+    def _newest_version(self, _record: cutting.Record) -> int:
+        return self._log.versions().newest
 
-    def _fill(self, place: Aside, after: int) -> None:
+    def _state(self, record: cutting.Record, version: int) -> TableState:
+        return cutting.state_of(self._log, record, version)
+
+    def _delete_batches(self, record: cutting.Record, version: int) -> None:
+        cutting.delete_batches(self._log, record, version)
+
+    def _restore(self, record: cutting.Record, version: int) -> None:
+        cutting.restore(self._log, record, version)
+
+    def _check_restorable(self, record: cutting.Record, version: int) -> None:
+        cutting.check_kept(self._store, record, version)
+        check_writable(self._store, FOLDER)
+
+    def _changed(self, record: cutting.Record, code: str) -> Refused:
+        return cutting.changed(record, code, self._log)
+
+    def _aside(self, operation: str) -> Aside | RemoteAside:
+        return aside_of(self._path, operation)
+
+    def _fill(self, place: Aside | RemoteAside, after: int) -> None:
         last, app = self.last_written(), self._app()
-        if app is None or last < after:
-            raise incomplete(self.location, f"batches up to {after}", f"batch {last} as the newest")
-        span = span_after(self._log, app, after)
-        if not span.by_restore:
-            cutting.check_files_removable(self.location, span)
-        swapping.fill(place, app, after, span)
+        if after >= 0 and (app is None or last < after):
+            raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
+        base = base_after(self.location, self._log, app, last, after)
+        if after >= 0 or base.files:
+            swapping.fill(place, app or "", after, base)
 
     def _app(self) -> str | None:
         """The application id of the stream that writes here, ``None`` if no stream has."""
@@ -244,34 +280,22 @@ class DeltaOutput(DirectoryOutput):
             hint="restore the file from a backup; Spark cannot read the table either",
         )
 
-    def _cut_after(self, batch: int) -> tuple[Cut, Span | None]:
+    def _planned_cut(self, after: int) -> tuple[Cut, cutting.Record | None]:
         last, app = self.last_written(), self._app()
-        if app is None or last <= batch:
-            return Cut(batch, ()), None
+        if app is None or last <= after:
+            return Cut(after, ()), None
         try:
-            span = span_after(self._log, app, batch)
+            span = span_after(self._log, app, after)
         except FormatError as error:
             raise self._unreadable(error.where or FOLDER, error.found or error.message) from error
         if not span.by_restore:
             cutting.check_files_removable(self.location, span)
+        cutting.check_writable(self.location, span)
         files = span.files()
         names = tuple(file.path for file in files)
         size = sum(file.size for file in files)
-        return Cut(batch, tuple(range(batch + 1, last + 1)), names, size, span.rows(), str(span.newest)), span
-
-    def _checked(self, cut: Cut) -> Span | None:
-        """The commits that the cut takes out, ``None`` for none. Raises Refused unless it names what the table has."""
-        expected, span = self._cut_after(cut.after)
-        if cut != expected:
-            raise Refused(
-                "cut-mismatch",
-                f"The table does not have the same files and version after batch {cut.after} as the cut",
-                where=self.location,
-                expected=f"{len(expected.files)} files, version {expected.version}",
-                found=f"{len(cut.files)} files, version {cut.version}",
-                hint="make a new plan: slackwater plan rebuild STREAM",
-            )
-        return span
+        cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, span.rows(), str(span.newest))
+        return cut, cutting.record_of(self.location, app, cut, span)
 
     def _damage(self, *, thorough: bool) -> Iterator[Damage]:
         versions = self._log.versions()
@@ -285,21 +309,39 @@ class DeltaOutput(DirectoryOutput):
             kind, found = (error.code, error.found) if isinstance(error, FormatError) else ("unreadable", str(error))
             yield Damage(entry_path(versions.newest), kind, "one JSON action in each line", found or "")
             return
-        yield from self._damaged_files(commit.adds)
+        newest = {file.path: file.size for file in commit.adds}
+        yield from damaged_files(self._store, newest)
         if thorough and not versions.missing():
-            newest = {file.path for file in commit.adds}
-            yield from self._damaged_files(file for file in table.live_files(self.location) if file.path not in newest)
+            sizes = DeltaVersion(self.location).sizes()
+            yield from damaged_files(self._store, {path: sizes[path] for path in sizes.keys() - newest.keys()})
 
-    def _damaged_files(self, files: Iterable[DataFile]) -> Iterator[Damage]:
-        for file in files:
-            if "://" in file.path or file.path.startswith("/"):
-                continue  # A shallow clone names files of another table.
-            try:
-                size = self._store.size(file.path)
-            except OSError as error:
-                missing = isinstance(error, FileNotFoundError)
-                kind, found = ("missing", "no file") if missing else ("unreadable", str(error))
-                yield Damage(file.path, kind, f"{file.size} bytes", found)
-            else:
-                if size != file.size:
-                    yield Damage(file.path, "torn", f"{file.size} bytes", f"{size} bytes")
+
+@dataclass(frozen=True, slots=True)
+class _SourcePlace:
+    """Where a stream that reads the table is: at a version, and the newest file of it that was read, -1 for none.
+
+    ``snapshot``: the source still reads all files of this version, as it found the table at its start.
+    """
+
+    table: str
+    version: int
+    index: int
+    snapshot: bool
+
+    def is_after(self, version: int) -> bool:
+        """Whether something newer than ``version`` was read."""
+        return self.version > version if self.snapshot else (self.version, self.index) > (version + 1, -1)
+
+
+def _source_place(offset: str) -> _SourcePlace | None:
+    """The place that an offset of Delta's source names (``DeltaSourceOffset``), ``None`` for another source's."""
+    try:
+        fields = json.loads(offset)
+        return _SourcePlace(
+            str(fields["reservoirId"]),
+            int(fields["reservoirVersion"]),
+            int(fields["index"]),
+            bool(fields["isStartingVersion"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None

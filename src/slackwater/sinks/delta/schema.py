@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.sinks import aside
+from slackwater.core.errors import PipelineError
+from slackwater.sinks.common import aside
+from slackwater.sinks.common.owner import MARK
+from slackwater.sinks.common.spark_names import backquoted
+from slackwater.sinks.common.table_schema import table_schema
 from slackwater.sinks.delta.log import FOLDER
-from slackwater.sinks.owner import MARK
-from slackwater.sinks.spark_names import backquoted
-from slackwater.sinks.table_schema import table_schema
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:

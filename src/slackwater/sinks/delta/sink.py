@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.aside import Aside
-from slackwater.sinks.batch_function import batch_function
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.aside import aside_of
+from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.directory import absolute, directory
+from slackwater.sinks.common.options import key_columns, option_strings
 from slackwater.sinks.delta.batches import BatchWriter
-from slackwater.sinks.delta.output import DeltaOutput, delta_traits
+from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
 from slackwater.sinks.delta.schema import check_schema, create_table
 from slackwater.sinks.delta.table import require_library
-from slackwater.sinks.directory import absolute, directory
-from slackwater.sinks.options import key_columns, option_strings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,7 +44,7 @@ class DeltaSink:
     @property
     def traits(self) -> Traits:
         """Those of the output."""
-        return delta_traits(self.location)
+        return DELTA_TRAITS
 
     @property
     def output_modes(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class DeltaSink:
 
     def staged(self, operation: str, /) -> DeltaSink:
         """The same sink with the staged table of an operation, in a hidden folder beside the real one."""
-        return replace(self, path=str(Aside(self.location, operation).folder))
+        return replace(self, path=str(aside_of(self.location, operation).folder))
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the table, empty, unless it exists."""

@@ -1,12 +1,18 @@
-"""Which commits of a Delta table wrote the batches after a given one, and how they can be taken out."""
+"""Which commits of a Delta table wrote the batches after a given one, and how they can be taken out.
+
+A commit that took batches out, by a cut or a swap, ends what older commits of these batches count for. The batches that
+a swap has put in place are one commit, whose note has the files of each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
-from slackwater.errors import Refused
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Others
 from slackwater.sinks.delta.log import Commit, DataFile, DeltaLog
 
 
@@ -15,7 +21,8 @@ class Span:
     """The commits that wrote the batches after one batch, newest first, and others among them.
 
     ``target`` is the version before the first of them, -1 if the table did not exist then. ``others`` are the commits
-    of other writers that changed the table meanwhile.
+    of other writers that changed the table meanwhile. ``divided``: a swap has put the first of the batches in place, so
+    that no version is the table before them.
     """
 
     newest: int
@@ -23,11 +30,12 @@ class Span:
     own: tuple[Commit, ...]
     others: tuple[Commit, ...]
     all: tuple[Commit, ...]
+    divided: bool = False
 
     @property
     def by_restore(self) -> bool:
         """Whether the table as it was at ``target`` is what the cut must leave."""
-        return not self.others and self.target >= 0
+        return not self.others and self.target >= 0 and not self.divided
 
     def files(self) -> tuple[DataFile, ...]:
         """The files that the batches wrote and that the table still has, in the order they were written."""
@@ -55,36 +63,86 @@ class Span:
         return next(chain(replaces, took), None)
 
 
-def span_after(log: DeltaLog, app: str, batch: int) -> Span:
-    """The commits of batches above ``batch``. Raises Refused where the log no longer has them."""
-    newest = target = log.versions().newest
-    own, others, seen = list[Commit](), list[Commit](), list[Commit]()
-    for commit in _backwards(log, newest):
-        written = commit.batches.get(app)
-        if (written is not None and written <= batch) or _complete(own, app, batch):
+def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -> Span:
+    """The commits of batches above ``batch``, up to a version. Raises Refused where the log no longer has them."""
+    walk, newest = _Walk(app, batch), log.versions().newest if newest is None else newest
+    target = newest
+    for commit in backwards(log, newest):
+        if walk.is_before(commit):
             target = commit.version
             break
-        if written is not None and "swap" in commit.note:
-            raise _swapped_in(commit, batch)
         target = commit.version - 1
-        if commit.restores is not None:
-            continue
-        seen.append(commit)
-        if written is not None and not commit.note:
-            own.append(commit)
-        elif commit.changes_table:
-            others.append(commit)
+        walk.take(commit)
+        if walk.divided:
+            break
     else:
-        if target >= 0 and not _complete(own, app, batch):
+        if target >= 0 and not walk.is_complete:
             raise _cleaned(target)
-    return Span(newest, target, tuple(own), tuple(others), tuple(seen))
+    return Span(newest, target, tuple(walk.own), tuple(walk.others), tuple(walk.seen), divided=walk.divided)
 
 
-def _complete(own: list[Commit], app: str, batch: int) -> bool:
-    return bool(own) and own[-1].batches[app] == batch + 1
+@dataclass
+class _Walk:
+    """Collects the commits of a span, newest first. Older commits count up to batch ``left``, ``None`` for all."""
+
+    app: str
+    batch: int
+    own: list[Commit] = field(default_factory=list)
+    others: list[Commit] = field(default_factory=list)
+    seen: list[Commit] = field(default_factory=list)
+    left: int | None = None
+    divided: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the first batch above was found."""
+        return bool(self.own) and self.own[-1].batches[self.app] == self.batch + 1
+
+    def is_before(self, commit: Commit) -> bool:
+        """Whether the table as of this commit has none of the batches."""
+        written = commit.batches.get(self.app)
+        return self.is_complete or (written is not None and written <= self.batch)
+
+    def take(self, commit: Commit) -> None:
+        """The next commit, which is not before the batches."""
+        written = commit.batches.get(self.app)
+        if commit.restores is not None:
+            return
+        if written is not None and "swap" in commit.note:
+            self._take_swap(commit, written)
+        elif written is not None and "cut" in commit.note:
+            self.left = self._least(written)
+        elif written is None:
+            self.seen.append(commit)
+            if commit.changes_table:
+                self.others.append(commit)
+        elif self.left is None or written <= self.left:
+            self._add(commit)
+
+    def _take_swap(self, commit: Commit, newest: int) -> None:
+        """The batches that the swap has put in place, as if each were a commit."""
+        after, batches = commit.note.get("after"), commit.note.get("batches")
+        last = self._least(newest)
+        if not isinstance(after, int) or (not isinstance(batches, dict) and (self.batch > after or last < newest)):
+            raise _swapped_in(commit, self.batch)
+        if not isinstance(batches, dict):
+            self._add(Commit(commit.version, {self.app: after + 1}, commit.adds))
+        else:
+            files = {file.path: file for file in commit.adds}
+            for batch in range(last, max(after, self.batch), -1):
+                adds = tuple(files[path] for path in batches.get(str(batch), ()) if path in files)
+                self._add(Commit(commit.version, {self.app: batch}, adds))
+        self.left, self.divided = self._least(after), after <= self.batch
+
+    def _add(self, commit: Commit) -> None:
+        self.own.append(commit)
+        self.seen.append(commit)
+
+    def _least(self, batch: int) -> int:
+        return batch if self.left is None else min(batch, self.left)
 
 
-def _backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:
+def backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:
     """The commits that made the table what it is, newest first; what was undone since is left out."""
     version = newest
     while version >= 0:
@@ -96,15 +154,25 @@ def _backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:
         version = version - 1 if commit.restores is None else commit.restores
 
 
+def written_by(commits: Sequence[Commit]) -> Others:
+    """What these commits have written."""
+    changing = [commit for commit in commits if commit.changes_rows]
+    rows = [commit.rows for commit in changing]
+    known = [count for count in rows if count is not None]
+    files = sum(len(commit.adds) for commit in changing)
+    return Others(sum(known) if len(known) == len(rows) else None, files, len(commits))
+
+
 def _swapped_in(commit: Commit, batch: int) -> Refused:
     operation = commit.note["swap"]
     return Refused(
         "sink-uncuttable",
-        "The batches cannot be cut out of the Delta table: they were put in place by a swap, as one commit",
+        "The batches cannot be cut out of the Delta table: they were put in place by a swap, as one commit in which "
+        "they replace rows of each other",
         where=f"version {commit.version}",
         expected=f"a commit of batch {batch + 1}",
         found=f"the swap of operation {operation}",
-        hint=f"rebuild at the last written batch, which removes nothing, or undo: slackwater undo {operation}",
+        hint=f"rebuild at the last written batch, which removes nothing, or undo: {command('undo', str(operation))}",
     )
 
 

@@ -1,98 +1,131 @@
 """Builds a Delta table aside and puts its rows in place: one commit removes all files and adds the staged ones.
 
-The files of the staged table get second names in the real table's folder before the commit; until then no reader of
-the table sees them. The commit sets the stream's newest batch to that of the staged table. All rows are replaced, also
-those of other writers. The version before it can be committed again until VACUUM deletes its files.
+The files of the staged table get second names in the real table's folder before the commit, or copies on another store;
+until then no reader of the table sees them. The commit sets the stream's newest batch to that of the staged table, and
+its note has the files of each batch, which can be cut and replayed later. It follows the version that was checked, or
+is refused. The staged table starts with the files of other writers, so that they stay. The version before it can be
+restored until VACUUM deletes its files.
 """
 
 from __future__ import annotations
 
 import json
-import time
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-from slackwater.errors import Refused
-from slackwater.model.damage import Damage
-from slackwater.sinks.aside import Aside, link_files
-from slackwater.sinks.backup import damaged
-from slackwater.sinks.delta.contents import Action, Contents, contents_of, newest_contents, removes
-from slackwater.sinks.delta.cutting import PLAIN_WRITER
-from slackwater.sinks.delta.log import NOTE, Commit, DeltaLog, write_version
-from slackwater.sinks.delta.span import Span
-from slackwater.sinks.swapping import Record, check_whole, unsupported
-from slackwater.storage.local import LocalStore
-
-_APPEND_ONLY = "delta.appendOnly"
-_MAPPING = "delta.columnMapping.mode"
-_CONSTRAINT = "delta.constraints."
+from slackwater.core.errors import Refused
+from slackwater.core.marks import NONE_YET
+from slackwater.sinks.common.aside import Aside, RemoteAside, bring_files
+from slackwater.sinks.common.backup import damaged
+from slackwater.sinks.common.swapping import Record, check_whole, incomplete, unsupported
+from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog
+from slackwater.sinks.delta.others import Base
+from slackwater.sinks.delta.span import span_after, written_by
+from slackwater.sinks.delta.table import CommitMark, DeltaVersion, create_like, damaged_files
+from slackwater.storage.open import open_read_store
 
 
-def fill(aside: Aside, app: str, after: int, span: Span) -> None:
-    """Create the staged table with the files of the batches up to ``after``. Raises Refused."""
-    store = LocalStore(aside.real)
-    now = contents_of(store, span.target if span.by_restore else span.newest)
-    check_plain(str(aside.real), now)
-    written = set() if span.by_restore else {file.path for file in span.files()}
-    files = [file for path, file in now.files.items() if unquote(path) not in written]
-    elsewhere = [file["path"] for file in files if "://" in file["path"] or file["path"].startswith("/")]
+def fill(place: Aside | RemoteAside, app: str, after: int, base: Base) -> None:
+    """Create the staged table with what it starts with. Raises Refused."""
+    real, folder = str(place.real), str(place.folder)
+    check_swappable(real, base.table)
+    elsewhere = [path for path in base.files if "://" in path or path.startswith("/")]
     if elsewhere:
-        raise unsupported(str(aside.real), "files below the table", elsewhere[0])
-    link_files(aside.real, aside.folder, (unquote(file["path"]) for file in files))
-    actions: list[Mapping[str, object]] = [
-        _info({"staged": aside.operation}),
-        {"protocol": now.protocol},
-        {"metaData": {**now.metadata, "id": str(uuid.uuid4())}},
-        {"txn": {"appId": app, "version": after, "lastUpdated": _now_ms()}},
-        *({"add": file} for file in files),
-    ]
-    if DeltaLog(LocalStore(aside.folder)).versions().newest < 0:
-        write_version(LocalStore(aside.folder), 0, actions)
+        raise unsupported(real, "files below the table", elsewhere[0])
+    try:
+        bring_files(real, folder, base.files)
+    except FileNotFoundError as error:
+        raise incomplete(real, str(error.filename or error), "no file") from error
+    create_like(folder, base.table)
+    files = base.table.files()
+    start = CommitMark(app, after if after > NONE_YET else None, {"staged": place.operation})
+    staged = DeltaVersion(folder)
+    if _start_of(DeltaLog(open_read_store(folder))) is None:
+        staged.commit(start, [files[path] for path in sorted(base.files)])
 
 
-def check(aside: Aside) -> None:
+def check(place: Aside | RemoteAside) -> None:
     """Raises Refused unless one commit can replace the files of the table by the staged ones, which must be there."""
-    staged, now = (newest_contents(LocalStore(folder)) for folder in (aside.folder, aside.real))
-    check_whole(str(aside.folder), list(_missing(aside.folder, staged)))
-    check_plain(str(aside.folder), staged)
-    check_plain(str(aside.real), now)
-    if _constraints(staged) != _constraints(now):
-        raise unsupported(str(aside.folder), _constraints(now) or "no constraints", _constraints(staged) or "none")
+    real, folder = str(place.real), str(place.folder)
+    staged, now = DeltaVersion(folder), DeltaVersion(real)
+    check_whole(folder, list(damaged_files(open_read_store(folder), staged.sizes())))
+    check_swappable(folder, staged)
+    check_swappable(real, now)
+    if staged.constraints != now.constraints:
+        raise unsupported(folder, f"constraints {dict(now.constraints)}", f"constraints {dict(staged.constraints)}")
+    if staged.partition_columns != now.partition_columns:
+        raise unsupported(
+            folder, f"the partitions of the table: {now.partition_columns}", str(staged.partition_columns)
+        )
+    lacking = sorted(kind for kind in now.lacks_feature_for if f'"{kind}"' in staged.schema_json)
+    if lacking:
+        raise unsupported(real, f"a table with the feature for columns of type {lacking[0]}", "no such feature")
+    now.check_removable(now.sizes().keys() - staged.files().keys())
 
 
-def check_plain(location: str, contents: Contents) -> None:
-    """Raises Refused for a table with features, mapped columns, or whose files may not be removed."""
-    version = int(contents.protocol["minWriterVersion"])
-    if version > PLAIN_WRITER:
-        raise unsupported(location, "a table without table features", f"writer version {version}")
-    if contents.setting(_MAPPING) not in {None, "none"} or contents.setting(_APPEND_ONLY) == "true":
-        raise unsupported(location, f"a table without {_MAPPING} and {_APPEND_ONLY}", "one that sets it")
+def check_swappable(location: str, table: DeltaVersion) -> None:
+    """Raises Refused for a table to which deltalake cannot commit the swap."""
+    if table.unwritable:
+        raise unsupported(location, "a table with features that the deltalake library writes", table.unwritable)
+    if table.is_append_only:
+        raise unsupported(location, "a table without delta.appendOnly", "delta.appendOnly=true")
+    if table.maps_columns:
+        # Each table makes up names of its own for the columns in its files.
+        raise unsupported(location, "a table without delta.columnMapping.mode", "one that sets it")
+    if table.has_deleted_rows:
+        raise unsupported(location, "files without deletion vectors (REORG TABLE ... APPLY (PURGE))", "some with")
 
 
-def put_in_place(aside: Aside, app: str, batch: int) -> None:
-    """Commit the staged files in place of those that the table has. Raises Refused."""
-    staged, now = (newest_contents(LocalStore(folder)) for folder in (aside.folder, aside.real))
-    link_files(aside.folder, aside.real, (unquote(path) for path in staged.files))
-    wanted = replace(staged, metadata=_metadata(now, staged))
-    _commit(aside, now, wanted, (app, batch), {"swap": aside.operation})
+def swap_in(place: Aside | RemoteAside, app: str, batch: int, version: int) -> None:
+    """Commit the staged files in place of those that the table has in ``version``, the newest. Raises Refused."""
+    real, folder = str(place.real), str(place.folder)
+    staged, now = DeltaVersion(folder), DeltaVersion(real, version)
+    wanted, present = staged.files(), now.files()
+    same = _bare(json.loads(staged.schema_json)) == _bare(json.loads(now.schema_json))
+    # No hidden folder, which VACUUM would never clean.
+    below = f"slackwater-{place.operation}"
+    moved = {} if same else {path: f"{below}/{path}" for path in wanted.keys() & present.keys()}
+    bring_files(folder, real, wanted.keys() - present.keys())
+    bring_files(folder, f"{real}/{below}", moved)
+    note = {"swap": place.operation, **_batches(DeltaLog(open_read_store(folder)), app)}
+    try:
+        if same:
+            add = [file for path, file in wanted.items() if path not in present]
+            gone = [file for path, file in present.items() if path not in wanted]
+            now.commit(CommitMark(app, batch, note), add, gone)
+        else:
+            # Other columns replace all files, and one commit cannot remove a file and add it again.
+            files = (replace(file, path=moved.get(path, path)) for path, file in wanted.items())
+            note[KEPT] = sorted(moved.values())
+            now.commit(CommitMark(app, batch, note), files, columns_of=staged)
+    except FileExistsError as error:
+        raise _overtaken(real, version) from error
 
 
-def put_back(aside: Aside, version: int, app: str, batch: int) -> None:
-    """Commit an earlier version again. Raises Refused (``backup-damaged``) where VACUUM has deleted files of it."""
-    store = LocalStore(aside.real)
-    before = contents_of(store, version)
-    for missing in _missing(aside.real, before):
-        raise damaged(f"{aside.real}/{missing.path}", f"version {version}: {missing.expected}", missing.found)
-    _commit(aside, newest_contents(store), before, (app, batch), {"restores": version})
+def swap_back(place: Aside | RemoteAside, version: int, app: str, batch: int, newest: int) -> None:
+    """Commit an earlier version again, after ``newest``. Raises Refused.
+
+    ``backup-damaged``: VACUUM has deleted files of it.
+    """
+    real = str(place.real)
+    check_kept(real, version, newest)
+    try:
+        DeltaVersion(real, newest).restore(version, CommitMark(app, batch, {"restores": version}))
+    except FileExistsError as error:
+        raise _overtaken(real, newest) from error
 
 
-def since_swap(log: DeltaLog, record: Record) -> list[Commit]:
-    """The commits since the swap, newest first, with that of the swap as the last; none if it was not made."""
-    version, seen = log.versions().newest, list[Commit]()
+def check_kept(location: str, version: int, newest: int) -> None:
+    """Raises Refused as a restore would, and (``backup-damaged``) where VACUUM has deleted files of the version."""
+    DeltaVersion(location, newest).check_restorable(version)
+    for missing in damaged_files(open_read_store(location), DeltaVersion(location, version).sizes()):
+        raise damaged(f"{location}/{missing.path}", f"version {version}: {missing.expected}", missing.found)
+
+
+def since_swap(log: DeltaLog, record: Record, newest: int | None = None) -> list[Commit]:
+    """The commits since the swap up to ``newest``, newest first, the last one that of the swap; none without it."""
+    version, seen = log.versions().newest if newest is None else newest, list[Commit]()
     while version > record.version:
         commit = log.commit(version)
         seen.append(commit)
@@ -104,65 +137,48 @@ def since_swap(log: DeltaLog, record: Record) -> list[Commit]:
 
 def check_own(location: str, commits: list[Commit], app: str) -> None:
     """Raises Refused (``restore-conflict``) if another writer has changed the table since the swap."""
-    for commit in commits:
-        if commit.changes_table and app not in commit.batches:
-            raise Refused(
-                "restore-conflict",
-                "Another writer has changed the Delta table since the swap; going back would undo that",
-                where=location,
-                expected="commits of the stream",
-                found=f"version {commit.version}",
-                hint="find out with DESCRIBE HISTORY what has written to the table, and restore a version with RESTORE",
-            )
-
-
-def _missing(folder: Path, contents: Contents) -> Iterator[Damage]:
-    """The files of a version that are not there, or not whole."""
-    for path, file in contents.files.items():
-        found = folder / unquote(path)
-        size = found.stat().st_size if found.is_file() else None
-        if size != file["size"]:
-            yield Damage(unquote(path), "torn", f"{file['size']} bytes", "no file" if size is None else f"{size} bytes")
-
-
-def _commit(aside: Aside, now: Contents, wanted: Contents, batch: tuple[str, int], note: Mapping[str, object]) -> None:
-    now_ms = _now_ms()
-    adds = [file for path, file in wanted.files.items() if path not in now.files]
-    actions: list[Mapping[str, object]] = [
-        _info(note),
-        *_protocol(now, wanted),
-        *([] if wanted.metadata == now.metadata else [{"metaData": wanted.metadata}]),
-        {"txn": {"appId": batch[0], "version": batch[1], "lastUpdated": now_ms}},
-        *removes((file for path, file in now.files.items() if path not in wanted.files), now_ms),
-        *({"add": {**file, "dataChange": True}} for file in adds),
-    ]
-    try:
-        write_version(LocalStore(aside.real), now.version + 1, actions)
-    except FileExistsError as error:
+    others = [commit for commit in commits if commit.changes_table and app not in commit.batches]
+    if others:
         raise Refused(
-            "swap-moved",
-            "Another writer has committed to the Delta table meanwhile",
-            where=str(aside.real),
-            expected=f"version {now.version} as the newest",
-            hint="find out with DESCRIBE HISTORY what has written to the table, then run the command again",
-        ) from error
+            "restore-conflict",
+            "Another writer has changed the Delta table since the swap; going back would undo that",
+            where=location,
+            expected="commits of the stream",
+            found=f"{written_by(others).text}: version {others[0].version}",
+            hint="find out with DESCRIBE HISTORY what has written to the table, and restore a version with RESTORE",
+        )
 
 
-def _protocol(now: Contents, wanted: Contents) -> Iterator[Mapping[str, Action]]:
-    """The higher protocol, where the wanted version needs one."""
-    names = ("minReaderVersion", "minWriterVersion")
-    higher = {name: max(int(now.protocol[name]), int(wanted.protocol[name])) for name in names}
-    if any(higher[name] > int(now.protocol[name]) for name in names):
-        yield {"protocol": higher}
+def _overtaken(location: str, version: int) -> Refused:
+    return Refused(
+        "swap-moved",
+        "Another writer has committed to the Delta table meanwhile",
+        where=location,
+        expected=f"version {version} as the newest",
+        hint="find out with DESCRIBE HISTORY what has written to the table, then run the command again",
+    )
 
 
-def _metadata(now: Contents, staged: Contents) -> Action:
-    """The table's metadata, with the columns and partitions of the staged table where they are others."""
-    columns = ("schemaString", "partitionColumns")
-    same = _bare(json.loads(now.metadata["schemaString"])) == _bare(json.loads(staged.metadata["schemaString"]))
-    if same and list(now.metadata["partitionColumns"]) == list(staged.metadata["partitionColumns"]):
-        return now.metadata
-    return {**now.metadata, **{name: staged.metadata[name] for name in columns}}
+def _start_of(log: DeltaLog) -> Commit | None:
+    """The commit with what a staged table starts with, ``None`` where it starts empty."""
+    commits = (log.commit(version) for version in log.versions().commits)
+    return next((commit for commit in commits if "staged" in commit.note), None)
+
+
+def _batches(log: DeltaLog, app: str) -> dict[str, object]:
+    """The batch that a staged table started after, and the files of each since unless rows were replaced."""
+    versions = log.versions().commits
+    if not versions or versions[0] != 0:
+        return {}
+    first = _start_of(log)
+    after = first.batches.get(app, -1) if first is not None else -1
+    try:
+        span = span_after(log, app, after)
+    except Refused:
+        return {"after": after}
+    if span.in_the_way() is not None:
+        return {"after": after}
+    return {"after": after, "batches": {str(one.batches[app]): [file.path for file in one.adds] for one in span.own}}
 
 
 def _bare(schema: Any) -> Any:
@@ -170,18 +186,3 @@ def _bare(schema: Any) -> Any:
     if isinstance(schema, Mapping):
         return {key: _bare(value) for key, value in schema.items() if key != "metadata"}
     return [_bare(each) for each in schema] if isinstance(schema, list) else schema
-
-
-def _constraints(contents: Contents) -> str:
-    settings = contents.metadata.get("configuration", {})
-    return ", ".join(f"{name}={value}" for name, value in sorted(settings.items()) if name.startswith(_CONSTRAINT))
-
-
-def _info(note: Mapping[str, object]) -> Mapping[str, object]:
-    parameters = {"mode": "Overwrite", "partitionBy": "[]"}
-    info = {"timestamp": _now_ms(), "operation": "WRITE", "operationParameters": parameters, NOTE: json.dumps(note)}
-    return {"commitInfo": info}
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

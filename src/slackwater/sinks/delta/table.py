@@ -1,15 +1,300 @@
-"""What needs the ``deltalake`` library: reading a table's checkpoints, and restoring an earlier version."""
+"""One version of a Delta table by the ``deltalake`` library: what it has, and the commits that can follow it.
+
+A commit is conditional: it becomes the version after the one that was read, or is refused. The library does this by
+``max_commit_retries=0``: it neither looks for conflicts nor follows another writer's commit. A table whose features the
+library cannot write is refused before that, by their names.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
-from typing import Any
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
 
-from slackwater.errors import EnvironmentMissing, Refused, SinkUnreadable
+from slackwater.core.damage import Damage
+from slackwater.core.errors import EnvironmentMissing, Refused, SinkUnreadable
 from slackwater.sinks.delta.log import NOTE, DataFile
+from slackwater.sinks.delta.statistics import partition_strings, statistics
+from slackwater.storage.protocols import ReadStore
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+WRITABLE_FEATURES = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "columnMapping",
+        "deletionVectors",
+        "generatedColumns",
+        "invariants",
+        "timestampNtz",
+        "v2Checkpoint",
+        "variantType",
+    }
+)
+"""The features of tables that deltalake commits to; it refuses a commit to a table with another one."""
+PLAIN_WRITER = 5
+"""Up to this writer version a table has only such features without naming them; 6 adds identity columns."""
+FEATURE_WRITER = 7
+"""The writer version of a table that names its features."""
+APPEND_ONLY = "delta.appendOnly"
+CONSTRAINT = "delta.constraints."
+_MAPPING = "delta.columnMapping.mode"
+_GENERATED = "delta.generationExpression"
+_OF_TYPES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
+"""Types of columns that need a feature (PROTOCOL.md, sections "Timestamp without timezone" and "Variant Data Type")."""
+_UNENCODED = "!$&'()+,-./:;=@_~"
+"""What deltalake writes as it is in the path of a file, beside the letters and digits of ASCII."""
+_S3 = frozenset({"s3", "s3a", "s3n"})
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A data file of a version, as its ``add`` action has it. ``path`` is decoded; ``statistics`` are JSON."""
+
+    path: str
+    size: int
+    modified_ms: int
+    partition: Mapping[str, str | None]
+    statistics: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMark:
+    """What every commit of ours has beside its files: a note, and the stream's newest batch after it.
+
+    ``batch`` is ``None`` where it changes none.
+    """
+
+    app: str
+    batch: int | None
+    note: Mapping[str, object]
+
+
+class DeltaVersion:
+    """A version of the table at ``location``, the newest without a number.
+
+    Raises EnvironmentMissing without the library, SinkUnreadable where it cannot read the table, and Refused
+    (``delta-log-cleaned``) where the log no longer has all of an older version.
+    """
+
+    def __init__(self, location: str, version: int | None = None) -> None:
+        self._location = location
+        self.handle = _open(location, version)
+        self.number = self.handle.version()
+
+    @property
+    def table_id(self) -> str:
+        """The id that the table was created with, which its readers log."""
+        return str(self.handle.metadata().id)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return self.handle.metadata().configuration
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that the table is partitioned by."""
+        return tuple(self.handle.metadata().partition_columns)
+
+    @property
+    def constraints(self) -> Mapping[str, str]:
+        """The CHECK constraints, by their names."""
+        found = sorted(self.properties.items())
+        return {name.removeprefix(CONSTRAINT): value for name, value in found if name.startswith(CONSTRAINT)}
+
+    @cached_property
+    def schema_json(self) -> str:
+        """The columns, as the log has them."""
+        return str(self.handle.schema().to_json())
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The features that the protocol names; empty up to writer version 6."""
+        protocol = self.handle.protocol()
+        return frozenset((*(protocol.reader_features or ()), *(protocol.writer_features or ())))
+
+    @property
+    def unwritable(self) -> str:
+        """What of the protocol the library cannot write, empty where it can."""
+        protocol = self.handle.protocol()
+        others = sorted(self.features - WRITABLE_FEATURES)
+        if protocol.min_writer_version not in {*range(PLAIN_WRITER + 1), FEATURE_WRITER}:
+            return f"writer version {protocol.min_writer_version}"
+        return f"the features {', '.join(others)}" if others else ""
+
+    @property
+    def is_append_only(self) -> bool:
+        """Whether no file may be removed."""
+        return self.properties.get(APPEND_ONLY, "").lower() == "true"
+
+    @property
+    def maps_columns(self) -> bool:
+        """Whether the columns have other names in its files."""
+        return self.properties.get(_MAPPING, "none").lower() != "none"
+
+    @property
+    def has_deleted_rows(self) -> bool:
+        """Whether files have deletion vectors, which the library neither adds nor removes."""
+        return "deletionVectors" in self.features and any(batch.num_rows for batch in self.handle.deletion_vectors())
+
+    @property
+    def lacks_feature_for(self) -> frozenset[str]:
+        """Types of columns that the protocol does not allow."""
+        return frozenset(name for name, feature in _OF_TYPES.items() if feature not in self.features)
+
+    def newest_batch(self, app: str) -> int:
+        """The newest batch of an application that the table records, -1 for none."""
+        version = self.handle.transaction_version(app)
+        return -1 if version is None else int(version)
+
+    def sizes(self) -> Mapping[str, int]:
+        """The files by their decoded paths, in bytes."""
+        actions: Any = self.handle.get_add_actions()
+        columns = zip(actions.column("path"), actions.column("size_bytes"), strict=True)
+        return {unquote(path.as_py()): size.as_py() for path, size in columns}
+
+    def check_removable(self, paths: Iterable[str] | None = None) -> None:
+        """Raises Refused (``delta-path``) if deltalake would remove one of these files, or any, under another spelling.
+
+        Spark writes characters beyond ASCII as they are and deltalake percent-encodes them. Spark compares the strings:
+        it would still read the file.
+        """
+        actions: Any = self.handle.get_add_actions()
+        written = {unquote(path): path for path in (one.as_py() for one in actions.column("path"))}
+        for path in written if paths is None else paths:
+            spelled = quote(path, safe=_UNENCODED)
+            if written.get(path, spelled) != spelled:
+                raise Refused(
+                    "delta-path",
+                    "The deltalake library would remove a file of the Delta table under another spelling of its path, "
+                    "and Spark would still read the file",
+                    where=self._location,
+                    expected=spelled,
+                    found=written[path],
+                    hint="nothing was changed; only tables whose partition values are ASCII can be cut or swapped; "
+                    "rebuild at the last written batch, which removes nothing",
+                )
+
+    def check_restorable(self, version: int) -> None:
+        """Raises Refused as ``check_removable`` for the files that are not in an older version."""
+        self.check_removable(self.sizes().keys() - DeltaVersion(self._location, version).sizes().keys())
+
+    def files(self) -> Mapping[str, TableFile]:
+        """The files by their decoded paths. Raises Refused where their partitions cannot be written again."""
+        import pyarrow as pa  # noqa: PLC0415 - heavy; only a swap pays for it
+
+        actions = pa.table(self.handle.get_add_actions())
+        rows = ({name: actions[name][row] for name in actions.column_names} for row in range(actions.num_rows))
+        return {file.path: file for file in map(self._file, rows)}
+
+    def _file(self, action: Mapping[str, Any]) -> TableFile:
+        return TableFile(
+            unquote(action["path"].as_py()),
+            action["size_bytes"].as_py(),
+            action["modification_time"].as_py(),
+            partition_strings(action["partition"], self._location) if "partition" in action else {},
+            statistics(action),
+        )
+
+    def commit(
+        self,
+        mark: CommitMark,
+        add: Iterable[TableFile] = (),
+        remove: Iterable[DataFile | TableFile] = (),
+        columns_of: DeltaVersion | None = None,
+    ) -> None:
+        """Commit the version after this one. With ``columns_of`` all files and columns of this version are replaced.
+
+        Raises FileExistsError where another writer has committed a version, Refused (``delta-commit``) where the
+        library does not commit to this table.
+        """
+        remove = tuple(remove)
+        self.check_removable((file.path for file in remove) if columns_of is None else None)
+        now_ms, changed, actions = time.time_ns() // 1_000_000, True, _library().transaction
+        adds = [
+            actions.AddAction(file.path, file.size, file.partition, file.modified_ms, changed, file.statistics)
+            for file in add
+        ]
+        removes = [actions.RemoveAction(file.path, changed, now_ms, file.size, dict(file.partition)) for file in remove]
+        mode, schema = ("append", self) if columns_of is None else ("overwrite", columns_of)
+        partitions = list(self.partition_columns)
+        try:
+            self.handle.create_write_transaction(
+                [*adds, *removes], mode, schema.handle.schema(), partitions, **_properties(mark)
+            )
+        except _errors() as error:
+            raise self._overtaken() or Refused(
+                "delta-commit",
+                f"The deltalake library does not commit to the Delta table: {error}",
+                where=self._location,
+                hint="nothing was changed; change the table as the reason says and make a new plan",
+            ) from error
+
+    def restore(self, version: int, mark: CommitMark) -> None:
+        """Commit the rows and columns of an older version as the version after this one.
+
+        Raises FileExistsError as ``commit``, and Refused (``delta-restore``) where VACUUM has deleted its files.
+        """
+        self.check_restorable(version)
+        try:
+            self.handle.restore(version, **_properties(mark))
+        except _errors() as error:
+            raise self._overtaken() or Refused(
+                "delta-restore",
+                f"The Delta table cannot be restored to version {version}: {error}",
+                where=self._location,
+                hint="VACUUM removes the files of old versions after delta.deletedFileRetentionDuration; without them "
+                "rebuild at the last written batch, which removes nothing",
+            ) from error
+
+    def _overtaken(self) -> FileExistsError | None:
+        """The error of a commit that another writer was faster than, ``None`` if no other commit followed."""
+        newest = _open(self._location, None).version()
+        return FileExistsError(f"version {newest} of {self._location}") if newest != self.number else None
+
+
+def damaged_files(store: ReadStore, sizes: Mapping[str, int]) -> Iterator[Damage]:
+    """The files that are missing below the table, or have another size. Those elsewhere are of another table."""
+    for path, expected in sizes.items():
+        if "://" in path or path.startswith("/"):
+            continue
+        try:
+            size = store.size(path)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            kind, found = ("missing", "no file") if missing else ("unreadable", str(error))
+            yield Damage(path, kind, f"{expected} bytes", found)
+        else:
+            if size != expected:
+                yield Damage(path, "torn", f"{expected} bytes", f"{size} bytes")
+
+
+def create_like(location: str, table: DeltaVersion) -> None:
+    """Create an empty table with the columns, partitions and constraints of another one.
+
+    What an interrupted call has created stays.
+    """
+    library = _library()
+    options = storage_options(location)
+    if not library.DeltaTable.is_deltatable(location, options):
+        partitions = list(table.partition_columns)
+        library.DeltaTable.create(location, table.handle.schema(), partition_by=partitions, storage_options=options)
+    created = _open(location, None)
+    if _GENERATED in table.schema_json:
+        created.alter.add_feature(library.TableFeatures.GeneratedColumns, allow_protocol_versions_increase=True)
+    for name, expression in table.constraints.items():
+        if CONSTRAINT + name not in created.metadata().configuration:
+            created.alter.add_constraint({name: expression})
 
 
 def require_library() -> None:
@@ -22,66 +307,58 @@ def require_library() -> None:
         )
 
 
-def newest_batch(location: str, app: str) -> int:
-    """The newest batch of an application that the table records, -1 for none."""
-    version = _open(location).transaction_version(app)
-    return -1 if version is None else int(version)
+def storage_options(location: str) -> dict[str, str]:
+    """What the library does not find in the environment as fsspec does.
 
-
-def live_files(location: str) -> Iterator[DataFile]:
-    """All files of the newest version."""
-    actions = _open(location).get_add_actions(flatten=True)
-    for path, size in zip(actions.column("path"), actions.column("size_bytes"), strict=True):
-        yield DataFile(unquote(path.as_py()), size.as_py(), None)
-
-
-def table_id(location: str) -> str:
-    """The id that the table was created with, which its readers log."""
-    return str(_open(location).metadata().id)
-
-
-def writer_version(location: str) -> int:
-    """The protocol version that a writer of the table must support."""
-    return int(_open(location).protocol().min_writer_version)
-
-
-def restore(location: str, version: int, batch: tuple[str, int], note: Mapping[str, object]) -> None:
-    """Commit the rows of ``version`` again, with the application's batch and a note, in one step.
-
-    Raises Refused where the library cannot: files of that version were removed, or the table has a feature that the
-    library does not support.
+    An endpoint without TLS is an explicit choice there, and here a URL in ``AWS_ENDPOINT_URL``.
     """
-    table = _open(location)
-    from deltalake import CommitProperties, PostCommitHookProperties, Transaction  # noqa: PLC0415
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
-    try:
-        table.restore(
-            version,
-            commit_properties=CommitProperties({NOTE: json.dumps(note)}, app_transactions=[Transaction(*batch)]),
-            post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
-        )
-    except (DeltaError, OSError) as error:
-        raise Refused(
-            "delta-restore",
-            f"The Delta table cannot be restored to version {version}: {error}",
-            where=location,
-            hint="VACUUM removes the files of old versions after delta.deletedFileRetentionDuration; without them "
-            "rebuild at the last written batch, which removes nothing",
-        ) from error
+    endpoints = (os.environ.get(name, "") for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    plain = next(filter(None, endpoints), "").startswith("http://")
+    return {"allow_http": "true"} if plain and urlsplit(location).scheme in _S3 else {}
 
 
-def _open(location: str) -> Any:
+def _library() -> Any:
+    """The library, imported where it is used first: it takes longer than what most commands do."""
     require_library()
-    from deltalake import DeltaTable  # noqa: PLC0415 - heavy; most reads do without
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+    import deltalake.exceptions  # noqa: PLC0415 - as above
 
+    return deltalake
+
+
+def _open(location: str, version: int | None) -> DeltaTable:
     try:
-        return DeltaTable(location)
-    except (DeltaError, OSError) as error:
+        table: DeltaTable = _library().DeltaTable(location, version, storage_options(location))
+    except _errors() as error:
+        if version is not None and not isinstance(error, OSError):
+            raise _cleaned(version, str(error)) from error
         raise SinkUnreadable(
             "delta-unreadable",
             f"The Delta table cannot be read: {error}",
             where=location,
             hint="read it with Spark to see whether it is damaged or has a feature that deltalake does not support",
         ) from error
+    else:
+        return table
+
+
+def _cleaned(version: int, found: str) -> Refused:
+    return Refused(
+        "delta-log-cleaned",
+        "The log of the Delta table no longer has all of one of its versions",
+        where=f"version {version}",
+        found=found,
+        hint="the table's property delta.logRetentionDuration decides how long commits are kept",
+    )
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    return _library().exceptions.DeltaError, OSError
+
+
+def _properties(mark: CommitMark) -> dict[str, Any]:
+    library = _library()
+    transactions = [] if mark.batch is None else [library.Transaction(mark.app, mark.batch)]
+    note = {NOTE: json.dumps(mark.note)}
+    hooks = library.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+    commit = library.CommitProperties(note, max_commit_retries=0, app_transactions=transactions)
+    return {"commit_properties": commit, "post_commithook_properties": hooks}

@@ -1,1 +1,13 @@
 """Spark's file sink: data files below one directory, and the manifest that lists those that count."""
+
+from __future__ import annotations
+
+from slackwater.sinks.common.registry import SinkKind
+
+SINK = SinkKind(
+    opener="slackwater.sinks.files.output:open_files_output",
+    constructor="slackwater.sinks.files.sink:files",
+    exports=("FilesSink",),
+    entries="slackwater.sinks.files.output:ENTRIES",
+    connectors={"avro": "spark-avro"},
+)

@@ -11,10 +11,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from slackwater.errors import Refused
-from slackwater.formats.file_sink_log import FOLDER
-from slackwater.model.sink import Cut
-from slackwater.sinks.backup import RecordFile, damaged, foreign
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Cut, after_batch, newest_batch
+from slackwater.formats.compactible import SINK_LOG
+from slackwater.sinks.common.backup import RecordFile, damaged, foreign, is_at
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
@@ -57,7 +57,7 @@ def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, l
     """The record of a cut that is about to start. Reads every file once, to hash it."""
     existing = set(manifest.all_names())
     written = {
-        f"{FOLDER}/{name}": content
+        f"{SINK_LOG}/{name}": content
         for name, content in manifest.after_cut(cut.after, lines).items()
         if name not in existing
     }
@@ -66,13 +66,13 @@ def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, l
         after=cut.after,
         batches=cut.batches,
         stale=_hashed(store, (_side_file(path) for path in written)),
-        entries=_with_side_files(store, (f"{FOLDER}/{name}" for name in manifest.removal_order(cut.after))),
+        entries=_with_side_files(store, (f"{SINK_LOG}/{name}" for name in manifest.removal_order(cut.after))),
         files=_with_side_files(store, cut.files),
         written=written,
     )
 
 
-def take_out(store: WriteStore, backup: WriteStore, record: Record) -> None:
+def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> None:
     """Remove what the record names, once the backup has all of it. Raises Refused before anything is removed."""
     for taken in record.taken:
         _back_up(store, backup, taken)
@@ -85,13 +85,9 @@ def take_out(store: WriteStore, backup: WriteStore, record: Record) -> None:
     _remove_leftovers(store, record)
 
 
-def put_back(store: WriteStore, backup: ReadStore, record: Record, manifest: Manifest) -> None:
-    """Undo ``take_out``. Raises Refused before anything is changed: damaged backup, or newer batches."""
-    missing = [taken for taken in record.taken if _is_missing(store, taken)]
-    _check_output(store, record, manifest)
-    for taken in missing:
-        if _hash_of(backup, taken.path) != taken.sha256:
-            raise damaged(f"{backup.location}/{taken.path}", f"sha256 {taken.sha256}", "another or no file")
+def restore(store: WriteStore, backup: ReadStore, record: Record, manifest: Manifest) -> None:
+    """Undo ``delete_batches``. Raises Refused before anything is changed: damaged backup, or newer batches."""
+    missing = check_restore(store, backup, record, manifest)
     # Side files first: Hadoop verifies a file only if its side file exists, and must not find a wrong one.
     for taken in (*reversed(record.files), *reversed(record.entries)):
         if taken in missing:
@@ -104,13 +100,23 @@ def put_back(store: WriteStore, backup: ReadStore, record: Record, manifest: Man
     _remove_leftovers(store, record)
 
 
+def check_restore(store: ReadStore, backup: ReadStore, record: Record, manifest: Manifest) -> list[Taken]:
+    """The files that the output lacks. Raises Refused where ``restore`` would."""
+    missing = [taken for taken in record.taken if _is_missing(store, taken)]
+    _check_output(store, record, manifest)
+    for taken in missing:
+        if _hash_of(backup, taken.path) != taken.sha256:
+            raise damaged(f"{backup.location}/{taken.path}", f"sha256 {taken.sha256}", "another or no file")
+    return missing
+
+
 def check_record(record: Record, cut: Cut, location: str) -> None:
     """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
     names = {taken.path for taken in record.files}
     others = sorted(names - set(cut.files) - {_side_file(path) for path in cut.files})
-    if record.output == location and record.after == cut.after and record.batches == cut.batches and not others:
+    if is_at(record.output, location) and record.after == cut.after and record.batches == cut.batches and not others:
         return
-    raise foreign(location, cut.after, others[0] if others else f"a cut of {record.output} after batch {record.after}")
+    raise foreign(location, cut.after, others[0] if others else f"a cut of {record.output} {after_batch(record.after)}")
 
 
 def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
@@ -126,14 +132,23 @@ def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
 
 def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
     """Raises Refused if something else was written to the output after the cut."""
+    if record.batches and max(manifest.names(), default=-1) < record.after:
+        raise Refused(
+            "output-changed",
+            "The output no longer has the batches that the cut kept: it was moved or deleted since",
+            where=f"{record.output}/{SINK_LOG}",
+            expected=newest_batch(record.after),
+            found=f"{newest_batch(max(manifest.names(), default=-1))} as the newest",
+            hint="move the output back, or restore it from a backup, and run the command again; nothing was changed",
+        )
     known = {taken.path for taken in record.taken} | set(record.written)
     for name in manifest.all_names():
-        if batch_of(name) > record.after and f"{FOLDER}/{name}" not in known:
+        if batch_of(name) > record.after and f"{SINK_LOG}/{name}" not in known:
             raise Refused(
                 "restore-conflict",
                 f"Batch {batch_of(name)} was written to the output after the cut; restoring would mix two histories",
-                where=f"{record.output}/{FOLDER}/{name}",
-                expected=f"batch {record.after} as the newest",
+                where=f"{record.output}/{SINK_LOG}/{name}",
+                expected=f"{newest_batch(record.after)} as the newest",
                 hint="find out which program writes to the output, move its files and manifest entries away, "
                 "and run the command again; nothing was changed",
             )
@@ -147,7 +162,9 @@ def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
 
 def _remove_leftovers(store: WriteStore, record: Record) -> None:
     """Remove what an interrupted cut or restore left half written."""
-    for folder in sorted({path.rpartition("/")[0] for path in (FOLDER + "/", *(taken.path for taken in record.taken))}):
+    for folder in sorted(
+        {path.rpartition("/")[0] for path in (SINK_LOG + "/", *(taken.path for taken in record.taken))}
+    ):
         for entry in store.list(folder):
             if entry.name.endswith(LEFTOVER) and not entry.is_dir:
                 store.delete(f"{folder}/{entry.name}".lstrip("/"))

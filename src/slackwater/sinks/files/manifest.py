@@ -5,10 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from slackwater.errors import FormatError, Refused, SinkUnreadable
-from slackwater.formats.compactible import derive_interval, lay_out, parse_entry_name
-from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log
-from slackwater.model.checkpoint_logs import SinkFile
+from slackwater.core.checkpoint_logs import SinkFile
+from slackwater.core.errors import FormatError, Refused, SinkUnreadable
+from slackwater.formats.compactible import (
+    SINK_LOG,
+    derive_interval,
+    lay_out,
+    names_read,
+    parse_entry_name,
+    parse_file_sink_log,
+)
 from slackwater.storage.protocols import ReadStore
 
 Lines = Mapping[int, Sequence[str]]
@@ -24,7 +30,7 @@ class Manifest:
     def names(self) -> dict[int, str]:
         """Entries by batch, ``N`` or ``N.compact``. Spark reads the compacted one where both exist."""
         found: dict[int, str] = {}
-        for entry in self._store.list(FOLDER):
+        for entry in self._store.list(SINK_LOG):
             parsed = parse_entry_name(entry.name)
             # A folder counts: Spark takes it for an entry too, and fails to read it.
             if parsed is not None and (parsed[1] or parsed[0] not in found):
@@ -40,20 +46,23 @@ class Manifest:
 
     def all_names(self) -> list[str]:
         """Every entry file, also a single entry beside a compacted one of the same batch."""
-        listed = [entry.name for entry in self._store.list(FOLDER) if not entry.is_dir]
+        listed = [entry.name for entry in self._store.list(SINK_LOG) if not entry.is_dir]
         return [name for name in listed if parse_entry_name(name) is not None]
 
     def valid_names(self) -> list[str]:
         """The entries that Spark reads, oldest first: the newest compacted one and those after it."""
-        names = self.names()
-        compacted = _newest_compacted(names)
-        return [name for batch, name in sorted(names.items()) if batch >= compacted]
+        return names_read(self.names().values())
 
     def gaps(self) -> list[tuple[int, int]]:
-        """Ranges (first, last) of batches that are missing between the entries that Spark reads."""
+        """Ranges (first, last) of batches whose entries are missing: Spark reads all from the newest compacted one on.
+
+        Without a compacted one it reads all from 0 on.
+        """
         names = self.names()
         compacted = _newest_compacted(names)
         batches = sorted(batch for batch in names if batch >= compacted)
+        if batches and compacted < 0:
+            batches.insert(0, -1)
         return [(left + 1, right - 1) for left, right in itertools.pairwise(batches) if right > left + 1]
 
     def own_lines(self, batch: int, recorded: Lines) -> list[str]:
@@ -71,7 +80,7 @@ class Manifest:
         raise Refused(
             "sink-cut-unknown",
             f"Cannot determine which files batch {batch} added: {reason} and the ledger has no copy of the entry",
-            where=f"{self._store.location}/{FOLDER}",
+            where=f"{self._store.location}/{SINK_LOG}",
             hint=f"cut back to batch {_newest_compacted(self.names())} or newer, which needs no compacted entry",
         )
 
@@ -120,7 +129,7 @@ class Manifest:
 
     def read(self, name: str) -> bytes:
         """The bytes of one entry file. Raises SinkUnreadable if they cannot be parsed."""
-        path = f"{FOLDER}/{name}"
+        path = f"{SINK_LOG}/{name}"
         try:
             data, _ = self.parse(name)
         except (OSError, FormatError) as error:
@@ -137,7 +146,7 @@ class Manifest:
 
     def parse(self, name: str) -> tuple[bytes, tuple[SinkFile, ...]]:
         """The bytes of one entry file and the files it lists. Raises FormatError or OSError."""
-        data = self._store.read(f"{FOLDER}/{name}")
+        data = self._store.read(f"{SINK_LOG}/{name}")
         return data, parse_file_sink_log(data)
 
 
@@ -167,7 +176,7 @@ def foreign(location: str, found: str) -> Refused:
         "manifest-foreign",
         "The manifest of the output lists a file that is not below it: "
         "the output was copied or moved, or its manifest was edited",
-        where=f"{location}/{FOLDER}",
+        where=f"{location}/{SINK_LOG}",
         expected=f"files below {location}",
         found=found,
         hint="move the output back to the path in its manifest; nothing was changed",

@@ -11,20 +11,20 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from slackwater.errors import FormatError, PipelineError, Refused
-from slackwater.formats.file_sink_log import FOLDER, parse_file_sink_log, parse_sink_file
-from slackwater.model.checkpoint_logs import SinkFile
-from slackwater.model.damage import Damage
-from slackwater.model.marks import NONE_YET
-from slackwater.model.sink import Cut, Delivery, Swap, Traits
-from slackwater.sinks import aside, owner
-from slackwater.sinks.aside import Aside, can_swap
-from slackwater.sinks.backup import damaged
-from slackwater.sinks.contract import SinkLog
-from slackwater.sinks.directory_output import DirectoryOutput, path_of
+from slackwater.core.checkpoint_logs import SinkFile
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError, PipelineError, Refused
+from slackwater.core.marks import NONE_YET
+from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, after_batch
+from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
+from slackwater.sinks.common import aside, owner
+from slackwater.sinks.common.aside import Aside, can_swap
+from slackwater.sinks.common.backup import check_writable, damaged
+from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.directory_output import DirectoryOutput, path_of
+from slackwater.sinks.common.swapping import check_parties, record, started
 from slackwater.sinks.files import cutting, swapping
 from slackwater.sinks.files.manifest import Lines, Manifest, foreign, lines_of
-from slackwater.sinks.swapping import check_parties, start, started
 from slackwater.storage.protocols import WriteStore
 
 FILES_TRAITS = Traits(
@@ -37,8 +37,11 @@ FILES_TRAITS = Traits(
 GLOB_CHARACTERS = "{}[]*?\\"
 """With one of these in its path a file source lists files itself and ignores the manifest (``isGlobPath``)."""
 _CHECKED_OF_COMPACTED = 100
-_NOT_DATA = frozenset({FOLDER, owner.MARK, aside.MARK, cutting.RECORD.name})
+_NOT_DATA = frozenset({SINK_LOG, owner.MARK, aside.MARK, cutting.RECORD.name})
 """Names that no data file of Spark has; a manifest that lists one was edited."""
+
+
+ENTRIES = (CatalogueEntry("files", "files(format, path)", FILES_TRAITS, ("append",), rank=10),)
 
 
 def files_traits(path: str) -> Traits:
@@ -81,7 +84,7 @@ class FilesOutput(DirectoryOutput):
         return tuple(sorted(name for name in found if name not in named))
 
     def log(self) -> SinkLog | None:
-        return SinkLog(self._store, FOLDER, parse_file_sink_log)
+        return SinkLog(self._store, SINK_LOG, parse_file_sink_log)
 
     def name_of(self, uri: str) -> str | None:
         name = self._place.name_of(uri)
@@ -107,16 +110,19 @@ class FilesOutput(DirectoryOutput):
             )
             cutting.RECORD.write(backup, record)
         cutting.check_record(record, cut, self.location)
-        cutting.take_out(self._store, backup, record)
+        cutting.delete_batches(self._store, backup, record)
+
+    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
+        record = self._recorded_cut(cut, backup)
+        if record is not None:
+            missing = cutting.check_restore(self._store, backup, record, self._manifest)
+            folders = {path.rpartition("/")[0] for path in (SINK_LOG + "/", *(taken.path for taken in missing))}
+            check_writable(self._store, *sorted(folders))
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = cutting.RECORD.read(backup)
-        if record is None:
-            if any(not entry.name.startswith(".") for entry in backup.list()):
-                raise damaged(f"{backup.location}/{cutting.RECORD.name}", "the record of the cut", "no file")
-            return  # The cut was interrupted before it recorded anything, so that nothing was removed.
-        cutting.check_record(record, cut, self.location)
-        cutting.put_back(self._store, backup, record, self._manifest)
+        record = self._recorded_cut(cut, backup)
+        if record is not None:
+            cutting.restore(self._store, backup, record, self._manifest)
 
     def staged(self, operation: str) -> FilesOutput:
         return FilesOutput(str(self._aside(operation).folder))
@@ -128,10 +134,11 @@ class FilesOutput(DirectoryOutput):
             if after >= 0:
                 swapping.fill(place, self._manifest, after, self._lines(after, recorded), self.name_of)
             # A stream that reads the output looks for the manifest once, at its start.
-            (place.folder / FOLDER).mkdir(exist_ok=True)
+            (place.folder / SINK_LOG).mkdir(exist_ok=True)
             place.set_mark(place.folder, "staged")
 
-    def swap_of(self, operation: str, stream_id: str) -> Swap:
+    def swap_of(self, operation: str, stream_id: str, _after: int = NONE_YET) -> Swap:
+        """Files that no batch has written stay, whenever they are written."""
         return Swap(operation, stream_id, self.last_written())
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
@@ -144,25 +151,41 @@ class FilesOutput(DirectoryOutput):
             swapping.check(place, swap)
             staged = self.staged(swap.operation).owner()
             check_parties(self.location, swap, self.last_written(), self.owner(), staged)
+            swapping.check_free(place, place.real, place.folder)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         place = self._aside(swap.operation)
         if started(backup, self.location, swap) is not None:
             place.finish_exchange()
         self.check_swap(swap, backup)
-        start(backup, self.location, swap)
         if not place.is_swapped:
+            # Written again, as the staged output may have other files since a swap that was undone.
+            record(backup, self.location, swap, left=swapping.only_in(place, place.folder, place.real))
             swapping.name_files_in(place, place.real)
+            swapping.carry(place, place.real, place.folder)
         swapping.exchange(place)
+        # What others have written to the old output between the first copy and the exchange.
+        swapping.carry(place, place.folder, place.real)
+
+    def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        if started(backup, self.location, swap) is not None:
+            place = self._aside(swap.operation)
+            swapping.check_back(place)
+            check_writable(self._store, "", SINK_LOG, "..")
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        if started(backup, self.location, swap) is None:
+        known = started(backup, self.location, swap)
+        if known is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         place = self._aside(swap.operation)
         place.finish_exchange()
         if not place.is_swapped and place.state != "staged":
             raise damaged(str(place.folder), "the output before the swap", place.state or "no folder")
+        if place.is_swapped and known.left is not None:
+            swapping.carry(place, place.real, place.folder, without=known.left)
         swapping.exchange_back(place)
+        if known.left is not None:
+            swapping.carry(place, place.folder, place.real, without=known.left)
         swapping.name_files_in(place, place.folder)
 
     def discard_staged(self, operation: str) -> None:
@@ -186,6 +209,15 @@ class FilesOutput(DirectoryOutput):
         self._prepare()
         return self._path
 
+    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> cutting.Record | None:
+        """The record of a cut; ``None`` where it was interrupted before it recorded, and so removed, anything."""
+        record = cutting.RECORD.read(backup)
+        if record is not None:
+            cutting.check_record(record, cut, self.location)
+        elif any(not entry.name.startswith(".") for entry in backup.list()):
+            raise damaged(f"{backup.location}/{cutting.RECORD.name}", "the record of the cut", "no file")
+        return record
+
     def _lines(self, after: int, recorded: Mapping[int, str]) -> Lines:
         return self._manifest.confirmed(after, lines_of(recorded))
 
@@ -194,12 +226,12 @@ class FilesOutput(DirectoryOutput):
 
     def _prepare(self) -> None:
         """Create an empty manifest: a file source decides once, at its start, whether its input has one."""
-        local = self._store.local_path(FOLDER)
+        local = self._store.local_path(SINK_LOG)
         if local is not None:
             Path(local).mkdir(parents=True, exist_ok=True)
-        elif not self._store.exists(FOLDER):
+        elif not self._store.exists(SINK_LOG):
             # An object store has no empty directories. Spark ignores hidden names in its logs.
-            self._store.write(f"{FOLDER}/.keep", b"")
+            self._store.write(f"{SINK_LOG}/.keep", b"")
 
     def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
         """Raises Refused unless the manifest names exactly what ``cut`` takes out."""
@@ -208,7 +240,7 @@ class FilesOutput(DirectoryOutput):
         if foreign or cut.batches != expected.batches:
             raise Refused(
                 "cut-mismatch",
-                f"The manifest does not list the same files after batch {cut.after} as the cut",
+                f"The manifest does not list the same files {after_batch(cut.after)} as the cut",
                 where=self.location,
                 expected=f"{len(expected.files)} files of {len(expected.batches)} batches",
                 found=foreign[0] if foreign else f"{len(cut.files)} files of {len(cut.batches)} batches",
@@ -224,12 +256,12 @@ class FilesOutput(DirectoryOutput):
     def _damage(self, *, thorough: bool) -> Iterator[Damage]:
         for first, last in self._manifest.gaps():
             batches = f"batch {first}" if first == last else f"batches {first} to {last}"
-            yield Damage(f"{FOLDER}/{first}", "missing", f"entries of {batches}", "no file")
+            yield Damage(f"{SINK_LOG}/{first}", "missing", f"entries of {batches}", "no file")
         for name in reversed(self._manifest.valid_names()):
             try:
                 _, files = self._manifest.parse(name)
             except (OSError, FormatError) as error:
-                yield _unparsed(f"{FOLDER}/{name}", error)
+                yield _unparsed(f"{SINK_LOG}/{name}", error)
             else:
                 newest = files[-_CHECKED_OF_COMPACTED:] if name.endswith(".compact") else files
                 yield from self._damaged_files(files if thorough else newest)
@@ -240,7 +272,7 @@ class FilesOutput(DirectoryOutput):
         for file in files:
             name = self.name_of(file.path)
             if name is None:
-                yield Damage(FOLDER, "foreign", f"files below {self.location}", file.path)
+                yield Damage(SINK_LOG, "foreign", f"files below {self.location}", file.path)
                 continue
             try:
                 size = self._store.size(name)

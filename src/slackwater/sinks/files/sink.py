@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.aside import Aside
-from slackwater.sinks.directory import absolute, directory
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.aside import Aside
+from slackwater.sinks.common.directory import absolute, directory
+from slackwater.sinks.common.options import option_strings
 from slackwater.sinks.files.output import files_traits
-from slackwater.sinks.options import option_strings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -2,24 +2,28 @@
 
 The manifest has absolute URIs, so its entries are rewritten before the exchange to name the files where they are after
 it. A stream that reads the output takes all files for new ones then, because their names are: a stage behind this one
-has to be replayed as well. Files that no manifest entry names go with the replaced output.
+has to be replayed as well. Files that no manifest entry names stay in place: see ``files/others``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-from slackwater.errors import FormatError
-from slackwater.formats.file_sink_log import FOLDER
-from slackwater.model.damage import Damage
-from slackwater.model.sink import Swap
-from slackwater.sinks.aside import Aside, link_files, remove_leftovers
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
+from slackwater.core.sink import Swap, newest_batch
+from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log
+from slackwater.sinks.common import aside, owner
+from slackwater.sinks.common.aside import Aside, link_files, remove_leftovers
+from slackwater.sinks.common.backup import damaged
+from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign
-from slackwater.sinks.place import Place
-from slackwater.sinks.swapping import absent, check_whole, incomplete
 from slackwater.storage.local import LocalStore
+from slackwater.storage.protocols import LEFTOVER
 
 NameOf = Callable[[str], str]
 """The path below the output of a file that an entry names by its URI. Raises Refused for a file elsewhere."""
@@ -31,7 +35,7 @@ def fill(aside: Aside, manifest: Manifest, after: int, recorded: Lines, find: Ca
     ``find`` returns the path below the output of the file that a URI names.
     """
     if manifest.newest() < after:
-        raise incomplete(str(aside.real), f"batches up to {after}", f"batch {manifest.newest()} as the newest")
+        raise incomplete(str(aside.real), f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest")
     entries, name_of = manifest.after_cut(after, recorded), _known(aside, find)
     for name in manifest.all_names():
         if batch_of(name) <= after:
@@ -39,7 +43,7 @@ def fill(aside: Aside, manifest: Manifest, after: int, recorded: Lines, find: Ca
     link_files(aside.real, aside.folder, _with_side_files(aside.real, _names_in(entries.values(), name_of)))
     store = LocalStore(aside.folder)
     for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
-        store.write(f"{FOLDER}/{name}", _moved(content, aside.folder, name_of).encode())
+        store.write(f"{SINK_LOG}/{name}", _moved(content, aside.folder, name_of).encode())
 
 
 def check(aside: Aside, swap: Swap) -> None:
@@ -49,20 +53,34 @@ def check(aside: Aside, swap: Swap) -> None:
     check_whole(str(aside.folder), list(_damage(aside)))
 
 
+def check_back(aside: Aside) -> None:
+    """Raises Refused (``backup-damaged``) unless the output that was replaced is there and whole."""
+    if aside.is_interrupted:
+        return
+    if not aside.is_swapped:
+        if aside.state != "staged":
+            raise damaged(str(aside.folder), "the output before the swap", aside.state or "no folder")
+    elif aside.mark_in(aside.real) is None:
+        if not aside.real.is_dir():
+            raise damaged(str(aside.real), "the output that was swapped in", "no folder")
+        for missing in _damage(aside):
+            raise damaged(f"{aside.folder}/{missing.path}", missing.expected, missing.found)
+
+
 def name_files_in(aside: Aside, place: Path) -> None:
     """Make the entries of the output in the folder aside name its files as if they were in ``place``.
 
     Hadoop verifies an entry by its side file, which goes first: without one it verifies nothing.
     """
-    store, name_of = LocalStore(aside.folder), _names_of(aside)
+    store, name_of = LocalStore(aside.folder), names_of(aside)
     manifest = Manifest(store)
-    remove_leftovers(aside.folder / FOLDER)
+    remove_leftovers(aside.folder / SINK_LOG)
     for name in manifest.all_names():
         content = manifest.read(name).decode()
         moved = _moved(content, place, name_of)
         if moved != content:
-            store.delete(f"{FOLDER}/.{name}.crc")
-            store.write(f"{FOLDER}/{name}", moved.encode())
+            store.delete(f"{SINK_LOG}/.{name}.crc")
+            store.write(f"{SINK_LOG}/{name}", moved.encode())
 
 
 def exchange(aside: Aside) -> None:
@@ -83,7 +101,7 @@ def exchange_back(aside: Aside) -> None:
     remove_leftovers(aside.real)
 
 
-def _names_of(aside: Aside) -> NameOf:
+def names_of(aside: Aside) -> NameOf:
     """Knows files by their URIs in either place: some entries may have been rewritten already."""
     places = Place(str(aside.folder)), Place(str(aside.real))
     return _known(aside, lambda uri: next((name for place in places if (name := place.name_of(uri)) is not None), None))
@@ -133,14 +151,14 @@ def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
 
 def _damage(aside: Aside) -> Iterator[Damage]:
     """What is missing or malformed in the staged output, whichever place its entries name."""
-    manifest, name_of = Manifest(LocalStore(aside.folder)), _names_of(aside)
+    manifest, name_of = Manifest(LocalStore(aside.folder)), names_of(aside)
     for first, _ in manifest.gaps():
-        yield Damage(f"{FOLDER}/{first}", "missing", f"the entry of batch {first}", "no file")
+        yield Damage(f"{SINK_LOG}/{first}", "missing", f"the entry of batch {first}", "no file")
     for entry in manifest.valid_names():
         try:
             files = manifest.parse(entry)[1]
         except (OSError, FormatError) as error:
-            yield Damage(f"{FOLDER}/{entry}", "unreadable", "a file sink manifest", str(error))
+            yield Damage(f"{SINK_LOG}/{entry}", "unreadable", "a file sink manifest", str(error))
             continue
         for file in files:
             path = aside.folder / name_of(file.path)
@@ -148,3 +166,73 @@ def _damage(aside: Aside) -> Iterator[Damage]:
             if size != file.size:
                 found = "no file" if size is None else f"{size} bytes"
                 yield Damage(str(path.relative_to(aside.folder)), "torn", f"{file.size} bytes", found)
+
+
+_OURS = frozenset({SINK_LOG, owner.MARK, aside.MARK})
+
+
+def only_in(place: Aside, folder: Path, other: Path) -> tuple[str, ...]:
+    """The files of one directory that the other one does not have, relative to it."""
+    return tuple(name for name in _others(place, folder) if not os.path.lexists(other / name))
+
+
+def check_free(place: Aside, source: Path, target: Path) -> None:
+    """Raises Refused where ``target`` has a file of a batch under the name of one of the files."""
+    named = _named(place, target)
+    for name in _others(place, source):
+        if name in named and not _is_same(source / name, target / name):
+            raise unsupported(str(target / name), "a name that no batch has used", "a file of a batch")
+
+
+def carry(place: Aside, source: Path, target: Path, without: Collection[str] = ()) -> None:
+    """Give the files a second name in the other directory, but not those in ``without``.
+
+    Where it has another file of that name that is no batch's, the newer one stays.
+    """
+    named, missing = _named(place, target), list[str]()
+    for name in _others(place, source):
+        if name in named or name in without:
+            continue
+        if not os.path.lexists(target / name):
+            missing.append(name)
+        elif not _is_same(source / name, target / name) and _is_newer(source / name, target / name):
+            (target / name).unlink()
+            missing.append(name)
+    link_files(source, target, missing)
+
+
+def _others(place: Aside, folder: Path) -> Iterator[str]:
+    named = _named(place, folder)
+    for parent, folders, files in os.walk(folder):
+        path = Path(parent).relative_to(folder)
+        links = [name for name in folders if (Path(parent) / name).is_symlink()]
+        if path == Path():
+            folders[:] = [name for name in folders if name not in _OURS]
+        for name in sorted((*files, *links)):
+            data = _data_name(name)
+            if not name.endswith(LEFTOVER) and not (path == Path() and data in _OURS) and str(path / data) not in named:
+                yield (path / name).as_posix()
+
+
+def _named(place: Aside, folder: Path) -> set[str]:
+    """The files that the manifest names, wherever its entries say that they are. Raises SinkUnreadable."""
+    manifest, name_of = Manifest(LocalStore(folder)), names_of(place)
+    return {name_of(file.path) for entry in manifest.all_names() for file in parse_file_sink_log(manifest.read(entry))}
+
+
+def _data_name(name: str) -> str:
+    """The name of the file that a side file belongs to; of any other its own."""
+    is_side_file = name.startswith(".") and name.endswith(".crc")
+    return name.removeprefix(".").removesuffix(".crc") if is_side_file else name
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether both are one file; a copy, where there are no hard links, has its size and time."""
+    left, right = one.lstat(), other.lstat()
+    if (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino):
+        return True
+    return (left.st_size, left.st_mtime_ns) == (right.st_size, right.st_mtime_ns)
+
+
+def _is_newer(one: Path, other: Path) -> bool:
+    return one.lstat().st_mtime_ns > other.lstat().st_mtime_ns

@@ -1,1 +1,15 @@
 """A user's own batch function, which gets the batch's id with what it needs to write each batch once."""
+
+from __future__ import annotations
+
+from slackwater.sinks.common.registry import SinkKind
+
+SINK = SinkKind(
+    opener="slackwater.sinks.foreach_batch.sink:open_foreach_batch_output",
+    constructor="slackwater.sinks.foreach_batch.sink:foreach_batch",
+    exports=(
+        "Batch",
+        "ForeachBatchSink",
+    ),
+    entries="slackwater.sinks.foreach_batch.traits:ENTRIES",
+)

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from slackwater.errors import PipelineError, Refused
-from slackwater.model.sink import WriteContext
-from slackwater.sinks.database.address import Address
-from slackwater.sinks.database.marker import Marker
-from slackwater.sinks.database.problems import writing
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.database.address import Address
+from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.database.problems import writing
+from slackwater.sinks.common.mark import NONE_YET
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -34,12 +35,24 @@ class Batch(int):
     _engine: Engine | None
     _asked: set[str]
     _done: list[str]
+    _published: dict[str, int]
 
     @classmethod
-    def of(cls, number: int, context: WriteContext, name: str, declared: Address | None = None) -> Self:
-        """The batch ``number`` of a run. ``declared`` is the database of ``writes_to``, which was asked already."""
+    def of(
+        cls,
+        number: int,
+        context: WriteContext,
+        name: str,
+        declared: Address | None = None,
+        published: dict[str, int] | None = None,
+    ) -> Self:
+        """The batch ``number`` of a run. ``declared`` is the database of ``writes_to``, which was asked already.
+
+        ``published`` has the newest batch that the query has marked in each transaction.
+        """
         batch = cls(number)
         batch._context, batch._name, batch._declared = context, name, declared
+        batch._published = {} if published is None else published
         batch._engine = None if declared is None else declared.engine()
         batch._done = []
         batch._asked = set() if declared is None else {declared.location}
@@ -95,7 +108,7 @@ class Batch(int):
         self._check_use(key, engine)
         with engine.begin() as connection:
             with writing(self._place(engine)):
-                first = marker.advance(connection, self._context, int(self))
+                first = marker.advance(connection, self._context, int(self), self._published.get(key, NONE_YET))
             if not first:
                 raise Refused(
                     "batch-written",
@@ -105,6 +118,7 @@ class Batch(int):
                 )
             yield connection
         self._done.append(key)
+        self._published[key] = int(self)
 
     def delta_options(self) -> dict[str, str]:
         """Options for a write to a Delta table, which then skips a batch that it has."""

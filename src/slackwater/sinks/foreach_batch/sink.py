@@ -1,4 +1,7 @@
-"""``sinks.foreach_batch``: a user's function for each batch, with a transaction that makes it exactly-once."""
+"""``sinks.foreach_batch``: a user's function for each batch, with a transaction that makes it exactly-once.
+
+What its output holds, the database that it writes to shows: the newest batch and the owner are in the marker's row.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,54 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import PipelineError
-from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.batch_function import batch_function, run_without_output
-from slackwater.sinks.database.address import Address, address_of
-from slackwater.sinks.foreach_batch.batch import Batch
-from slackwater.sinks.foreach_batch.output import MARKED, UNMARKED, URL, MarkedOutput
-from slackwater.sinks.partitioning import refuse_partitions
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.batch_function import batch_function, run_without_output
+from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.database.address import Address, address_in, address_of
+from slackwater.sinks.common.database.marked import MarkedTarget
+from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.options import refuse_partitions
+from slackwater.sinks.common.silent import SilentOutput
+from slackwater.sinks.common.uncut import UncutOutput
+from slackwater.sinks.foreach_batch.batch import Batch, marker_target
+from slackwater.sinks.foreach_batch.traits import MARKED, UNMARKED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+KIND = "foreach_batch"
+URL = "writes_to"
+
+
+def open_foreach_batch_output(identity: Mapping[str, str]) -> Output:
+    """The output of a recorded identity of kind ``foreach_batch``."""
+    name = identity.get("name", "")
+    if URL not in identity:
+        return SilentOutput(KIND, UNMARKED, None)
+    return MarkedOutput(address_in(identity, URL), name)
+
+
+class MarkedOutput(UncutOutput[MarkedTarget]):
+    """A function with a declared database, whose marker shows the newest batch, and nothing else."""
+
+    def __init__(self, address: Address, name: str) -> None:
+        location = f"{address.location} foreach_batch/{name}"
+        target = MarkedTarget(address, Marker(marker_target(name, None)), location)
+        super().__init__(
+            KIND, MARKED, target, f"What the batch function {name} has written is known to the function only"
+        )
+
+    shows_rows = False
+
+    def may_have_rows(self, _marked: int) -> bool:
+        return True
+
+    def how_to_empty(self, _marked: int) -> str:
+        return "remove all that the function has written"
+
 
 NAME_MAX = 100
 
@@ -57,8 +97,10 @@ class ForeachBatchSink:
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function with the batch's id as ``Batch``; with a declared database not called for a batch it has."""
 
+        published: dict[str, int] = {}
+
         def write(frame: DataFrame, number: int) -> None:
-            batch = Batch.of(number, context, self.name, self.writes_to)
+            batch = Batch.of(number, context, self.name, self.writes_to, published)
             if self.writes_to is None:
                 self.function(frame, batch)
                 return

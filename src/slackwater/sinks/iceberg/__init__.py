@@ -1,1 +1,16 @@
 """Iceberg tables: a batch is staged aside and published together with its number, in one commit of the table."""
+
+from __future__ import annotations
+
+from slackwater.sinks.common.registry import SinkKind
+
+SINK = SinkKind(
+    opener="slackwater.sinks.iceberg.output:open_iceberg_output",
+    constructor="slackwater.sinks.iceberg.sink:iceberg",
+    exports=("IcebergSink",),
+    entries="slackwater.sinks.iceberg.output:ENTRIES",
+    transient=frozenset({"iceberg-conflict", "iceberg-busy", "iceberg-commit", "iceberg-unreachable"}),
+    connectors={"iceberg": "iceberg-spark-runtime"},
+    # What the documentation of Apache Iceberg has a session set.
+    session_settings={"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+)

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.errors import Refused
-from slackwater.model.sink import WriteContext
-from slackwater.sinks.batch_function import run_without_output
+from slackwater.core.errors import Refused
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.batch_function import run_without_output
+from slackwater.sinks.common.merging import Merge
+from slackwater.sinks.common.session_settings import session_settings
 from slackwater.sinks.iceberg.metadata import marker
 from slackwater.sinks.iceberg.publishing import Publisher
 from slackwater.sinks.iceberg.table_name import TableName
-from slackwater.sinks.merging import Merge
-from slackwater.sinks.session_settings import session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,16 +42,16 @@ class BatchWriter:
         newest = publisher.written(before)
         if newest < batch:
             staged = marker(self.context.stream_id, self.context.epoch, batch, uuid.uuid4().hex)
-            self.stage(frame, batch, staged)
-            publisher.publish(before, batch, staged)
+            has_rows = self.stage(frame, batch, staged)
+            publisher.publish(before, batch, staged, has_rows=has_rows)
         elif batch <= self.context.planned:
             # Left out, the batch would be missing in Spark's watermark.
             run_without_output(frame)
         else:
             raise self._ahead(batch, newest)
 
-    def stage(self, frame: DataFrame, batch: int, staged: str) -> None:
-        """Write the rows into a snapshot that is marked ``staged`` and that no reader sees."""
+    def stage(self, frame: DataFrame, batch: int, staged: str) -> bool:
+        """Write the rows into a snapshot that is marked ``staged`` and that no reader sees; whether there is one."""
         session = frame.sparkSession
 
         def run(statement: str) -> None:
@@ -59,8 +59,7 @@ class BatchWriter:
                 session.sql(statement)
 
         if self.keys:
-            Merge(self.table.target, self.keys, self.where).write(frame, batch, run)
-            return
+            return Merge(self.table.target, self.keys, self.where).write(frame, batch, run)
         writer = frame.writeTo(self.table.target).options(**self.options)
         with session_settings(session, {WAP_ID: staged}):
             if self.context.output_mode == "complete":
@@ -69,6 +68,7 @@ class BatchWriter:
                 writer.overwrite(F.lit(True))
             else:
                 writer.append()
+        return True
 
     def _ahead(self, batch: int, newest: int) -> Refused:
         return Refused(

@@ -1,4 +1,4 @@
-"""Cuts batches out of an Iceberg table in a directory and puts them back: one version each, recorded before it is made.
+"""Cuts batches out of an Iceberg table and puts them back: one commit each, recorded before it is made.
 
 A cut makes an older snapshot the current one, as ``rollback_to_snapshot`` does, and lowers the recorded batch in the
 same version, so that no batch is skipped afterwards. No file is deleted: until ``expire_snapshots`` deletes them, the
@@ -9,59 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
-from slackwater.errors import Refused
-from slackwater.model.sink import Cut
-from slackwater.model.strict import STRICT
-from slackwater.sinks.backup import RecordFile, foreign
-from slackwater.sinks.iceberg.following import following, move
-from slackwater.sinks.iceberg.metadata import Mark, Metadata, written
-from slackwater.sinks.iceberg.span import Span
-from slackwater.sinks.iceberg.versions import Version, Versions
-
-Seen = Literal["whole", "cut", "other"]
+from slackwater.core.errors import Refused
+from slackwater.core.sink import newest_batch
+from slackwater.sinks.common.backup import RecordFile
+from slackwater.sinks.common.table_cut import CutRecord, TableState
+from slackwater.sinks.iceberg.metadata import Mark, Metadata, move, written
+from slackwater.sinks.iceberg.versions import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """A cut that is about to start: from snapshot ``head`` with batch ``last`` to ``target`` with batch ``after``."""
+class Record(CutRecord):
+    """A cut of what ``stream`` wrote: from snapshot ``head`` to ``target``, ``None`` for before the first one."""
 
-    __pydantic_config__: ClassVar = STRICT
-
-    output: str
     stream: str
-    after: int
-    last: int
     head: int | None
     target: int | None
+
+    @property
+    def planned_version(self) -> str:
+        return str(self.head)
 
 
 RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", Record, alone=True)
 
 
-def record_of(location: str, stream: str, cut: Cut, span: Span) -> Record:
-    """The record of a cut."""
-    return Record(location, stream, cut.after, cut.batches[-1], span.head, span.target)
-
-
-def check_record(record: Record, cut: Cut, location: str) -> None:
-    """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
-    last = cut.batches[-1] if cut.batches else None
-    if (record.output, record.after, record.last, str(record.head)) == (location, cut.after, last, cut.version):
-        return
-    raise foreign(location, cut.after, f"a cut of {record.output} after batch {record.after}")
-
-
-def take_out(versions: Versions, base: Version, metadata: Metadata, record: Record) -> None:
+def delete_batches(table: Table, metadata: Metadata, record: Record) -> None:
     """Commit the cut. Raises Refused where another writer was faster."""
-    _move(versions, base, metadata, Mark(record.stream, _next_epoch(metadata), record.after, record.target), record)
+    _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.after, record.target), record)
 
 
-def put_back(versions: Versions, base: Version, metadata: Metadata, record: Record) -> None:
+def restore(table: Table, metadata: Metadata, record: Record) -> None:
     """Make the snapshot before the cut the current one. Raises Refused where it has expired."""
     check_kept(record.output, metadata, record.head)
-    _move(versions, base, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
+    _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
 
 
 def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
@@ -77,7 +58,7 @@ def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
         )
 
 
-def seen_by(metadata: Metadata, older: Iterator[Metadata], record: Record) -> Seen:
+def state_after(metadata: Metadata, older: Iterator[Metadata], record: Record) -> TableState:
     """What the table is now: as before the cut, as after it, or changed by something else."""
     state = metadata.current, written(metadata, older, record.stream)
     if state == (record.head, record.last):
@@ -91,15 +72,16 @@ def changed(record: Record, code: str) -> Refused:
         code,
         "The Iceberg table was changed after the cut was planned; to continue would undo those changes",
         where=record.output,
-        expected=f"snapshot {record.head} with batch {record.last}, or {record.target} with batch {record.after}",
+        expected=f"snapshot {record.head} with batch {record.last}, or {record.target} with "
+        f"{newest_batch(record.after)}",
         hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then "
         "make a new plan",
     )
 
 
-def _move(versions: Versions, base: Version, metadata: Metadata, mark: Mark, record: Record) -> None:
+def _move(table: Table, metadata: Metadata, mark: Mark, record: Record) -> None:
     try:
-        versions.commit(base, following(metadata, base, move(metadata.branch, mark)))
+        table.commit(metadata, move(metadata.branch, mark))
     except FileExistsError as error:
         raise changed(record, "output-changed") from error
 

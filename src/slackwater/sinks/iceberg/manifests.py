@@ -1,20 +1,17 @@
-"""The files of a snapshot, from its manifests; the ``pyiceberg`` library parses these."""
+"""The files of a snapshot, from its manifests, as pyiceberg parses these; and how it opens files of our own stores."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import EnvironmentMissing, SinkUnreadable
+from pyiceberg.io import FileIO, InputFile, OutputFile
+from pyiceberg.manifest import ManifestFile, read_manifest_list
+
+from slackwater.core.errors import SinkUnreadable
 from slackwater.sinks.iceberg.metadata import Metadata, Snapshot
-from slackwater.sinks.swapping import unsupported
-from slackwater.storage.protocols import ReadStore
-
-if TYPE_CHECKING:
-    from pyiceberg.manifest import ManifestFile
+from slackwater.storage.protocols import WriteStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,43 +38,11 @@ class Difference:
         return None if replaced else sum(file.rows for file in self.added)
 
 
-def require_library() -> None:
-    """Raises EnvironmentMissing unless ``pyiceberg`` is installed."""
-    if find_spec("pyiceberg") is None:
-        raise EnvironmentMissing(
-            "extra-missing",
-            "Reading the manifests of an Iceberg table needs the pyiceberg library",
-            hint="pip install 'slackwater[iceberg]'",
-        )
-
-
-def empty_list(metadata: Metadata, snapshot: int, sequence_number: int) -> bytes:
-    """A manifest list without manifests: that of a snapshot without files."""
-    require_library()
-    from pyiceberg.avro.file import AvroOutputFile  # noqa: PLC0415 - heavy; only a swap writes one
-    from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS  # noqa: PLC0415 - as above
-
-    version = metadata.fields["format-version"]
-    if version not in MANIFEST_LIST_FILE_SCHEMAS:
-        raise unsupported(metadata.location, "a version of Iceberg's format that pyiceberg can write", str(version))
-    names = {"snapshot-id": snapshot, "parent-snapshot-id": "null", "format-version": version}
-    if version > 1:
-        names["sequence-number"] = sequence_number
-    output: Any = _Output(io.BytesIO())
-    described = {name: str(value) for name, value in names.items()}
-    schema = MANIFEST_LIST_FILE_SCHEMAS[version]
-    with AvroOutputFile[Any](output, schema, "manifest_file", metadata=described):
-        # The header is all there is, and it is written by now.
-        data: bytes = output.buffer.getvalue()
-    return data
-
-
 class Manifests:
     """Reads manifests of one table."""
 
-    def __init__(self, store: ReadStore, metadata: Metadata) -> None:
-        require_library()
-        self._store = store
+    def __init__(self, files: FileIO, metadata: Metadata) -> None:
+        self._io = files
         self._prefix = metadata.location.rstrip("/") + "/"
 
     def difference(self, one: Snapshot | None, other: Snapshot | None) -> Difference:
@@ -90,74 +55,102 @@ class Manifests:
             tuple(removed[path] for path in sorted(removed.keys() - added.keys())),
         )
 
-    def relative(self, path: str) -> str:
-        """The path relative to the table; one elsewhere stays as it is."""
-        return path.removeprefix(self._prefix)
-
     def _manifests(self, snapshot: Snapshot | None) -> Mapping[str, ManifestFile]:
-        from pyiceberg.manifest import read_manifest_list  # noqa: PLC0415 - heavy; only a cut and a check read manifests
-
         if snapshot is None:
             return {}
-        source: Any = self.input(snapshot.manifest_list)
         try:
-            return {one.manifest_path: one for one in read_manifest_list(source)}
+            listed = read_manifest_list(self._io.new_input(snapshot.manifest_list))
+            return {one.manifest_path: one for one in listed}
         except (OSError, ValueError, AssertionError) as error:
-            raise self._unreadable(snapshot.manifest_list, error) from error
-
-    def input(self, path: str) -> _Input:
-        """A file of the table, by its path in the metadata."""
-        return _Input(self._store, self.relative(path))
+            raise _unreadable(snapshot.manifest_list, error) from error
 
     def _files(self, manifests: Mapping[str, ManifestFile]) -> dict[str, TableFile]:
         found: dict[str, TableFile] = {}
-        inputs: Any = _Inputs(self)
         for path, manifest in manifests.items():
             try:
-                entries = manifest.fetch_manifest_entry(inputs)
+                entries = manifest.fetch_manifest_entry(self._io)
             except (OSError, ValueError, AssertionError) as error:
-                raise self._unreadable(path, error) from error
+                raise _unreadable(path, error) from error
             for file in (entry.data_file for entry in entries):
-                name = self.relative(file.file_path)
+                name = file.file_path.removeprefix(self._prefix)
                 found[name] = TableFile(name, file.file_size_in_bytes, file.record_count, int(file.content) != 0)
         return found
 
-    def _unreadable(self, path: str, error: Exception) -> SinkUnreadable:
-        return SinkUnreadable(
-            "iceberg-manifest",
-            f"A manifest of the Iceberg table cannot be read: {error}",
-            where=path,
-            hint="restore the file from a backup; Spark cannot read this snapshot either",
-        )
+
+def _unreadable(path: str, error: Exception) -> SinkUnreadable:
+    return SinkUnreadable(
+        "iceberg-manifest",
+        f"A manifest of the Iceberg table cannot be read: {error}",
+        where=path,
+        hint="restore the file from a backup; Spark cannot read this snapshot either",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """A file as pyiceberg opens it, read by our own store: that one is open already, with the user's credentials."""
+class StoreIO(FileIO):
+    """The files of a table in a directory, by our own store: that one is open already, with the user's credentials.
 
-    store: ReadStore
-    path: str
+    ``root`` is the location of the table in its metadata, which a table that was moved keeps.
+    """
 
-    def open(self) -> io.BytesIO:
-        return io.BytesIO(self.store.read(self.path))
-
-
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """A file as pyiceberg creates it."""
-
-    buffer: io.BytesIO
-
-    def create(self, overwrite: bool = False) -> io.BytesIO:
-        del overwrite
-        return self.buffer
-
-
-@dataclass(frozen=True, slots=True)
-class _Inputs:
-    """Finds them by the paths in manifest lists."""
-
-    manifests: Manifests
+    def __init__(self, store: WriteStore, root: str) -> None:
+        super().__init__()
+        self._store = store
+        self._prefix = root.rstrip("/") + "/"
 
     def new_input(self, location: str) -> _Input:
-        return self.manifests.input(location)
+        return _Input(location, self._store, location.removeprefix(self._prefix))
+
+    def new_output(self, location: str) -> _Output:
+        return _Output(location, self._store, location.removeprefix(self._prefix))
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        path = location if isinstance(location, str) else location.location
+        self._store.delete(path.removeprefix(self._prefix))
+
+
+class _Input(InputFile):
+    def __init__(self, location: str, store: WriteStore, path: str) -> None:
+        super().__init__(location)
+        self._store, self._path = store, path
+
+    def __len__(self) -> int:
+        return self._store.size(self._path)
+
+    def exists(self) -> bool:
+        return self._store.exists(self._path)
+
+    def open(self, seekable: bool = True) -> io.BytesIO:
+        del seekable  # What it returns is.
+        return io.BytesIO(self._store.read(self._path))
+
+
+class _Output(OutputFile):
+    def __init__(self, location: str, store: WriteStore, path: str) -> None:
+        super().__init__(location)
+        self._store, self._path = store, path
+
+    def __len__(self) -> int:
+        return self._store.size(self._path)
+
+    def exists(self) -> bool:
+        return self._store.exists(self._path)
+
+    def to_input_file(self) -> _Input:
+        return _Input(self.location, self._store, self._path)
+
+    def create(self, overwrite: bool = False) -> io.BytesIO:
+        del overwrite  # Each file is written under a name of its own.
+        return _Upload(self._store, self._path)
+
+
+class _Upload(io.BytesIO):
+    """Bytes that are a file once it is closed."""
+
+    def __init__(self, store: WriteStore, path: str) -> None:
+        super().__init__()
+        self._store, self._path = store, path
+
+    def close(self) -> None:
+        if not self.closed:
+            self._store.write(self._path, self.getvalue())
+        super().close()

@@ -7,12 +7,13 @@ it, and no property changes with that.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from slackwater.errors import FormatError, SinkUnreadable
+from slackwater.core.errors import FormatError, SinkUnreadable
 
 PROPERTY = "slackwater.written"
 """The table property with the newest batch as of one snapshot, as JSON: it outlives the snapshots, which expire."""
@@ -68,6 +69,7 @@ class Metadata:
     """One version of the table's metadata, as readers of ``branch`` see it: ``current`` is the newest snapshot there.
 
     ``marks`` are those of all branches, by their property; ``log`` names the files of older versions, the newest first.
+    ``file`` is the file that it was read from, relative to the table or as its catalog names it.
     """
 
     location: str
@@ -77,7 +79,8 @@ class Metadata:
     marks: Mapping[str, Mark]
     properties: Mapping[str, str]
     log: tuple[str, ...]
-    fields: dict[str, Any]
+    fields: Mapping[str, Any]
+    file: str = ""
     branch: str = MAIN
 
     @property
@@ -94,6 +97,25 @@ class Metadata:
         return next((one for one in self.snapshots.values() if one.summary.get(MARKER) == marker), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one commit changes: the newest snapshot of each branch (``None``: without any), and the mark of each.
+
+    A branch other than the main one that has no snapshot does not exist; a mark that is ``None`` is removed. ``empty``
+    is the id of a snapshot without files that is added. ``properties`` are set.
+    """
+
+    branches: Mapping[str, int | None] = field(default_factory=dict)
+    marks: Mapping[str, Mark | None] = field(default_factory=dict)
+    empty: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def move(branch: str, mark: Mark) -> Change:
+    """A branch at the snapshot of the mark."""
+    return Change({branch: mark.snapshot}, {branch: mark})
+
+
 def property_of(branch: str) -> str:
     """The table property with the mark of a branch."""
     return PROPERTY if branch == MAIN else f"{PROPERTY}.{branch}"
@@ -104,30 +126,51 @@ def marker(stream: str, epoch: int, batch: int, attempt: str) -> str:
     return f"{_PREFIX}:{stream}:{epoch}:{batch}:{attempt}"
 
 
-def parse(text: str | bytes) -> Metadata:
-    """One version. Raises FormatError (``iceberg-metadata``)."""
+def parse(data: str | bytes, file: str = "") -> Metadata:
+    """One version, as the JSON in ``file``, which may be compressed. Raises FormatError (``iceberg-metadata``)."""
     try:
-        fields = json.loads(text)
-        snapshots = [_snapshot(one) for one in fields.get("snapshots") or ()]
-        properties = dict(fields.get("properties") or {})
-        current = fields.get("current-snapshot-id")
-        return Metadata(
-            str(fields["location"]),
-            None if current in {None, -1} else int(current),
-            {one.id: one for one in snapshots},
-            {name: int(one["snapshot-id"]) for name, one in (fields.get("refs") or {}).items()},
-            {key: _mark(json.loads(value)) for key, value in properties.items() if _is_property(key)},
-            properties,
-            tuple(str(entry["metadata-file"]) for entry in reversed(fields.get("metadata-log") or ())),
-            fields,
-        )
+        fields = json.loads(gzip.decompress(data) if isinstance(data, bytes) and ".gz" in file else data)
+    except (ValueError, RecursionError, OSError, EOFError) as error:
+        raise _malformed(file, error) from error
+    return metadata_of(fields, file)
+
+
+def metadata_of(fields: Mapping[str, Any], file: str) -> Metadata:
+    """One version by its fields. Raises FormatError (``iceberg-metadata``)."""
+    try:
+        return _metadata(fields, file)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FormatError(
-            "iceberg-metadata",
-            "The metadata of an Iceberg table is malformed",
-            expected="table metadata of the Iceberg specification",
-            found=repr(error),
-        ) from error
+        raise _malformed(file, error) from error
+
+
+def _malformed(file: str, error: Exception) -> FormatError:
+    return FormatError(
+        "iceberg-metadata",
+        "The metadata of an Iceberg table is malformed",
+        where=file or None,
+        expected="table metadata of the Iceberg specification",
+        found=repr(error),
+    )
+
+
+def _metadata(fields: Mapping[str, Any], file: str) -> Metadata:
+    snapshots = [_snapshot(one) for one in fields.get("snapshots") or ()]
+    properties = dict(fields.get("properties") or {})
+    current = fields.get("current-snapshot-id")
+    current = None if current in {None, -1} else int(current)
+    branches = {name: int(one["snapshot-id"]) for name, one in (fields.get("refs") or {}).items()}
+    return Metadata(
+        str(fields["location"]),
+        current,
+        {one.id: one for one in snapshots},
+        # Writers that know no branches record the current snapshot alone.
+        branches if current is None else {MAIN: current, **branches},
+        {key: _mark(json.loads(value)) for key, value in properties.items() if _is_property(key)},
+        properties,
+        tuple(str(entry["metadata-file"]) for entry in reversed(fields.get("metadata-log") or ())),
+        fields,
+        file,
+    )
 
 
 def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int | None, Snapshot | None]]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from slackwater.errors import PipelineError, StreamFailed
-from slackwater.masking import mask
+from slackwater.core.errors import PipelineError, StreamFailed
+from slackwater.core.masking import mask
 
 
 @contextmanager

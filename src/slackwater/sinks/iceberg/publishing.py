@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from slackwater.errors import Refused, StreamFailed
-from slackwater.model.sink import WriteContext
+from slackwater.core.errors import Refused, StreamFailed
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.swapping import absent
 from slackwater.sinks.iceberg.metadata import MAIN, PROPERTY, Mark, Metadata, parse, property_of, written
 from slackwater.sinks.iceberg.problems import reading, reason_of
-from slackwater.sinks.swapping import absent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,10 +69,11 @@ class Publisher:
                 return
         raise self._busy()
 
-    def publish(self, before: Metadata, batch: int, marker: str) -> None:
+    def publish(self, before: Metadata, batch: int, marker: str, *, has_rows: bool) -> None:
         """Make what was staged under ``marker`` the current snapshot, unless the table changed since ``before``.
 
-        Raises StreamFailed (``iceberg-conflict``) if another writer has committed rows since, Refused as ``refresh``.
+        Raises StreamFailed (``iceberg-conflict``) if another writer has committed rows since, or if the snapshot with
+        the batch's rows was removed; Refused as ``refresh``.
         """
         for _ in range(ATTEMPTS):
             metadata = self.refresh()
@@ -80,6 +81,8 @@ class Publisher:
             moved = staged is not None and staged.parent != before.current
             if moved or metadata.current != before.current or self.written(metadata) >= batch:
                 raise self._conflict(batch, before, metadata)
+            if staged is None and has_rows:
+                raise self._removed(batch, marker)
             # Iceberg makes no snapshot of a MERGE without rows: the number of the batch is all there is to record.
             current = staged.id if staged is not None else metadata.current
             if self._commit(current, batch, metadata):
@@ -148,6 +151,16 @@ class Publisher:
                 hint="stop this run; if no other run exists and the ledger was lost: ALTER TABLE ... UNSET "
                 f"TBLPROPERTIES ('{PROPERTY}')",
             )
+
+    def _removed(self, batch: int, marker: str) -> StreamFailed:
+        return StreamFailed(
+            "iceberg-conflict",
+            f"The staged snapshot of batch {batch} was removed from the Iceberg table before it was published",
+            where=self._table,
+            expected=f"a snapshot with wap.id={marker}",
+            found="none",
+            hint="the batch is run again; let expire_snapshots keep snapshots that are younger than a batch takes",
+        )
 
     def _conflict(self, batch: int, before: Metadata, now: Metadata) -> StreamFailed:
         return StreamFailed(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import PipelineError
+from slackwater.core.errors import PipelineError
+from slackwater.sinks.common.owner import MARK
+from slackwater.sinks.common.spark_names import backquoted
+from slackwater.sinks.common.table_schema import table_schema
 from slackwater.sinks.iceberg.metadata import Metadata
 from slackwater.sinks.iceberg.problems import creating
 from slackwater.sinks.iceberg.table_name import CATALOG_CLASS, TableName
 from slackwater.sinks.iceberg.versions import FOLDER
-from slackwater.sinks.owner import MARK
-from slackwater.sinks.spark_names import backquoted
-from slackwater.sinks.table_schema import table_schema
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _types(schema: StructType) -> dict[str, str]:
     return {name: _AS_STRING.sub("string", _AS_INT.sub("int", kind)) for name, kind in found.items()}
 
 
-def _partitions(fields: dict[str, Any]) -> tuple[str, ...]:
+def _partitions(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns, or for another transform than identity its name in the partition spec."""
     specs = fields.get("partition-specs") or ()
     used = next((spec["fields"] for spec in specs if spec["spec-id"] == fields.get("default-spec-id")), ())

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.batch_function import batch_function
-from slackwater.sinks.directory import absolute, directory
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.directory import absolute, directory
+from slackwater.sinks.common.options import key_columns, option_strings
+from slackwater.sinks.common.swapping import unsupported
 from slackwater.sinks.iceberg.batches import BatchWriter
 from slackwater.sinks.iceberg.metadata import MAIN
-from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS, IcebergOutput
+from slackwater.sinks.iceberg.output import IcebergOutput, open_iceberg_output
 from slackwater.sinks.iceberg.problems import reading
 from slackwater.sinks.iceberg.publishing import Publisher
 from slackwater.sinks.iceberg.schema import check_catalog, check_place, check_schema, check_store, create_table
 from slackwater.sinks.iceberg.swapping import Branches
 from slackwater.sinks.iceberg.table_name import TableName, in_directory
-from slackwater.sinks.options import key_columns, option_strings
-from slackwater.sinks.swapping import unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,8 +54,8 @@ class IcebergSink:
 
     @property
     def traits(self) -> Traits:
-        """A table of a catalog shows nothing without Spark."""
-        return ICEBERG_TRAITS if self.path else CATALOG_TRAITS
+        """A table of a catalog that only Spark can open shows nothing without it."""
+        return open_iceberg_output(self.identity()).traits
 
     @property
     def output_modes(self) -> tuple[str, ...]:
@@ -70,19 +70,19 @@ class IcebergSink:
     @property
     def name(self) -> TableName:
         """How Spark names it."""
-        return in_directory(self.location, self.branch) if self.path else TableName(self.table)
+        return in_directory(self.location, self.branch) if self.path else TableName(self.table, branch=self.branch)
 
     def identity(self) -> Mapping[str, str]:
         """Kind and absolute path or table: a stream may not change them between restarts."""
-        if not self.path:
-            return {"kind": self.kind, "table": self.table}
-        branch = {} if self.branch == MAIN else {"branch": self.branch}
-        return {"kind": self.kind, "path": self.location, **branch}
+        named = {"path": self.location} if self.path else {"table": self.table}
+        return {"kind": self.kind, **named, **({} if self.branch == MAIN else {"branch": self.branch})}
 
     def staged(self, operation: str, /) -> IcebergSink:
-        """The same sink with the staged branch of an operation. Raises Refused for a table of a catalog."""
-        if not self.path:
-            raise unsupported(self.table, "an Iceberg table in a directory", "a table of a catalog")
+        """The same sink with the staged branch of an operation. Raises Refused where only Spark can swap the table."""
+        if not self.traits.swaps:
+            raise unsupported(
+                self.table, "an Iceberg table that pyiceberg can open", "a catalog that only Spark can open"
+            )
         return replace(self, branch=Branches(operation).staged)
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:

@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
-from slackwater.errors import Refused
-from slackwater.sinks.iceberg.following import Change, next_sequence_number
-from slackwater.sinks.iceberg.manifests import empty_list
-from slackwater.sinks.iceberg.metadata import MAIN, Mark, Metadata, lineage, property_of, written
-from slackwater.sinks.iceberg.span import Span, check_alone
-from slackwater.sinks.iceberg.versions import FOLDER
-from slackwater.sinks.swapping import occupied
-from slackwater.storage.protocols import WriteStore
+from slackwater.core.errors import Refused
+from slackwater.sinks.common.swapping import occupied
+from slackwater.sinks.iceberg.metadata import MAIN, Change, Mark, Metadata, Snapshot, lineage, property_of, written
+from slackwater.sinks.iceberg.snapshots import Span, check_alone, written_by
 
 State = Literal["staged", "replaced"]
 
@@ -59,7 +55,7 @@ class Branches:
         return "staged" if self.staged in metadata.branches else None
 
 
-def start(store: WriteStore, metadata: Metadata, branch: str, mark: Mark) -> Change:
+def start(metadata: Metadata, branch: str, mark: Mark) -> Change:
     """A new branch with what ``mark`` names, without rows if that is no snapshot."""
     snapshot = mark.snapshot
     if snapshot is not None:
@@ -67,8 +63,7 @@ def start(store: WriteStore, metadata: Metadata, branch: str, mark: Mark) -> Cha
     # The same for each attempt, so that one which was interrupted leaves nothing that is not used.
     snapshot = int.from_bytes(sha256(branch.encode()).digest()[:8], "big") >> 1
     mark = Mark(mark.stream, mark.epoch, mark.batch, snapshot)
-    added = () if snapshot in metadata.snapshots else (_empty(store, metadata, snapshot),)
-    return Change({branch: snapshot}, {branch: mark}, added)
+    return Change({branch: snapshot}, {branch: mark}, None if snapshot in metadata.snapshots else snapshot)
 
 
 def mark_after(metadata: Metadata, stream: str, after: int, span: Span | None) -> Mark:
@@ -81,7 +76,7 @@ def mark_after(metadata: Metadata, stream: str, after: int, span: Span | None) -
     return Mark(stream, _epoch(metadata), after, None if span is None else span.target)
 
 
-def put_in_place(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
+def swap_in(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
     """Make the staged branch what readers see; runs that started before it publish nothing to either."""
     staged = metadata.on(branches.staged)
     epoch = max(_epoch(metadata) + 1, _epoch(staged))
@@ -93,8 +88,8 @@ def put_in_place(metadata: Metadata, older: Iterator[Metadata], branches: Branch
     )
 
 
-def put_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
-    """Undo ``put_in_place``; what readers have seen since is the staged branch again."""
+def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
+    """Undo ``swap_in``; what readers have seen since is the staged branch again."""
     replaced, epoch = branches.replaced_mark(metadata), _epoch(metadata) + 1
     staged = Mark(stream, epoch, written(metadata, older, stream), metadata.current)
     now = Mark(stream, epoch, replaced.batch, replaced.snapshot)
@@ -111,13 +106,17 @@ def drop(branch: str) -> Change:
 
 def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int) -> None:
     """Raises Refused if another writer has changed the table since ``swapped`` became the current snapshot."""
+    others = list[Snapshot]()
     for identifier, snapshot in lineage(metadata, older):
+        if identifier == swapped and others:
+            found = f"{written_by(others).text} of others: snapshot {others[0].id}"
+            raise conflict(metadata.location, "snapshots of the stream", found)
         if identifier == swapped:
             return
         if snapshot is None:
             break
         if snapshot.batch_of(stream) is None and snapshot.changes_rows:
-            raise conflict(metadata.location, "snapshots of the stream", f"snapshot {snapshot.id} of another writer")
+            others.append(snapshot)
     raise conflict(metadata.location, f"a history from snapshot {swapped} on", f"snapshot {metadata.current}")
 
 
@@ -144,18 +143,6 @@ def moved(location: str) -> Refused:
         hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then run "
         "the command again",
     )
-
-
-def _empty(store: WriteStore, metadata: Metadata, snapshot: int) -> dict[str, Any]:
-    """A snapshot without files, whose manifest list is written now."""
-    path = f"{FOLDER}/snap-{snapshot}-1-slackwater.avro"
-    store.write(path, empty_list(metadata, snapshot, next_sequence_number(metadata.fields)))
-    totals = ("records", "data-files", "delete-files", "position-deletes", "equality-deletes", "files-size")
-    return {
-        "snapshot-id": snapshot,
-        "manifest-list": f"{metadata.location.rstrip('/')}/{path}",
-        "summary": {"operation": "append", **{f"total-{name}": "0" for name in totals}},
-    }
 
 
 def _epoch(metadata: Metadata) -> int:

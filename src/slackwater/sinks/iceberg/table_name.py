@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from slackwater.sinks.common.spark_names import backquoted
 from slackwater.sinks.iceberg.metadata import MAIN
-from slackwater.sinks.spark_names import backquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

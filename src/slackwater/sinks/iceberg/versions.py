@@ -12,11 +12,16 @@ import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
 
-from slackwater.errors import FormatError
-from slackwater.sinks.iceberg.metadata import Metadata, parse
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.sinks.common.backup import check_writable
+from slackwater.sinks.iceberg.metadata import Change, Metadata, parse
 from slackwater.storage.protocols import LEFTOVER, WriteStore
+
+if TYPE_CHECKING:
+    from slackwater.sinks.iceberg.manifests import Manifests
 
 FOLDER = "metadata"
 HINT = "version-hint.text"
@@ -34,6 +39,14 @@ class Version:
     def path(self) -> str:
         """The path of its file, relative to the table."""
         return f"{FOLDER}/v{self.number}{self.ending}"
+
+
+def version_of(path: str) -> Version:
+    """The version of a file by its path."""
+    match = _VERSION.fullmatch(path.rpartition("/")[2])
+    if match is None:
+        raise ValueError(path)
+    return Version(int(match[1]), match[2])
 
 
 class Versions:
@@ -83,13 +96,77 @@ class Versions:
         self._store.delete(f"{FOLDER}/{HINT}")
 
     def _read(self, path: str) -> Metadata:
-        data = self._store.read(path)
-        try:
-            return parse(gzip.decompress(data) if ".gz" in path else data)
-        except FormatError as error:
-            error.where = path
-            raise
-        except (OSError, EOFError) as error:
-            raise FormatError(
-                "iceberg-metadata", "The metadata of an Iceberg table is malformed", where=path, found=str(error)
-            ) from error
+        return parse(self._store.read(path), path)
+
+
+class Table(Protocol):
+    """One table, by what keeps its newest version and lets only one writer add the next."""
+
+    def newest(self) -> Metadata | None:
+        """The newest version, ``None`` where there is no table. Raises FormatError, OSError or SinkUnreadable."""
+
+    def older(self, newest: Metadata) -> Iterator[Metadata]:
+        """Older versions as far as they are kept, the newest first. Raises FormatError."""
+
+    def commit(self, base: Metadata, change: Change) -> None:
+        """Add the version after ``base``. Raises FileExistsError where another writer has added one."""
+
+    def lack(self, base: Metadata) -> tuple[str, str] | None:
+        """What a commit after ``base`` would need, and what there is instead; ``None`` where it can be made."""
+
+    def check_writable(self) -> None:
+        """Raises Refused unless this user may commit, as far as that can be known before."""
+
+    def manifests(self, newest: Metadata) -> Manifests:
+        """Reads the manifests of ``newest``. Raises EnvironmentMissing where pyiceberg is not installed."""
+
+    def size(self, newest: Metadata, name: str) -> int:
+        """Bytes of a file, by its path relative to the table. Raises OSError."""
+
+
+class DirectoryTable:
+    """A table in a directory."""
+
+    def __init__(self, store: WriteStore) -> None:
+        self._store = store
+        self._versions = Versions(store)
+
+    def newest(self) -> Metadata | None:
+        version = self._versions.newest()
+        return None if version is None else self._versions.read(version)
+
+    def older(self, newest: Metadata) -> Iterator[Metadata]:
+        return self._versions.older(newest)
+
+    def commit(self, base: Metadata, change: Change) -> None:
+        require_library()
+        from slackwater.sinks.iceberg.commits import following  # noqa: PLC0415 - needs pyiceberg
+
+        self._versions.commit(version_of(base.file), following(base, change, self._store))
+
+    def lack(self, base: Metadata) -> tuple[str, str] | None:
+        del base
+        return None if self._store.traits.atomic_rename else ("a store with a rename in one step", "one without")
+
+    def check_writable(self) -> None:
+        check_writable(self._store, FOLDER)
+
+    def manifests(self, newest: Metadata) -> Manifests:
+        require_library()
+        from slackwater.sinks.iceberg.manifests import Manifests, StoreIO  # noqa: PLC0415 - needs pyiceberg
+
+        return Manifests(StoreIO(self._store, newest.location), newest)
+
+    def size(self, newest: Metadata, name: str) -> int:
+        del newest
+        return self._store.size(name)
+
+
+def require_library() -> None:
+    """Raises EnvironmentMissing unless ``pyiceberg`` is installed."""
+    if find_spec("pyiceberg") is None:
+        raise EnvironmentMissing(
+            "extra-missing",
+            "Reading the manifests of an Iceberg table and committing to it need the pyiceberg library",
+            hint="pip install 'slackwater[iceberg]'",
+        )

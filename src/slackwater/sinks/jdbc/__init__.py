@@ -1,1 +1,12 @@
 """A table of any database that SQLAlchemy knows, exactly once: rows and the marker's row in one transaction."""
+
+from __future__ import annotations
+
+from slackwater.sinks.common.registry import SinkKind
+
+SINK = SinkKind(
+    opener="slackwater.sinks.jdbc.output:open_jdbc_output",
+    constructor="slackwater.sinks.jdbc.sink:jdbc",
+    exports=("JdbcSink",),
+    entries="slackwater.sinks.jdbc.traits:ENTRIES",
+)

@@ -1,23 +1,35 @@
-"""Adds to each row the partition and an id made in the task. Pickled by value: executors need pyarrow, nothing else."""
+"""Counts rows and adds to each the partition and an id made in the task.
+
+Pickled by value: executors need pyarrow, nothing else.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 
-def tagged(batches: Iterable[Any]) -> Iterator[Any]:
-    """The function for ``mapInArrow``: the batches with two more columns, the attempt and the partition."""
-    import pyarrow as pa  # noqa: PLC0415 - runs on executors
-    from pyspark import TaskContext  # noqa: PLC0415
+def tagger(counter: Any) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """The function for ``mapInArrow``: the batches with two more columns, the attempt and the partition.
 
-    context = TaskContext.get()
-    attempt, partition = uuid.uuid4().hex, context.partitionId() if context is not None else 0
-    for batch in batches:
-        columns = [
-            *batch.columns,
-            pa.array([attempt] * batch.num_rows, pa.string()),
-            pa.array([partition] * batch.num_rows, pa.int32()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, "slackwater_attempt", "slackwater_partition"])
+    ``counter`` is an accumulator of Spark, which takes the rows of one attempt of each task.
+    """
+
+    def tagged(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - runs on executors
+        from pyspark import TaskContext  # noqa: PLC0415
+
+        context = TaskContext.get()
+        attempt, partition = uuid.uuid4().hex, context.partitionId() if context is not None else 0
+        for batch in batches:
+            columns = [
+                *batch.columns,
+                pa.array([attempt] * batch.num_rows, pa.string()),
+                pa.array([partition] * batch.num_rows, pa.int32()),
+            ]
+            names = [*batch.schema.names, "slackwater_attempt", "slackwater_partition"]
+            counter.add(batch.num_rows)
+            yield pa.RecordBatch.from_arrays(columns, names)
+
+    return tagged

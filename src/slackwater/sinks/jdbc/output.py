@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slackwater.errors import PipelineError, SinkUnreadable
-from slackwater.model.sink import Delivery, Traits
-from slackwater.sinks.database.address import Address, address_in
-from slackwater.sinks.database.marked import MarkedTarget
-from slackwater.sinks.database.marker import Marker
-from slackwater.sinks.uncut import UncutOutput
+from sqlalchemy import inspect, select
 
-JDBC_TRAITS = Traits(
-    Delivery("exactly-once", "a batch is published in one transaction with its id in the marker table"),
-    tells_written=True,
-    skips_known_batches=True,
-    cuts=False,
-    swaps=False,
-    reads_known_batches=True,
-    combines=True,
-)
+from slackwater.core.errors import PipelineError, SinkUnreadable
+from slackwater.sinks.common.database.address import Address, address_in
+from slackwater.sinks.common.database.marked import MarkedTarget
+from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.database.problems import reading
+from slackwater.sinks.common.uncut import UncutOutput
+from slackwater.sinks.jdbc.traits import JDBC_TRAITS
+from slackwater.sinks.jdbc.writer import reflected
 
 
 def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
@@ -38,8 +32,22 @@ class JdbcOutput(UncutOutput[MarkedTarget]):
     """One table. It has no batch ids, so that no batch can be cut."""
 
     def __init__(self, address: Address, table: str) -> None:
+        self._table = table
         target = MarkedTarget(address, Marker(table), f"{address.location} {table}")
         super().__init__("jdbc", JDBC_TRAITS, target, f"Table {table} does not show to which batch a row belongs")
+
+    shows_rows = True
+
+    def may_have_rows(self, marked: int) -> bool:
+        schema, _, name = self._table.rpartition(".")
+        with reading(self.target.location), self.target.engine.connect() as connection:
+            empty = not inspect(connection).has_table(name, schema or None)
+            if not empty:
+                empty = connection.execute(select(reflected(connection, self._table)).limit(1)).first() is None
+        return marked >= 0 or not empty
+
+    def how_to_empty(self, marked: int) -> str:
+        return self.target.how_to_empty(self._table, marked)
 
     def reader_path(self) -> str:
         raise PipelineError(

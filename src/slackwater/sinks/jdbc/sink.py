@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.masking import is_secret_name
-from slackwater.model.sink import WriteContext
-from slackwater.sinks.batch_function import batch_function
-from slackwater.sinks.database.address import Address, address_of
-from slackwater.sinks.jdbc.output import JDBC_TRAITS, JdbcOutput
+from slackwater.core.errors import PipelineError
+from slackwater.core.masking import is_secret_name
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.database.address import Address, address_of
+from slackwater.sinks.common.database.durable import check_logged
+from slackwater.sinks.common.database.problems import writing
+from slackwater.sinks.common.options import refuse_partitions
+from slackwater.sinks.jdbc.output import JdbcOutput
+from slackwater.sinks.jdbc.traits import JDBC_TRAITS
 from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, column_names, drop_orphans, staged_prefix
-from slackwater.sinks.partitioning import refuse_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,6 +72,9 @@ class JdbcSink:
                 found=", ".join(sorted(found)),
                 hint="change the query or the table",
             )
+        with writing(target.location), target.engine.connect() as connection:
+            quote = connection.dialect.identifier_preparer.quote_identifier
+            check_logged(connection, ".".join(map(quote, self.table.rsplit(".", 1))), target.location)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""

@@ -2,7 +2,8 @@
 
 With a JDBC url executors stage the rows by Spark's own writer. It commits each partition by itself, and a partition
 whose task is run again after its commit is there twice: each row carries the partition and an id made in the task, and
-one attempt of each partition is published. Without one the rows pass through the driver, a partition after the other.
+one attempt of each partition is published, if these are as many rows as the tasks have written. Without one the rows
+pass through the driver, a partition after the other.
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ import itertools
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import StreamFailed
-from slackwater.model.sink import WriteContext
-from slackwater.sinks.batch_function import run_without_output
-from slackwater.sinks.database.marked import MarkedTarget
-from slackwater.sinks.database.problems import problem_of, writing
+from sqlalchemy import Connection, MetaData, Table, delete, func, insert, inspect, select
+from sqlalchemy.exc import DBAPIError, NoSuchTableError
+
+from slackwater.core.errors import StreamFailed
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.batch_function import run_without_output
+from slackwater.sinks.common.database.durable import Staged, lost
+from slackwater.sinks.common.database.marked import MarkedTarget
+from slackwater.sinks.common.database.marker import Published
+from slackwater.sinks.common.database.problems import problem_of, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from sqlalchemy import Connection, Table
 
 CHUNK_ROWS = 1000
 ATTEMPT, PARTITION = "slackwater_attempt", "slackwater_partition"
@@ -47,6 +52,7 @@ class JdbcWriter:
     table: str
     replace: bool
     staging: JdbcStaging | None
+    published: Published = field(default_factory=Published)
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a replaced run."""
@@ -58,46 +64,55 @@ class JdbcWriter:
             return
         staged = f"{staged_prefix(self.context.stream_id, self.table)}{uuid.uuid4().hex[:8]}"
         try:
-            self._stage(frame, self.staging, staged)
-            self._publish(batch, frame, staged)
+            self._publish(batch, frame, Staged(staged, self._stage(frame, self.staging, staged)))
         finally:
             # In a transaction of its own: some databases commit before they drop a table.
             with suppress(Exception), self.target.engine.begin() as connection:
                 reflected(connection, staged).drop(connection)
 
-    def _stage(self, frame: DataFrame, staging: JdbcStaging, staged: str) -> None:
+    def _stage(self, frame: DataFrame, staging: JdbcStaging, staged: str) -> int:
         from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy; only a run pays for it
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
         try:
-            stage(frame, staging, staged)
+            return stage(frame, staging, staged)
         except (Py4JJavaError, PySparkException) as error:
             problem = problem_of(error)
             if problem.code == "sink-failed":
                 raise  # The user's query, not the sink.
             raise problem.failed(self.target.location) from error
 
-    def _publish(self, batch: int, frame: DataFrame, staged: str | None) -> None:
-        from sqlalchemy import delete, insert  # noqa: PLC0415 - heavy; only what connects pays for it
-        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
-
-        columns = frame.columns
+    def _publish(self, batch: int, frame: DataFrame, staged: Staged | None) -> None:
         try:
             with self.target.engine.begin() as connection:
-                if not self.target.marker.advance(connection, self.context, batch):
+                if not self.target.marker.advance(connection, self.context, batch, self.published.newest):
                     return
-                table = self._table(connection, columns)
+                table = self._table(connection, frame.columns)
                 if self.replace:
+                    # Not TRUNCATE, which commits the transaction in MySQL and Oracle.
                     connection.execute(delete(table))
                 if staged is not None:
-                    connection.execute(insert(table).from_select(columns, _one_attempt(connection, staged, columns)))
-                    return
-                for rows in _chunks(frame):
-                    connection.execute(insert(table), rows)
+                    self._insert(connection, table, staged, frame.columns)
+                else:
+                    for rows in _chunks(frame):
+                        connection.execute(insert(table), rows)
         except DBAPIError as error:
             problem = problem_of(error)
+            # A connection that is lost during COMMIT does not show whether the server has committed.
             if problem.code != "sink-unreachable" or not self.target.is_written(self.context, batch):
                 raise problem.failed(self.target.location) from error
+        self.published.newest = batch
+
+    def _insert(self, connection: Connection, table: Table, staged: Staged, columns: Sequence[str]) -> None:
+        """Insert what was staged. Raises StreamFailed if rows of it are lost."""
+        if not inspect(connection).has_table(staged.table):
+            raise lost(self.target.location, staged.rows, None)
+        chosen = _one_attempt(connection, staged.table, columns)
+        # Not every driver counts them, and a trigger of the table may take other rows than it is given.
+        if connection.execute(insert(table).from_select(columns, chosen)).rowcount != staged.rows:
+            found = connection.execute(select(func.count()).select_from(chosen.subquery())).scalar_one()
+            if found != staged.rows:
+                raise lost(self.target.location, staged.rows, found)
 
     def _table(self, connection: Connection, columns: Sequence[str]) -> Table:
         """The table, with at least these columns. Raises StreamFailed."""
@@ -122,8 +137,6 @@ def staged_prefix(stream_id: str, table: str) -> str:
 
 def drop_orphans(target: MarkedTarget, prefix: str) -> None:
     """Drop what interrupted batches staged. Earlier runs, which might still stage, must be refused already."""
-    from sqlalchemy import inspect  # noqa: PLC0415 - heavy; only what connects pays for it
-
     with writing(target.location):
         for name in inspect(target.engine).get_table_names():
             if name.startswith(prefix):
@@ -131,9 +144,13 @@ def drop_orphans(target: MarkedTarget, prefix: str) -> None:
                     reflected(connection, name).drop(connection)
 
 
-def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> None:
-    """Write the rows to a new table by Spark's JDBC writer, each with its partition and an id of its attempt."""
+def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
+    """Write the rows to a new table by Spark's JDBC writer, each with its partition and an id of its attempt.
+
+    Returns how many rows the tasks have written, each partition counted once.
+    """
     from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
+    from pyspark.accumulators import _accumulatorRegistry  # noqa: PLC0415
     from pyspark.sql.types import IntegerType, StringType, StructField, StructType  # noqa: PLC0415
 
     from slackwater.sinks.jdbc import attempts  # noqa: PLC0415 - pickled by value
@@ -142,17 +159,18 @@ def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> None:
     module: ModuleType = attempts
     register(module)
     more = [StructField(ATTEMPT, StringType()), StructField(PARTITION, IntegerType())]
-    tagged = frame.mapInArrow(attempts.tagged, StructType([*frame.schema.fields, *more]))
+    counter = frame.sparkSession.sparkContext.accumulator(0)
+    tagged = frame.mapInArrow(attempts.tagger(counter), StructType([*frame.schema.fields, *more]))
     tagged.write.format("jdbc").options(**staging.options).option("url", staging.url).option("dbtable", table).mode(
         "error"
     ).save()
+    # PySpark keeps every accumulator for the life of the process.
+    _accumulatorRegistry.pop(counter.aid, None)
+    return counter.value
 
 
 def reflected(connection: Connection, name: str) -> Table:
     """The table as it is in the database. Raises StreamFailed if there is none."""
-    from sqlalchemy import MetaData, Table  # noqa: PLC0415 - heavy; only what connects pays for it
-    from sqlalchemy.exc import NoSuchTableError  # noqa: PLC0415
-
     schema, _, table = name.rpartition(".")
     try:
         return Table(table, MetaData(), schema=schema or None, autoload_with=connection)
@@ -162,8 +180,6 @@ def reflected(connection: Connection, name: str) -> Table:
 
 def _one_attempt(connection: Connection, staged: str, columns: Iterable[str]) -> Any:
     """The rows of one attempt of each partition: an attempt commits all its rows or none."""
-    from sqlalchemy import func, select  # noqa: PLC0415 - heavy; only what connects pays for it
-
     table = reflected(connection, staged)
     whole = select(func.min(table.c[ATTEMPT])).group_by(table.c[PARTITION])
     return select(*(table.c[name] for name in columns)).where(table.c[ATTEMPT].in_(whole))
@@ -177,8 +193,6 @@ def _chunks(frame: DataFrame) -> Iterator[list[dict[str, Any]]]:
 
 def column_names(target: MarkedTarget, table: str) -> set[str] | None:
     """The columns of the table, ``None`` if there is none. Raises StreamFailed."""
-    from sqlalchemy import inspect  # noqa: PLC0415 - heavy; only what connects pays for it
-
     schema, _, name = table.rpartition(".")
     with writing(target.location):
         found = inspect(target.engine)

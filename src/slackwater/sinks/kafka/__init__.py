@@ -2,3 +2,20 @@
 
 No password may leave this package but to a client of Kafka.
 """
+
+from __future__ import annotations
+
+from slackwater.sinks.common.registry import SinkKind
+
+SINK = SinkKind(
+    opener="slackwater.sinks.kafka.output:open_kafka_output",
+    constructor="slackwater.sinks.kafka.sink:kafka",
+    exports=(
+        "ExactlyOnceKafkaSink",
+        "KafkaSink",
+    ),
+    entries="slackwater.sinks.kafka.output:ENTRIES",
+    identifying=("kind", "topic", "marker_topic"),
+    transient=frozenset({"broker-unreachable", "output-broker-unreachable", "kafka-fenced"}),
+    connectors={"kafka": "spark-sql-kafka"},
+)

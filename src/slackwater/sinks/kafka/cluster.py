@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from slackwater.errors import PipelineError
-from slackwater.sinks.password import password_reference, read_password
+from slackwater.core.errors import PipelineError
+from slackwater.sinks.common.password import password_reference, read_password
 
 PREFIX = "kafka."
 RECORDED = frozenset(

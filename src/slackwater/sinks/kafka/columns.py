@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
+from slackwater.core.errors import PipelineError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
-from slackwater.errors import Refused, SinkUnreadable
-from slackwater.model.sink import Owner, WriteContext
+from slackwater.core.errors import Refused, SinkUnreadable
+from slackwater.core.sink import Owner, WriteContext
+from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
 from slackwater.sinks.kafka import topics
 from slackwater.sinks.kafka.cluster import Cluster
 from slackwater.sinks.kafka.problems import reading, writing
 from slackwater.sinks.kafka.transaction import MARK_KEY, Target, abort, commit, fencing_producer, read_mark
-from slackwater.sinks.mark import NONE_YET, Mark, fenced, owned
 
 TRANSACTION_TIMEOUT_MS = 300_000
 """How long readers wait for a batch whose writer was killed, unless the stream is started again."""
@@ -52,9 +52,11 @@ class MarkedTopic:
             },
             {
                 **self.cluster.connection(),
+                # The client demands a group; nothing is ever committed to it.
                 "group.id": f"slackwater-{self.marker}",
                 "enable.auto.commit": "false",
                 "isolation.level": "read_committed",
+                # Reading ends with the partition, not by a timeout: its last records may be control records.
                 "enable.partition.eof": "true",
                 # The end of a partition is reported when a fetch has waited this long in vain.
                 "fetch.wait.max.ms": "10",
@@ -126,12 +128,11 @@ class MarkedTopic:
 
     def _change(self, change: Callable[[Mark | None], Mark]) -> None:
         """Replace the mark in a transaction. No other one can be between its read and its write."""
-        target = replace(self.target, wait_s_max=WAIT_S_MAX)
-        producer = fencing_producer(target)
+        producer = fencing_producer(replace(self.target, wait_s_max=WAIT_S_MAX))
         new = change(self._read(WAIT_S_MAX))
         producer.begin_transaction()
         try:
-            commit(producer, target, asdict(new))
+            commit(producer, self.marker, asdict(new), WAIT_S_MAX)
         except BaseException:
             abort(producer)
             raise

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slackwater.errors import SinkUnreadable
-from slackwater.model.damage import Damage
-from slackwater.model.sink import Delivery, Traits
-from slackwater.sinks.contract import Output
+from slackwater.core.damage import Damage
+from slackwater.core.errors import SinkUnreadable
+from slackwater.core.sink import CatalogueEntry, Delivery
+from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.mark import marked_traits
+from slackwater.sinks.common.silent import SilentOutput, silent_traits
+from slackwater.sinks.common.uncut import UncutOutput
 from slackwater.sinks.kafka import topics
 from slackwater.sinks.kafka.cluster import cluster_in
 from slackwater.sinks.kafka.marked import MarkedTopic
 from slackwater.sinks.kafka.problems import reading
-from slackwater.sinks.silent import SilentOutput, silent_traits
-from slackwater.sinks.uncut import UncutOutput
 
 AT_LEAST_ONCE = silent_traits(
     Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
     one_writer=False,
     continuous=True,
 )
-EXACTLY_ONCE = Traits(
-    Delivery(
-        "exactly-once",
-        "the rows of a batch and its number are one Kafka transaction; consumers need isolation.level=read_committed",
-    ),
-    tells_written=True,
-    skips_known_batches=True,
-    cuts=False,
-    swaps=False,
-    reads_known_batches=True,
-    combines=True,
+EXACTLY_ONCE = marked_traits(
+    "the rows of a batch and its number are one Kafka transaction; consumers need isolation.level=read_committed"
 )
 MARKER = "marker_topic"
 """The key of an identity that only a sink with exactly_once=True has."""
+
+
+ENTRIES = (
+    CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=..., exactly_once=True)", EXACTLY_ONCE, rank=60),
+    CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=...)", AT_LEAST_ONCE, rank=100),
+)
 
 
 def open_kafka_output(identity: Mapping[str, str]) -> Output:
@@ -78,6 +76,17 @@ class MarkedTopicOutput(UncutOutput[MarkedTopic]):
             if topics.exists(self.target.cluster, self.target.topic):
                 return ()
         return (Damage(self.target.topic, "missing", f"rows of batches up to {written}", "no topic"),)
+
+    shows_rows = True
+
+    def may_have_rows(self, marked: int) -> bool:
+        """A topic that nobody has ever written to has none."""
+        with reading(self.target.location):
+            return marked >= 0 or not topics.is_new(self.target.cluster, self.target.topic)
+
+    def how_to_empty(self, marked: int) -> str:
+        both = f"the topics {self.target.topic} and {self.target.marker}"
+        return f"delete {both if marked >= 0 else f'the topic {self.target.topic}'} and create it again"
 
     def reader_path(self) -> str:
         return self.target.topic

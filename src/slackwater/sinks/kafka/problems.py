@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 
-from slackwater.errors import EnvironmentMissing, PipelineError, StreamFailed
-from slackwater.sinks.problem import TASK_ERROR, Problem, unreadable
+from slackwater.core.errors import EnvironmentMissing, PipelineError, StreamFailed
+from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 
 REPORTED = "Kafka reports an error"
 NAMED = re.compile(r"(?P<name>[A-Z_]+): (?P<text>.*)", re.DOTALL)

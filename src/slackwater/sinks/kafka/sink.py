@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.model.sink import WriteContext
-from slackwater.sinks.batch_function import batch_function
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.options import is_text, option_strings, refuse_partitions
 from slackwater.sinks.kafka import topics
 from slackwater.sinks.kafka.cluster import Cluster, cluster_of
 from slackwater.sinks.kafka.columns import check_columns
@@ -18,8 +19,6 @@ from slackwater.sinks.kafka.marked import MARKER_SUFFIX, MarkedTopic
 from slackwater.sinks.kafka.output import AT_LEAST_ONCE, EXACTLY_ONCE, MARKER
 from slackwater.sinks.kafka.problems import writing
 from slackwater.sinks.kafka.writer import KafkaWriter
-from slackwater.sinks.options import is_text, option_strings
-from slackwater.sinks.partitioning import refuse_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import PipelineError, Refused
+from slackwater.core.errors import PipelineError, Refused
 
 if TYPE_CHECKING:
     from slackwater.sinks.kafka.cluster import Cluster
@@ -137,6 +137,21 @@ def _creates_topics(admin: Any, broker: int) -> bool:
     except KafkaException:
         return True
     return bool(CREATES_TOPICS not in settings or settings[CREATES_TOPICS].value != "false")
+
+
+def is_new(cluster: Cluster, topic: str) -> bool:
+    """Whether no record was ever written to the topic, or there is none. Raises KafkaException."""
+    from confluent_kafka import TopicPartition  # noqa: PLC0415 - an extra
+    from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
+
+    admin = admin_of(cluster.connection())
+    known = admin.list_topics(timeout=WAIT_S_MAX).topics.get(topic)
+    if known is None:
+        return True
+    latest: Any = OffsetSpec
+    wanted = {TopicPartition(topic, number): latest.latest() for number in known.partitions}
+    ends = admin.list_offsets(wanted, request_timeout=WAIT_S_MAX)
+    return all(end.result().offset == 0 for end in ends.values())
 
 
 def exists(cluster: Cluster, topic: str) -> bool:

@@ -39,17 +39,22 @@ class Target:
     producer: Mapping[str, str] = field(repr=False)
     reader: Mapping[str, str] = field(repr=False)
     wait_s_max: float = 60.0
-    """For each step that waits for the broker."""
+    """For each step that waits for the broker, but the commit of a batch."""
 
 
 @dataclass(frozen=True)
 class BatchToWrite:
-    """A batch and who writes it. ``fenced_s_max`` is how long a replaced attempt waits for the other's commit."""
+    """A batch and who writes it.
+
+    ``fenced_s_max`` is how long a replaced attempt waits for the other's commit, ``commit_s_max`` how long the
+    commit is tried again until its outcome is unknown.
+    """
 
     stream_id: str
     epoch: int
     batch_id: int
     fenced_s_max: float = 30.0
+    commit_s_max: float = 60.0
 
 
 def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -91,7 +96,8 @@ def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int
         for part in rows:
             produce(producer, target.topic, part)
             count += part.num_rows
-        commit(producer, target, {**mark, "epoch": batch.epoch, "batch_id": batch.batch_id})
+        new = {**mark, "epoch": batch.epoch, "batch_id": batch.batch_id}
+        commit(producer, target.marker_topic, new, batch.commit_s_max)
     except KafkaException as error:
         abort(producer)
         if error.args[0].name() in FENCED and _written_by_another(target, batch):
@@ -120,12 +126,12 @@ def fencing_producer(target: Target, undelivered: list[Any] | None = None) -> An
     return producer
 
 
-def commit(producer: Any, target: Target, mark: Mapping[str, Any]) -> None:
+def commit(producer: Any, marker_topic: str, mark: Mapping[str, Any], wait_s_max: float) -> None:
     """Add the mark to the transaction and commit it. Raises KafkaException; then the outcome may be unknown."""
     from confluent_kafka import KafkaException  # noqa: PLC0415 - runs on executors
 
-    producer.produce(target.marker_topic, json.dumps(dict(mark)).encode(), MARK_KEY, 0)
-    deadline = time.monotonic() + target.wait_s_max
+    producer.produce(marker_topic, json.dumps(dict(mark)).encode(), MARK_KEY, 0)
+    deadline = time.monotonic() + wait_s_max
     while True:
         try:
             producer.commit_transaction(max(deadline - time.monotonic(), RETRY_S))
@@ -160,6 +166,7 @@ def produce(producer: Any, topic: str, rows: Any) -> None:
             send(topic, *row)
         except BufferError:
             _send_when_there_is_room(producer, send, topic, row)
+    # Reports of what was delivered count as queued messages until they are taken here.
     producer.poll(0)
 
 

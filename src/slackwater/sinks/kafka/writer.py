@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from slackwater.model.sink import WriteContext
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.problem import TASK_ERROR
 from slackwater.sinks.kafka import transaction
 from slackwater.sinks.kafka.columns import written_columns
 from slackwater.sinks.kafka.marked import MarkedTopic
 from slackwater.sinks.kafka.problems import problem_of
 from slackwater.sinks.kafka.transaction import BatchToWrite
-from slackwater.sinks.problem import TASK_ERROR
 
 MARK_ERRORS = ("sink-fenced", "sink-owned", "kafka-mark-malformed")
 """Errors of tasks of which the mark, read again, gives the whole story."""

@@ -2,6 +2,11 @@
 
 The rows move to a backup table. Its name is in ``manifest.json`` of the operation's backup before anything is changed,
 so that an interrupted cut or restore finds what it did: the backup table exists exactly while the rows are cut.
+
+Rows that the stream did not write are found by ``xmin``: the rows of a batch are inserted, copied or restored in one
+transaction, so that a row with a later one was inserted or updated by somebody else since. Batches follow each other,
+so that a batch of which every row is newer than one of a later batch was updated as a whole. A table without batch ids
+shows nothing of this.
 """
 
 from __future__ import annotations
@@ -10,17 +15,64 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.errors import Refused
-from slackwater.model.sink import Cut
-from slackwater.sinks.backup import RecordFile, damaged, foreign
-from slackwater.sinks.database.marker import Marker
-from slackwater.sinks.mark import NONE_YET
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, quoted
-from slackwater.sinks.postgres.statements import count, run
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_batch
+from slackwater.sinks.common.backup import RecordFile, damaged, foreign
+from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.mark import NONE_YET
+from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, count, quoted, run
 from slackwater.sinks.postgres.table import read_columns
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+
+LOCK_WAIT_S = 30
+_AS_TEXT = ("timezone = 'UTC'", "datestyle = 'ISO, MDY'", "intervalstyle = 'postgres'", "extra_float_digits = 1")
+"""With these a value is the same text in every session."""
+
+
+def lock_writers_out(connection: Connection, table: TableName) -> None:
+    """Let nobody change the table until the transaction ends; it can be read."""
+    run(connection, f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
+    run(connection, f"LOCK TABLE {table.quoted} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def state_of_rows(connection: Connection, table: TableName, until: int | None = None) -> str:
+    """Names the rows of a table by their number and content; with ``until`` without those of later batches."""
+    condition = "" if until is None else f" WHERE {BATCH_COLUMN} <= {until} OR {BATCH_COLUMN} IS NULL"
+    for setting in _AS_TEXT:
+        run(connection, f"SET LOCAL {setting}")
+    rows, digest = run(
+        connection,
+        "SELECT count(*), coalesce(sum(hashtextextended(ROW(one.*)::text, 0)), 0) "
+        f"FROM {table.quoted} AS one{condition}",
+    )[0]
+    return f"{rows} rows, state {digest}"
+
+
+def unmarked_rows(connection: Connection, table: TableName, *, keep_batch_id: bool) -> Others:
+    """All rows that the stream may have written, where the marker does not show which it has."""
+    condition = f" WHERE {BATCH_COLUMN} IS NOT NULL" if keep_batch_id else ""
+    return Others(int(run(connection, f"SELECT count(*) FROM {table.quoted}{condition}")[0][0]), sure=False)
+
+
+def others_after(connection: Connection, table: TableName, after: int, written: int, *, keep_batch_id: bool) -> Others:
+    """The rows above batch ``after`` that the stream did not write; without batch ids all that may be of others."""
+    if not keep_batch_id:
+        if written <= after:
+            return NO_OTHERS
+        return unmarked_rows(connection, table, keep_batch_id=False)
+    rows = run(
+        connection,
+        f"SELECT count(*) FROM (SELECT {BATCH_COLUMN} AS batch, age(xmin) AS age, "
+        f"max(age(xmin)) OVER (PARTITION BY {BATCH_COLUMN}) AS oldest, "
+        f"max(age(xmin)) FILTER (WHERE {BATCH_COLUMN} <= {written}) OVER (ORDER BY {BATCH_COLUMN} DESC "
+        f"GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS oldest_later FROM {table.quoted} "
+        f"WHERE {BATCH_COLUMN} > {after}) one WHERE batch > {written} OR age < oldest OR age < oldest_later",
+    )[0][0]
+    return Others(int(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +99,22 @@ def make_record(output: str, cut: Cut) -> Record:
     return Record(output, f"slackwater_cut_{uuid.uuid4().hex}", cut.after, cut.batches, cut.rows or 0)
 
 
-def take_out(connection: Connection, table: TableName, marker: Marker, record: Record) -> None:
-    """Move the rows to the backup table, unless they are there. Raises Refused with nothing changed."""
+def delete_batches(connection: Connection, table: TableName, marker: Marker, record: Record, others: Others) -> None:
+    """Move the rows to the backup table, unless they are there. Raises Refused with nothing changed.
+
+    ``others``: what the cut is known to take out that the stream did not write.
+    """
     written = _written(connection, marker)
     if _exists(connection, table.beside(record.backup_table)):
         return
     if written != record.batches[-1]:
-        raise _changed(record, f"batch {record.batches[-1]} as the newest", f"batch {written}")
+        raise _changed(record, f"batch {record.batches[-1]} as the newest", newest_batch(written))
     backup = table.beside(record.backup_table).quoted
     after = f"WHERE {BATCH_COLUMN} > {record.after}"
-    run(connection, f"LOCK TABLE {table.quoted} IN SHARE ROW EXCLUSIVE MODE")
+    lock_writers_out(connection, table)
+    found = others_after(connection, table, record.after, written, keep_batch_id=True)
+    if found != others:
+        raise _changed(record, f"{others.text} of others", f"{found.text} of others")
     run(connection, f"CREATE TABLE {backup} AS SELECT {_columns(connection, table)} FROM {table.quoted} {after}")
     deleted = count(connection, f"DELETE FROM {table.quoted} {after}")
     if deleted != record.rows:
@@ -64,25 +122,11 @@ def take_out(connection: Connection, table: TableName, marker: Marker, record: R
     marker.move(connection, record.after)
 
 
-def put_back(connection: Connection, table: TableName, marker: Marker, record: Record) -> None:
-    """Undo ``take_out``, unless that was done. Raises Refused with nothing changed."""
-    written = _written(connection, marker)
+def restore(connection: Connection, table: TableName, marker: Marker, record: Record) -> None:
+    """Undo ``delete_batches``, unless that was done. Raises Refused with nothing changed."""
+    if not check_restore(connection, table, marker, record):
+        return
     backup = table.beside(record.backup_table)
-    if not _exists(connection, backup):
-        if written >= record.batches[-1]:
-            return
-        raise damaged(record.backup_table, f"{record.rows} rows", "no table")
-    if written > record.after:
-        raise Refused(
-            "restore-conflict",
-            f"Batch {written} was written to the output after the cut; restoring would mix two histories",
-            where=record.output,
-            expected=f"batch {record.after} as the newest",
-            hint=f"cut the new batches first: slackwater plan rebuild STREAM --at batch:{record.after}",
-        )
-    held = int(run(connection, f"SELECT count(*) FROM {backup.quoted}")[0][0])
-    if held != record.rows:
-        raise damaged(record.backup_table, f"{record.rows} rows", f"{held} rows")
     columns = _columns(connection, table)
     run(
         connection,
@@ -92,20 +136,45 @@ def put_back(connection: Connection, table: TableName, marker: Marker, record: R
     marker.move(connection, record.batches[-1])
 
 
+def check_restore(connection: Connection, table: TableName, marker: Marker, record: Record) -> bool:
+    """Whether there is anything to put back. Raises Refused where ``restore`` would."""
+    written = _written(connection, marker)
+    backup = table.beside(record.backup_table)
+    if not _exists(connection, table):
+        raise _changed(record, f"table {table}", "no table")
+    if not _exists(connection, backup):
+        if written >= record.batches[-1]:
+            return False
+        raise damaged(record.backup_table, f"{record.rows} rows", "no table")
+    if written > record.after:
+        target = f"batch:{record.after}" if record.after >= 0 else "earliest"
+        raise Refused(
+            "restore-conflict",
+            f"Batch {written} was written to the output after the cut; restoring would mix two histories",
+            where=record.output,
+            expected=f"{newest_batch(record.after)} as the newest",
+            hint=f"cut the new batches first: {command('plan', 'rebuild', 'STREAM', '--at', target)}",
+        )
+    held = int(run(connection, f"SELECT count(*) FROM {backup.quoted}")[0][0])
+    if held != record.rows:
+        raise damaged(record.backup_table, f"{record.rows} rows", f"{held} rows")
+    return True
+
+
 def check_record(record: Record, cut: Cut, location: str) -> None:
     """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
     if (record.output, record.after, record.batches) != (location, cut.after, cut.batches):
-        raise foreign(location, cut.after, f"a cut of {record.output} after batch {record.after}")
+        raise foreign(location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
 
 
 def mismatch(cut: Cut, location: str) -> Refused:
     """The refusal of a cut that the output does not confirm."""
     return Refused(
         "cut-mismatch",
-        f"The table does not have the same rows after batch {cut.after} as the cut",
+        f"The table does not have the same rows {after_batch(cut.after)} as the cut",
         where=location,
         expected=f"{cut.rows} rows of {len(cut.batches)} batches",
-        hint="make a new plan: slackwater plan rebuild STREAM",
+        hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
     )
 
 
@@ -130,5 +199,5 @@ def _changed(record: Record, expected: str, found: str) -> Refused:
         where=record.output,
         expected=expected,
         found=found,
-        hint="make a new plan: slackwater plan rebuild STREAM",
+        hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
     )

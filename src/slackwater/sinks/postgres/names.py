@@ -1,12 +1,18 @@
-"""Names in PostgreSQL: quoted, never cut by the server, and those of staged tables."""
+"""Names in PostgreSQL: quoted, never cut by the server, and those of staged tables; statements written out of them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import PipelineError
+from slackwater.core.errors import PipelineError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 
 NAME_BYTES_MAX = 63
 """The server cuts longer names silently (NAMEDATALEN)."""
@@ -69,3 +75,15 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A string for a statement."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def run(connection: Connection, statement: str) -> Sequence[Sequence[Any]]:
+    """Run one statement; its rows, empty if it returns none."""
+    # Without this option psycopg takes a % in a name for a parameter.
+    result = connection.execution_options(no_parameters=True).exec_driver_sql(statement)
+    return [tuple(row) for row in result] if result.returns_rows else []
+
+
+def count(connection: Connection, statement: str) -> int:
+    """Run a statement that changes rows; how many it changed."""
+    return connection.execution_options(no_parameters=True).exec_driver_sql(statement).rowcount

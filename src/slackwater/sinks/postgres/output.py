@@ -5,41 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError, Refused, SinkUnreadable
-from slackwater.model.damage import Damage
-from slackwater.model.sink import Cut, Delivery, Owner, Swap, Traits
-from slackwater.sinks.backup import damaged
-from slackwater.sinks.contract import SinkLog
-from slackwater.sinks.database.address import Address, address_in
-from slackwater.sinks.database.marked import MarkedTarget
-from slackwater.sinks.database.marker import TABLE, Marker
-from slackwater.sinks.database.problems import reading, writing
-from slackwater.sinks.mark import NONE_YET
+from slackwater.core.damage import Damage
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.core.sink import Cut, Owner, Swap, newest_batch
+from slackwater.sinks.common.backup import damaged
+from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.database.address import Address, address_in
+from slackwater.sinks.common.database.marked import MarkedTarget
+from slackwater.sinks.common.database.marker import TABLE, Marker
+from slackwater.sinks.common.database.problems import reading, writing
+from slackwater.sinks.common.mark import NONE_YET
+from slackwater.sinks.common.swapping import (
+    Record,
+    absent,
+    check_parties,
+    check_unmoved,
+    check_whole,
+    incomplete,
+    record,
+    start,
+    started,
+)
 from slackwater.sinks.postgres import cutting, swapping
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, table_name
-from slackwater.sinks.postgres.statements import run
+from slackwater.sinks.postgres.cutting import lock_writers_out, others_after, state_of_rows, unmarked_rows
+from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, run, table_name
 from slackwater.sinks.postgres.table import read_columns
+from slackwater.sinks.postgres.traits import traits_of
 from slackwater.sinks.postgres.writer import drop_orphans
-from slackwater.sinks.swapping import absent, check_parties, check_whole, incomplete, start, started
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-DELIVERY = Delivery("exactly-once", "a batch is published in one transaction with its id in the marker table")
-
-
-def traits_of(*, keep_batch_id: bool) -> Traits:
-    """What the table of a sink can do."""
-    return Traits(
-        DELIVERY,
-        tells_written=True,
-        skips_known_batches=True,
-        cuts=keep_batch_id,
-        swaps=True,
-        reads_known_batches=True,
-        combines=True,
-    )
 
 
 def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
@@ -58,9 +54,10 @@ def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
 class PostgresOutput:
     """One table. No connection is opened before it is needed, and none is kept."""
 
-    def __init__(self, address: Address, table: TableName, *, keep_batch_id: bool) -> None:
+    def __init__(self, address: Address, table: TableName, *, keep_batch_id: bool, marked: bool = True) -> None:
         self._table = table
         self._keep_batch_id = keep_batch_id
+        self._marked = marked
         self.traits = traits_of(keep_batch_id=keep_batch_id)
         self.target = MarkedTarget(address, Marker(str(table), table.schema), f"{address.location} {table}")
 
@@ -76,6 +73,16 @@ class PostgresOutput:
 
     def claim(self, owner: Owner) -> None:
         self.target.claim(owner)
+
+    shows_rows = True
+
+    def may_have_rows(self, marked: int) -> bool:
+        with reading(self.location), self.target.engine.connect() as connection:
+            there = read_columns(connection, self._table)
+            return marked >= 0 or bool(there and run(connection, f"SELECT 1 FROM {self._table.quoted} LIMIT 1"))
+
+    def how_to_empty(self, marked: int) -> str:
+        return self.target.how_to_empty(self._table.quoted, marked)
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         """The table is missing, or has rows of a batch that the marker does not have: somebody else wrote them."""
@@ -104,7 +111,8 @@ class PostgresOutput:
         self._check_cuttable()
         with reading(self.location), self.target.engine.connect() as connection:
             rows = cutting.rows_after(connection, self._table, batch)
-        return Cut(batch, tuple(range(batch + 1, written + 1)), rows=rows)
+            found = others_after(connection, self._table, batch, written, keep_batch_id=True)
+        return Cut(batch, tuple(range(batch + 1, written + 1)), rows=rows, others=found)
 
     def cut(self, cut: Cut, _recorded: Mapping[int, str], backup: WriteStore) -> None:
         if not cut.batches:
@@ -118,7 +126,14 @@ class PostgresOutput:
             cutting.RECORD.write(backup, record)
         cutting.check_record(record, cut, self.location)
         with writing(self.location), self.target.engine.begin() as connection:
-            cutting.take_out(connection, self._table, self.target.marker, record)
+            cutting.delete_batches(connection, self._table, self.target.marker, record, cut.others)
+
+    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
+        record = cutting.RECORD.read(backup)
+        if record is not None and cut.batches:
+            cutting.check_record(record, cut, self.location)
+            with reading(self.location), self.target.engine.begin() as connection:
+                cutting.check_restore(connection, self._table, self.target.marker, record)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
         record = cutting.RECORD.read(backup)
@@ -126,11 +141,14 @@ class PostgresOutput:
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
         cutting.check_record(record, cut, self.location)
         with writing(self.location), self.target.engine.begin() as connection:
-            cutting.put_back(connection, self._table, self.target.marker, record)
+            cutting.restore(connection, self._table, self.target.marker, record)
 
     def staged(self, operation: str) -> PostgresOutput:
         aside = self._table.aside(operation)
         return PostgresOutput(self.target.address, aside, keep_batch_id=self._keep_batch_id)
+
+    def without_marker(self) -> PostgresOutput:
+        return PostgresOutput(self.target.address, self._table, keep_batch_id=self._keep_batch_id, marked=False)
 
     def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
         aside = self._table.aside(operation)
@@ -141,11 +159,19 @@ class PostgresOutput:
                     return
                 swapping.check_supported(connection, self._table)
                 swapping.create(connection, self._table, operation)
-                if after >= 0:
-                    self._fill(connection, aside, after)
+                self._fill(connection, aside, after)
 
-    def swap_of(self, operation: str, stream_id: str) -> Swap:
-        return Swap(operation, stream_id, self.last_written())
+    def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
+        written, keep = self.last_written(), self._keep_batch_id
+        with reading(self.location), self.target.engine.connect() as connection:
+            swapping.check_supported(connection, self._table)
+            state = state_of_rows(connection, self._table)
+            found = (
+                others_after(connection, self._table, after, written, keep_batch_id=keep)
+                if self._marked
+                else unmarked_rows(connection, self._table, keep_batch_id=keep)
+            )
+        return Swap(operation, stream_id, written, version=state, others=found)
 
     def whole(self, _recorded: Mapping[int, str]) -> Cut:
         """Without rows or files: no stream reads a table of PostgreSQL, and it can be swapped without batch ids."""
@@ -162,22 +188,35 @@ class PostgresOutput:
         aside = self._table.aside(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:
             self.target.marker.read(connection, lock=True)
+            lock_writers_out(connection, self._table)
             self._check_swap(connection, swap)
             if swapping.state_of(connection, self._table, swap.operation) == "staged":
                 drop_orphans(connection, aside, swap.stream_id)
+                newest = self.staged(swap.operation).last_written()
+                record(backup, self.location, swap, newest, state=state_of_rows(connection, aside))
                 swapping.exchange(connection, self._table, swap.operation, "replaced")
 
+    def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        if started(backup, self.location, swap) is not None:
+            with reading(self.location), self.target.engine.connect() as connection:
+                if swapping.state_of(connection, self._table, swap.operation) is None:
+                    raise damaged(str(self._table.aside(swap.operation)), "the table before the swap", "no table")
+                swapping.check_supported(connection, self._table)
+
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        if started(backup, self.location, swap) is None:
+        known = started(backup, self.location, swap)
+        if known is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         aside = self._table.aside(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:
-            self.target.marker.read(connection, lock=True)
+            mark = self.target.marker.read(connection, lock=True)
             state = swapping.state_of(connection, self._table, swap.operation)
             if state is None:
                 raise damaged(str(aside), "the table before the swap", "no table")
             if state == "replaced":
                 swapping.check_supported(connection, self._table)
+                lock_writers_out(connection, self._table)
+                self._check_own(connection, known, NONE_YET if mark is None else mark.batch_id)
                 swapping.exchange(connection, self._table, swap.operation, "staged")
 
     def discard_staged(self, operation: str) -> None:
@@ -195,12 +234,16 @@ class PostgresOutput:
         )
 
     def _fill(self, connection: Connection, aside: TableName, after: int) -> None:
-        """Copy what the batches up to ``after`` wrote. Raises Refused where the table does not show it."""
+        """Copy what the batches up to ``after`` wrote, and rows of others. Raises Refused where that is not there."""
         # While the row is locked no batch is published.
         mark = self.target.marker.read(connection, lock=True)
         written = NONE_YET if mark is None else mark.batch_id
+        if after == NONE_YET:
+            if self._keep_batch_id or (written == NONE_YET and self._marked):
+                swapping.fill(connection, self._table, aside, after if self._keep_batch_id else None)
+            return
         if mark is None or mark.owner is None or written < after:
-            raise incomplete(self.location, f"batches up to {after}", f"batch {written} as the newest")
+            raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(written)} as the newest")
         if written > after:
             self._check_cuttable()
         swapping.fill(connection, self._table, aside, after if written > after else None)
@@ -216,6 +259,17 @@ class PostgresOutput:
         check_whole(staged.location, staged.damage(thorough=True))
         check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
         swapping.check_supported(connection, self._table)
+        check_unmoved(self.location, swap, state_of_rows(connection, self._table))
+
+    def _check_own(self, connection: Connection, known: Record, written: int) -> None:
+        """Raises Refused (``restore-conflict``) if others have changed rows since the swap that made ``known``."""
+        keep, since = self._keep_batch_id, written > known.version
+        if not known.state or (since and not keep):
+            return  # Only a table with batch ids shows which rows the stream has written since.
+        state = state_of_rows(connection, self._table, known.version if since else None)
+        found = others_after(connection, self._table, known.version, written, keep_batch_id=keep)
+        if state != known.state or found.any:
+            raise swapping.conflict(self.location, known.state, state, found)
 
     def _discard(self, operation: str, state: swapping.State) -> None:
         aside = self._table.aside(operation)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError, Refused
-from slackwater.model.sink import Traits, WriteContext
-from slackwater.sinks.batch_function import batch_function
-from slackwater.sinks.database.address import Address, address_of
-from slackwater.sinks.database.problems import writing
-from slackwater.sinks.partitioning import refuse_partitions
-from slackwater.sinks.postgres.names import TableName, literal, table_name
-from slackwater.sinks.postgres.output import PostgresOutput, traits_of
-from slackwater.sinks.postgres.statements import run
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.database.address import Address, address_of
+from slackwater.sinks.common.database.durable import check_logged
+from slackwater.sinks.common.database.problems import writing
+from slackwater.sinks.common.options import refuse_partitions
+from slackwater.sinks.postgres.names import TableName, literal, run, table_name
+from slackwater.sinks.postgres.output import PostgresOutput
 from slackwater.sinks.postgres.table import (
     check_keys,
     check_types,
@@ -23,6 +23,7 @@ from slackwater.sinks.postgres.table import (
     read_columns,
     server_version,
 )
+from slackwater.sinks.postgres.traits import traits_of
 from slackwater.sinks.postgres.types import staged_columns
 from slackwater.sinks.postgres.writer import Mode, Publication, Writer, drop_orphans
 
@@ -97,6 +98,7 @@ class PostgresSink:
                     ):
                         run(connection, statement)
                 self._publication(connection, frame, context)
+                check_logged(connection, self.table.quoted, where)
                 self._check_privileges(connection, context)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:

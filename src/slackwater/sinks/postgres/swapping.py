@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from slackwater.sinks.database.marker import Marker
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, literal, quoted
-from slackwater.sinks.postgres.statements import run
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Others
+from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.swapping import occupied, unsupported
+from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, literal, quoted, run
 from slackwater.sinks.postgres.table import read_columns
-from slackwater.sinks.swapping import occupied, unsupported
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-LOCK_WAIT_S = 30
 State = Literal["staged", "replaced"]
 
 _IN_THE_WAY = """
@@ -96,9 +96,9 @@ def create(connection: Connection, table: TableName, operation: str) -> None:
 
 
 def fill(connection: Connection, table: TableName, aside: TableName, after: int | None) -> None:
-    """Copy the rows of batches up to ``after``, or all with ``None``."""
+    """Copy the rows of batches up to ``after`` and those without a batch, or all rows with ``None``."""
     columns = ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
-    condition = "" if after is None else f" WHERE {BATCH_COLUMN} <= {after}"
+    condition = "" if after is None else f" WHERE {BATCH_COLUMN} <= {after} OR {BATCH_COLUMN} IS NULL"
     run(
         connection,
         f"INSERT INTO {aside.quoted} ({columns}) OVERRIDING SYSTEM VALUE "
@@ -113,9 +113,8 @@ def fill(connection: Connection, table: TableName, aside: TableName, after: int 
 def exchange(connection: Connection, table: TableName, operation: str, became: State) -> None:
     """Exchange the two tables and their marks; the table that is aside then is marked as ``became``."""
     aside = table.aside(operation)
-    for setting in (f"lock_timeout = '{LOCK_WAIT_S}s'", "search_path = ''"):
-        # Without a path the definition of a view names each table with its schema.
-        run(connection, f"SET LOCAL {setting}")
+    # Without a path the definition of a view names each table with its schema.
+    run(connection, "SET LOCAL search_path = ''")
     run(connection, f"LOCK TABLE {table.quoted}, {aside.quoted} IN ACCESS EXCLUSIVE MODE")
     views = run(connection, _VIEWS.format(table=_oid(table)))
     comment = _comment(connection, table)
@@ -129,6 +128,18 @@ def exchange(connection: Connection, table: TableName, operation: str, became: S
         clause = f" WITH ({options})" if options else ""
         run(connection, f"CREATE OR REPLACE VIEW {view}{clause} AS {definition}")
     Marker(str(table), table.schema).exchange(connection, Marker(str(aside), aside.schema))
+
+
+def conflict(location: str, expected: str, found: str, others: Others) -> Refused:
+    """The refusal to undo a swap that changes of others have followed."""
+    return Refused(
+        "restore-conflict",
+        "Others have changed the table since the swap; going back would undo that",
+        where=location,
+        expected=expected,
+        found=f"{found}, with {others.text} of others in later batches" if others.any else found,
+        hint="copy the rows of others to another table and take them out of this one, then run the command again",
+    )
 
 
 def drop(connection: Connection, aside: TableName) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.errors import PipelineError
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, fits, literal, quoted
-from slackwater.sinks.postgres.statements import run
+from slackwater.core.errors import PipelineError
+from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, fits, literal, quoted, run
 from slackwater.sinks.postgres.types import StagedColumn, published
 
 if TYPE_CHECKING:

@@ -1,34 +1,39 @@
 """Writes batches: executors stage the rows, then one transaction publishes them together with the marker's row.
 
-Nothing staged counts before it is published, and a batch that the marker has is not staged again. If the connection
-is lost while a transaction is committed, the marker is read again: the batch is there as a whole, or not at all.
+Nothing staged counts before it is published, and a batch that the marker has is not staged again. Staged tables are
+unlogged, so that a crash of the server empties them: rows are counted where they are published. If the connection is
+lost while a transaction is committed, the marker is read again: the batch is there as a whole, or not at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from slackwater.errors import StreamFailed
-from slackwater.model.sink import WriteContext
-from slackwater.sinks.batch_function import run_without_output
-from slackwater.sinks.database.marked import MarkedTarget
-from slackwater.sinks.database.problems import problem_of, writing
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from slackwater.core.errors import StreamFailed
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.batch_function import run_without_output
+from slackwater.sinks.common.database.durable import Staged, lost
+from slackwater.sinks.common.database.marked import MarkedTarget
+from slackwater.sinks.common.database.marker import Published
+from slackwater.sinks.common.database.problems import problem_of, writing
+from slackwater.sinks.common.spark_names import backquoted
 from slackwater.sinks.postgres import staging
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, literal, quoted
-from slackwater.sinks.postgres.statements import run
+from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, count, literal, quoted, run
 from slackwater.sinks.postgres.types import StagedColumn
-from slackwater.sinks.spark_names import backquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from sqlalchemy import Connection, Engine
 
 OUTCOME_WAIT_S = 30
+_DURABLE = "SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'"
 Mode = Literal["insert", "upsert", "replace"]
 
 
@@ -42,20 +47,34 @@ class Publication:
     filled: Mapping[str, str]
     batch_column: bool = False
 
-    def statements(self, staged: Sequence[str], batch: int) -> list[str]:
-        """The statements that publish the staged tables of a batch, and drop them."""
+    def publish(self, connection: Connection, staged: Sequence[Staged], batch: int, where: str) -> None:
+        """Publish the staged tables of a batch, and drop them. Raises StreamFailed if rows of them are lost."""
+        if self.mode == "replace":
+            # Not TRUNCATE: it waits for all readers, and shows an empty table to those with an older snapshot.
+            run(connection, f"DELETE FROM {self.table.quoted}")
+        for statement, rows in self._inserts(staged, batch):
+            # A trigger or a rule of the table may take other rows than it is given, as may keys without other columns.
+            if count(connection, statement) != rows:
+                self._check(connection, staged, where)
+        for one in staged:
+            run(connection, f"DROP TABLE {self.table.beside(one.table).quoted}")
+
+    def _check(self, connection: Connection, staged: Sequence[Staged], where: str) -> None:
+        for one in staged:
+            found = int(run(connection, f"SELECT count(*) FROM {self.table.beside(one.table).quoted}")[0][0])
+            if found != one.rows:
+                raise lost(where, one.rows, found)
+
+    def _inserts(self, staged: Sequence[Staged], batch: int) -> list[tuple[str, int]]:
+        """The statements that publish staged tables, and how many rows each of them finds."""
         filled = dict(self.filled) | ({BATCH_COLUMN: str(batch)} if self.batch_column else {})
         into = f"INSERT INTO {self.table.quoted} ({', '.join(quoted(name) for name in filled)})"
         select = ", ".join(filled.values())
-        tables = [self.table.beside(name).quoted for name in staged]
-        statements = [f"DELETE FROM {self.table.quoted}"] if self.mode == "replace" else []
-        if self.mode == "upsert" and tables:
+        selects = [f"SELECT {select} FROM {self.table.beside(one.table).quoted}" for one in staged]
+        if self.mode == "upsert" and selects:
             # One statement for all: only so the server sees a key that two tasks staged.
-            rows = " UNION ALL ".join(f"SELECT {select} FROM {table}" for table in tables)
-            statements.append(f"{into} {rows} {self._on_conflict()}")
-        else:
-            statements += [f"{into} SELECT {select} FROM {table}" for table in tables]
-        return statements + [f"DROP TABLE {table}" for table in tables]
+            return [(f"{into} {' UNION ALL '.join(selects)} {self._on_conflict()}", sum(one.rows for one in staged))]
+        return [(f"{into} {each}", one.rows) for each, one in zip(selects, staged, strict=True)]
 
     def _on_conflict(self) -> str:
         others = [name for name in self.filled if name not in self.keys]
@@ -73,6 +92,7 @@ class Writer:
     context: WriteContext
     columns: tuple[StagedColumn, ...]
     publication: Publication
+    published: Published = field(default_factory=Published)
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a fenced run."""
@@ -86,7 +106,7 @@ class Writer:
             self._drop(staged)
             raise
 
-    def _stage(self, frame: DataFrame) -> list[str]:
+    def _stage(self, frame: DataFrame) -> list[Staged]:
         from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
         from pyspark.errors import PySparkException  # noqa: PLC0415
         from pyspark.sql import functions as F  # noqa: PLC0415
@@ -101,22 +121,26 @@ class Writer:
             if problem.code == "sink-failed":
                 raise  # The user's query, not the sink.
             raise problem.failed(self._where) from error
-        return [row["staged"] for row in rows]
+        return [Staged(row["staged"], row["row_count"]) for row in rows]
 
-    def _publish(self, staged: Sequence[str], batch: int) -> None:
-        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - heavy; only what connects pays for it
-
+    def _publish(self, staged: Sequence[Staged], batch: int) -> None:
         try:
             with self.target.engine.begin() as connection:
-                if not self.target.marker.advance(connection, self.context, batch):
+                # Spark commits the batch next: a server that answers before it has written could lose it in a crash.
+                run(connection, _DURABLE)
+                if not self.target.marker.advance(connection, self.context, batch, self.published.newest):
                     self._drop(staged)
                     return
-                for statement in self.publication.statements(staged, batch):
-                    run(connection, statement)
+                self.publication.publish(connection, staged, batch, self._where)
         except DBAPIError as error:
             problem = problem_of(error)
+            missing = [one for one in staged if problem.code == "sink-table-changed" and one.table in str(error.orig)]
+            if missing:
+                raise lost(self._where, missing[0].rows, None) from error
+            # A connection that is lost during COMMIT does not show whether the server has committed.
             if problem.code != "sink-unreachable" or not self._was_committed(batch):
                 raise problem.failed(self._where) from error
+        self.published.newest = batch
 
     def _was_committed(self, batch: int) -> bool:
         """Whether a transaction whose outcome was lost was committed: the row stays locked until it has ended."""
@@ -125,10 +149,10 @@ class Writer:
             mark = self.target.marker.read(connection, lock=True)
             return self.target.marker.check_fence(mark, self.context).batch_id >= batch
 
-    def _drop(self, staged: Sequence[str]) -> None:
+    def _drop(self, staged: Sequence[Staged]) -> None:
         """Drop staged tables; what remains is dropped when a query of the stream starts."""
         with suppress(Exception), self.target.engine.begin() as connection:
-            drop_staged(connection, self.publication.table, staged)
+            drop_staged(connection, self.publication.table, [one.table for one in staged])
 
     @cached_property
     def _staging(self) -> staging.Staging:

@@ -1,0 +1,72 @@
+"""The index of decisions in docs/decisions/README.md, from their headings and ``Status:`` lines.
+
+python -m scripts.decision_index > docs/decisions/README.md
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs/decisions"
+IN_FORCE = "in force"
+HEADING = """# Decisions
+
+What a reader may wonder about, half a page each: what was decided, why, and what was not taken. A decision that a
+later one has replaced has the line `Status: superseded by NNNN.` below its heading, one that it has changed in part
+`Status: amended by NNNN (in what).`; all others are in force as they are. This page is made from the files; a test
+compares them. To update it:
+`python -m scripts.decision_index > docs/decisions/README.md`.
+
+| decision | status |
+|---|---|
+"""
+_TITLE = re.compile(r"# (?P<number>\d{4}):? (?P<title>.+)")
+_STATUS = re.compile(r"^Status: (?P<status>.+)\.$", re.MULTILINE)
+_NUMBER = re.compile(r"\b\d{4}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One file. ``number`` has four digits, ``status`` is without its full stop."""
+
+    file: str
+    number: str
+    title: str
+    status: str
+
+    @property
+    def later(self) -> tuple[str, ...]:
+        """The numbers of the decisions that changed this one."""
+        return tuple(_NUMBER.findall(self.status))
+
+
+def decisions(folder: Path = FOLDER) -> list[Decision]:
+    """All decisions, by number. Raises ValueError for a file whose heading does not have the number of its name."""
+    return [_read(path) for path in sorted(folder.glob("[0-9]*.md"))]
+
+
+def page(found: list[Decision]) -> str:
+    """``docs/decisions/README.md``."""
+    files = {one.number: one.file for one in found}
+    return HEADING + "".join(
+        f"| [{one.number}]({one.file}) {one.title} | {_linked(one.status, files)} |\n" for one in found
+    )
+
+
+def _read(path: Path) -> Decision:
+    text = path.read_text()
+    title, status = _TITLE.match(text), _STATUS.search(text)
+    if title is None or not path.name.startswith(f"{title['number']}-"):
+        raise ValueError(f"{path.name}: the heading is not '# {path.name[:4]} TITLE'")
+    return Decision(path.name, title["number"], title["title"], status["status"] if status else IN_FORCE)
+
+
+def _linked(status: str, files: dict[str, str]) -> str:
+    return _NUMBER.sub(lambda number: f"[{number[0]}]({files.get(number[0], '')})", status)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(decisions()))

@@ -1,1 +1,0 @@
-"""One module for each kind of action: do it, and take it back. Each can be repeated after a kill at any point."""

@@ -1,0 +1,294 @@
+"""The process that an audit starts and kills: ``python -m slackwater.audit.child``, its request on stdin.
+
+Results are lines of JSON in a file, written when a step has ended: whoever is killed has written those before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slackwater.audit.sink import Armed, DrilledSink
+from slackwater.audit.steps import ROWS_OF_TASK, STEPS_MOST, TASKS, Step
+from slackwater.core.errors import PipelineError, Refused, SlackwaterError
+from slackwater.core.escaping import printable
+from slackwater.core.records import BatchRecord
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.ledger import Ledger
+from slackwater.runtime.before_start import register
+from slackwater.runtime.loader import LoadedPipeline, load
+from slackwater.runtime.pipeline import Pipeline, StreamDefinition
+from slackwater.runtime.query import build, create_output, first_line
+from slackwater.runtime.runner import Application, NotStarted, RunRequest
+from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, start_session
+from slackwater.runtime.stream_run import StreamOutcome
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+
+RESULTS, ERROR, SCHEMA = "results.jsonl", "error.json", "schema.json"
+STAGED = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a process is to do. ``scratch`` is the audit's folder, ``run`` the name of the run in it.
+
+    Without ``steps`` it lays down the rows. ``first`` is the step to start with, whose drill took place before where
+    ``again`` is set. ``last_pass`` is the number of jobs that read the rows of an uninterrupted batch.
+    """
+
+    reference: str
+    stream: str
+    scratch: str
+    run: str
+    session: Mapping[str, Any]
+    steps: tuple[Step, ...] = ()
+    first: int = 0
+    again: bool = False
+    last_pass: int = 0
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return Path(self.scratch) / self.run
+
+    def as_json(self) -> str:
+        """As ``parse`` reads it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def parse(cls, text: str) -> Request:
+        """What ``as_json`` made."""
+        fields = json.loads(text)
+        return cls(**{**fields, "steps": tuple(Step(**step) for step in fields["steps"])})
+
+
+class Quiet:
+    """A run's display that writes to the log of the process."""
+
+    def say(self, text: str) -> None:
+        """Write a message."""
+        sys.stderr.write(f"{printable(text)}\n")
+
+    def state(self, stream: str, state: str) -> None:
+        """Write a state."""
+        self.say(f"{stream}: {state}")
+
+    def batch(self, batch: BatchRecord) -> None:
+        """Nothing: the results have what was written."""
+
+
+def main() -> int:
+    """Do what the request on stdin asks; 0 unless an error was written to the run's folder."""
+    request = Request.parse(sys.stdin.read())
+    request.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        loaded = load(request.reference)
+        definition = loaded.pipeline.streams[request.stream]
+        options = SessionOptions(**{**request.session, "connectors": tuple(request.session["connectors"])})
+        spark = start_session(options, Quiet().say)
+        try:
+            if request.steps:
+                _run_steps(request, loaded, definition, spark)
+            else:
+                _lay_down(request, loaded, definition, spark)
+        finally:
+            end_session(spark)
+    except SlackwaterError as error:
+        fields = {"class": type(error).__name__, **error.as_dict()}
+        (request.folder / ERROR).write_text(json.dumps(fields))
+        return 1
+    return 0
+
+
+def _lay_down(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
+    """The schema of the stream's rows, and rows for all batches."""
+    schema = build(spark, loaded, definition, request.folder / "home").frame.schema
+    (Path(request.scratch) / SCHEMA).write_text(schema.json())
+    stage_rows(spark, schema, str(Path(request.scratch) / STAGED))
+
+
+def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
+    home, display = Home(request.folder / "home"), Quiet()
+    armed = Armed(request.folder, str(loaded.file.parent), driver_jvm_pid(spark), last_pass=request.last_pass)
+    scratch = _scratch(request, loaded, definition, armed)
+    drilled = scratch.pipeline.streams[definition.name]
+    if request.first == 0 and not request.again:
+        _check_empty(request, _shown(loaded, definition, spark))
+    run_request = RunRequest(scratch, SessionOptions("audit"), until_caught_up=True, restarts_most=0)
+    with (
+        Ledger.open(home.ledger_url, create=True) as ledger,
+        LeaseKeeper([drilled], home, ledger, "audit", display.say) as leases,
+    ):
+        leases.add_jvm(armed.jvm)
+        record = register(drilled, loaded.reference, home, ledger)
+        built = build(spark, scratch, drilled, home.given)
+        create_output(built)
+        for number in range(request.first, len(request.steps)):
+            again = request.again and number == request.first
+            armed.number, armed.lines = number, []
+            armed.step = Step("none") if again else request.steps[number]
+            _add_rows(request, number)
+            try:
+                application = Application(run_request, home, ledger, display, spark)
+                outcome = application.run([(record, built)], leases, NotStarted(1, display.say))[record.name]
+            except SlackwaterError as error:
+                if number == 0:
+                    raise
+                # Refused after a drill: that is a result.
+                outcome = StreamOutcome(record.full_name, "failed", f"{error.code}: {error}")
+            shown = _shown(loaded, definition, spark) if outcome.end == "finished" else Counter[str]()
+            passes = armed.passes.stat().st_size if armed.passes.exists() else 0
+            result = {"step": number, "end": outcome.end, "reason": outcome.reason, "shown": dict(shown)}
+            found = {"lines": armed.lines, "passes": passes, "by_function": armed.by_function}
+            _write(request, {**result, **found, "drilled": armed.mark.exists()})
+            if outcome.end != "finished":
+                return
+
+
+def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, armed: Armed) -> LoadedPipeline:
+    """The pipeline with the one stream: its sink with the drills, and rows of its schema as its input."""
+    pipeline = Pipeline(loaded.pipeline.name)
+    schema = json.loads((Path(request.scratch) / SCHEMA).read_text())
+
+    def rows(spark: SparkSession) -> DataFrame:
+        from pyspark.sql.types import StructType  # noqa: PLC0415 - heavy; only a run pays for it
+
+        whole: StructType = StructType.fromJson(schema)
+        frame = spark.readStream.schema(whole).parquet(str(request.folder / "in"))
+        # Complete mode is for aggregations only; this one gives each row once.
+        return frame.groupBy(*frame.columns).count().drop("count") if definition.output_mode == "complete" else frame
+
+    (request.folder / "in").mkdir(exist_ok=True)
+    pipeline.stream(
+        sink=DrilledSink(definition.sink, armed),
+        name=definition.name,
+        output_mode=definition.output_mode,
+        partition_by=definition.partition_by,
+    )(rows)
+    return replace(loaded, pipeline=pipeline)
+
+
+def _add_rows(request: Request, number: int) -> None:
+    """Give the stream the files of a batch, unless they are there."""
+    files = sorted((Path(request.scratch) / STAGED).glob("part-*.parquet"))[number * TASKS : (number + 1) * TASKS]
+    for file in files:
+        target = request.folder / "in" / file.name
+        if not target.exists():
+            hidden = target.with_name(f".{file.name}")
+            shutil.copy(file, hidden)
+            hidden.rename(target)
+
+
+def _check_empty(request: Request, shown: Counter[str]) -> None:
+    """Raises Refused where the target holds rows: it may be one that is used."""
+    if shown:
+        raise Refused(
+            "audit-target",
+            f"The target holds rows before the {request.run} run; an audit writes to empty targets only, one for each "
+            "of its two runs",
+            expected="no rows",
+            found=f"{shown.total()} rows",
+            hint="have the sink write to a relative path, or name a target for each run: --set NAME=...{run}...",
+        )
+
+
+def _shown(loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> Counter[str]:
+    """What the user's reader shows. Raises PipelineError where it fails or returns no rows."""
+    reader = loaded.pipeline.audit_readers[definition.name]
+    try:
+        found = reader(spark)
+        rows = found.collect() if hasattr(found, "collect") else list(found)
+    except Exception as error:  # the user's own code may raise anything; it becomes a message
+        raise PipelineError(
+            "audit-reader-fails",
+            f"The audit reader of stream {definition.full_name} fails: {first_line(error)}",
+            hint="it returns a DataFrame or a list of rows, and an empty list where there is no output yet",
+        ) from error
+    return Counter(_canonical(row) for row in rows)
+
+
+def _canonical(row: Any) -> str:
+    """A row as a string in which the order of its columns does not matter."""
+    if hasattr(row, "asDict"):
+        row = row.asDict(recursive=True)
+    if isinstance(row, Mapping):
+        return repr(sorted((str(name), repr(value)) for name, value in row.items()))
+    return repr(tuple(row) if isinstance(row, Iterable) and not isinstance(row, str | bytes) else row)
+
+
+def _write(request: Request, result: Mapping[str, object]) -> None:
+    with (request.folder / RESULTS).open("a") as file:
+        file.write(json.dumps(result) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+BYTE_VALUES = 100
+
+
+def stage_rows(spark: SparkSession, schema: StructType, folder: str) -> None:
+    """Write the rows of all batches as Parquet: a file for each task of each batch, in the order of their names."""
+    files = STEPS_MOST * TASKS
+    rows = [tuple(value_of(column.dataType, number) for column in schema) for number in range(files * ROWS_OF_TASK)]
+    spark.createDataFrame(spark.sparkContext.parallelize(rows, files), schema).write.parquet(folder)
+
+
+def value_of(kind: DataType, number: int) -> Any:
+    """The value of this type for a row. Raises PipelineError (``audit-type``) for a type that has none."""
+    from pyspark.sql import types as T  # noqa: PLC0415 - heavy; only a run pays for it
+
+    if isinstance(kind, T.ArrayType):
+        return [value_of(kind.elementType, number)]
+    if isinstance(kind, T.MapType):
+        return {value_of(kind.keyType, number): value_of(kind.valueType, number)}
+    if isinstance(kind, T.StructType):
+        return tuple(value_of(column.dataType, number) for column in kind)
+    if isinstance(kind, T.DecimalType):
+        return Decimal(number % 10**kind.precision).scaleb(-kind.scale)
+    if isinstance(kind, T.CharType | T.VarcharType):
+        return str(number)[-kind.length :]
+    simple = _SIMPLE.get(kind.typeName())
+    if simple is None:
+        raise PipelineError(
+            "audit-type",
+            "The audit has no values for a type of the stream's rows",
+            found=kind.simpleString(),
+            hint="audit a stream with the same sink function and simpler columns",
+        )
+    return simple(number)
+
+
+_DAY, _TIME = date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)
+_SIMPLE: dict[str, Any] = {
+    "byte": lambda number: number % BYTE_VALUES,
+    "short": lambda number: number,
+    "integer": lambda number: number,
+    "long": lambda number: number,
+    "float": lambda number: number + 0.5,
+    "double": lambda number: number + 0.5,
+    "string": lambda number: f"row {number}",
+    "boolean": lambda number: number % 2 == 0,
+    "date": lambda number: _DAY + timedelta(days=number),
+    "timestamp": lambda number: _TIME + timedelta(minutes=number),
+    "timestamp_ntz": lambda number: (_TIME + timedelta(minutes=number)).replace(tzinfo=None),
+    "binary": lambda number: bytearray(str(number).encode()),
+    "void": lambda _number: None,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

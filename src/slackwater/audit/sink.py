@@ -1,0 +1,200 @@
+"""The user's sink with a drill around the function that Spark calls."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from slackwater.audit import on_executors
+from slackwater.audit.steps import Step
+from slackwater.core.commands import command
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.contract import Creates, Sink, Startable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+@dataclass
+class Armed:
+    """The drill of the step that runs. ``code`` is the folder whose lines are counted, ``jvm`` the driver's JVM.
+
+    ``last_pass`` is how many jobs read the rows in an uninterrupted batch. ``lines`` and ``by_function`` are found out:
+    the lines that the function has run, and whether Spark calls it for a batch.
+    """
+
+    folder: Path
+    code: str
+    jvm: int = 0
+    number: int = 0
+    step: Step = field(default_factory=lambda: Step("none"))
+    last_pass: int = 0
+    lines: list[str] = field(default_factory=list)
+    by_function: bool = True
+
+    @property
+    def mark(self) -> Path:
+        """The file that is there once the drill took place."""
+        return self.folder / f"drilled-{self.number}"
+
+    @property
+    def passes(self) -> Path:
+        """The file with a byte for each job that read the rows."""
+        return self.folder / f"passes-{self.number}"
+
+    def kill(self) -> None:
+        """Kill the JVM and this process."""
+        on_executors.kill_all(str(self.mark), (self.jvm, os.getpid()))
+
+    def task_drill(self) -> on_executors.TaskDrill:
+        """What is done in tasks."""
+        processes = (self.jvm, os.getpid())
+        return on_executors.TaskDrill(self.step.drill, str(self.passes), self.last_pass, str(self.mark), processes)
+
+
+@dataclass(frozen=True)
+class DrilledSink:
+    """The sink ``inner`` with the drill that is armed when its query starts."""
+
+    inner: Sink
+    armed: Armed
+
+    @property
+    def kind(self) -> str:
+        """That of the sink."""
+        return self.inner.kind
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the sink."""
+        return self.inner.traits
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """Those of the sink."""
+        return self.inner.output_modes
+
+    @property
+    def connectors(self) -> tuple[str, ...]:
+        """Those of the sink."""
+        return self.inner.connectors
+
+    def identity(self) -> Mapping[str, str]:
+        """That of the sink."""
+        return self.inner.identity()
+
+    def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+        """Create the output, if the sink does."""
+        if isinstance(self.inner, Creates):
+            self.inner.create_output(frame, partition_by)
+
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
+        """The checks of the sink."""
+        self.inner.check(frame, context)
+
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> Startable:
+        """Set the sink on the writer, with the drill around its function."""
+        between: Any = _Writer(writer, self.armed)
+        return self.inner.attach(between, context)
+
+
+def check_drilled(sink: Sink, stream: str) -> None:
+    """Raises PipelineError (``audit-sink``) unless Spark calls a function to write into the sink. Needs no Spark."""
+    writer: Any = _Asked()
+    sink.attach(writer, WriteContext("", stream, 0, sink.output_modes[0]))
+    if not writer.calls_function:
+        raise PipelineError(
+            "audit-sink",
+            f"The {sink.kind} sink has no function that could be drilled: Spark writes it by itself",
+            where=f"stream {stream}",
+            expected="a sink that writes batches by a function, or sinks.foreach",
+            hint=f"{command('sinks')} shows what this sink guarantees",
+        )
+
+
+class _Asked:
+    """Takes the calls of a ``DataStreamWriter``, to see which a sink makes."""
+
+    calls_function = False
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*_arguments: object, **_options: object) -> _Asked:
+            self.calls_function = self.calls_function or name in {"foreach", "foreachBatch"}
+            return self
+
+        return call
+
+
+class _Writer:
+    """A ``DataStreamWriter`` that puts the drill around the function it is given."""
+
+    def __init__(self, writer: DataStreamWriter, armed: Armed) -> None:
+        self._writer = writer
+        self._armed = armed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._writer, name)
+
+    def foreachBatch(self, function: Callable[[DataFrame, int], None]) -> DataStreamWriter:  # noqa: N802 - PySpark's name
+        self._armed.by_function = True
+        return self._writer.foreachBatch(_drilled(function, self._armed))
+
+    def foreach(self, function: Any) -> DataStreamWriter:
+        self._armed.by_function = False
+        _pickle_by_value()
+        return self._writer.foreach(on_executors.RowDrill(function, self._armed.task_drill()))
+
+
+def _drilled(function: Callable[[DataFrame, int], None], armed: Armed) -> Callable[[DataFrame, int], None]:
+    def write(frame: DataFrame, batch: int) -> None:
+        if armed.step.drill == "before":
+            armed.kill()
+        _pickle_by_value()
+        staged = frame.mapInArrow(armed.task_drill().frame_stage(), frame.schema)
+        before = sys.gettrace()
+        sys.settrace(counter(armed))
+        try:
+            function(staged, batch)
+        finally:
+            sys.settrace(before)
+        if armed.step.drill == "twice":
+            armed.mark.touch()
+            function(staged, batch)
+        if armed.step.drill == "after":
+            armed.kill()
+
+    return write
+
+
+def counter(armed: Armed) -> Callable[[FrameType, str, Any], Any]:
+    """A trace function that records the user's lines as they are run, and kills the process before a chosen one."""
+
+    def local(frame: FrameType, event: str, _argument: Any) -> Any:
+        place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        # A line that runs again and again, such as one with a comprehension, counts once.
+        if event == "line" and armed.lines[-1:] != [place]:
+            if armed.step.drill == "line" and len(armed.lines) == armed.step.line:
+                armed.kill()
+            armed.lines.append(place)
+        return local
+
+    def called(frame: FrameType, _event: str, _argument: Any) -> Any:
+        name, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
+        is_theirs = name.startswith(armed.code + os.sep) and "site-packages" not in name
+        return local if is_theirs and not module.startswith("slackwater.") else None
+
+    return called
+
+
+def _pickle_by_value() -> None:
+    from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
+
+    register: Callable[[Any], None] = cloudpickle.register_pickle_by_value
+    register(on_executors)

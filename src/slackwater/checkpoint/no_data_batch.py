@@ -1,0 +1,50 @@
+"""The pending no-data batch: the batch without data that a restart forgets.
+
+A running query follows a batch that advanced the watermark with one more batch, without data, which writes what the
+new watermark has closed and drops what it has made late. Spark decides on it from the last execution
+(``lastExecution.shouldRunAnotherBatch`` in ``MicroBatchExecution``), which a restarted query does not have: the batch
+would wait for new data, and rows that an uninterrupted run drops as late would be counted. Writing its entry in
+``offsets/`` makes Spark run it as a planned batch (measured: exact, 4.1.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slackwater.checkpoint.logs import CheckpointLogs
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.profile import QueryProfile
+
+NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+WITHOUT_NO_DATA_BATCH = frozenset({"GlobalLimit"})
+"""Stateful operators that never ask for a batch without data."""
+WITHOUT_NO_DATA_BATCH_IN_COMPLETE = WITHOUT_NO_DATA_BATCH | {"Aggregate"}
+"""In complete mode an aggregation drops no group and so asks for none (``StateStoreSaveExec``)."""
+
+
+def no_data_entry(
+    logs: CheckpointLogs, profile: QueryProfile | None, output_mode: str, *, enabled: bool, now_ms: int
+) -> OffsetEntry | None:
+    """The entry of ``offsets/`` of the pending no-data batch, ``None`` if there is none.
+
+    ``profile`` ``None``: the query's operators are unknown, and a checkpoint with state counts as one that has an
+    operator on event time: a batch without data changes nothing where no operator asks for it. ``enabled`` is the
+    setting ``spark.sql.streaming.noDataMicroBatches.enabled``.
+    """
+    entry, commit = logs.newest_offset, logs.newest_commit
+    if entry is None or entry.metadata is None or commit is None or logs.planned != logs.committed:
+        return None
+    if not enabled or not _asks_for_batches(profile, output_mode):
+        return None
+    if commit.next_batch_watermark_ms <= entry.metadata.batch_watermark_ms:
+        return None
+    metadata = replace(entry.metadata, batch_watermark_ms=commit.next_batch_watermark_ms, batch_timestamp_ms=now_ms)
+    return replace(entry, metadata=metadata)
+
+
+def _asks_for_batches(profile: QueryProfile | None, output_mode: str) -> bool:
+    complete = output_mode == "complete"
+    if profile is None:
+        return not complete
+    without = WITHOUT_NO_DATA_BATCH_IN_COMPLETE if complete else WITHOUT_NO_DATA_BATCH
+    return bool(profile.watermark_delays_ms) and bool(set(profile.operators) - without)

@@ -1,0 +1,1 @@
+"""What several verbs share: arguments, consoles, words of pages."""

@@ -1,0 +1,264 @@
+"""How every verb declares its arguments: argparse, with mistakes as UsageError and the options that verbs share."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, NoReturn, TypeVar
+
+from slackwater.core.errors import UsageError
+from slackwater.core.masking import brief
+from slackwater.core.unicode import is_unicode
+from slackwater.core.units import parse_size
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+LARGEST_ID = 2**63 - 1
+"""Spark numbers batches, and the ledger stores them, as 64-bit integers."""
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
+_NATURAL = re.compile(r"[0-9]{1,19}")
+
+
+class Format(StrEnum):
+    """How a result is shown on stdout."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option for shell completion. ``values``: those it takes, where they are listed."""
+
+    names: tuple[str, ...]
+    summary: str
+    takes_value: bool
+    values: tuple[str, ...] = ()
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises UsageError and accepts no shortened options: they would break when another one is added."""
+
+    def __init__(self, prog: str, *, description: str | None = None, epilog: str | None = None) -> None:
+        super().__init__(prog, description=description, epilog=epilog, allow_abbrev=False, formatter_class=_formatter)
+
+    def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Called by argparse for each verb: an unknown argument is reported by its own verb."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            option = unknown[0].partition("=")[0]
+            self.error(f"unrecognized: {' '.join(unknown)}{did_you_mean(option, self._option_string_actions)}")
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Called by argparse for a verb."""
+        if action.choices is not None and value not in action.choices:
+            names = [str(name) for name in action.choices]
+            self.error(f"unknown verb {str(value)!r}{did_you_mean(str(value), names)} (choose from {', '.join(names)})")
+
+    def options(self) -> list[Option]:
+        """The options that this parser takes itself."""
+        return [_option(action) for action in self._actions if action.option_strings]
+
+    def values(self) -> tuple[str, ...]:
+        """The values of its argument, where they are listed."""
+        return tuple(value for action in self._actions if not action.option_strings for value in _values(action))
+
+    def verbs(self) -> dict[str, Parser]:
+        """The parsers of its verbs by name; empty where it has none."""
+        groups = (action.choices for action in self._actions if isinstance(action.choices, Mapping))
+        return {str(name): parser for group in groups for name, parser in group.items() if isinstance(parser, Parser)}
+
+    def error(self, message: str) -> NoReturn:
+        """Called by argparse for what cannot be parsed."""
+        raise UsageError("usage", message[:1].upper() + message[1:], hint=f"{self.prog} --help")
+
+
+def _option(action: argparse.Action) -> Option:
+    return Option(tuple(action.option_strings), action.help or "", action.nargs != 0, _values(action))
+
+
+def _values(action: argparse.Action) -> tuple[str, ...]:
+    """The values that an action lists as ``text|json``; upper case, as in ``FILE|MODULE``, is the kind of value."""
+    shown = action.metavar if isinstance(action.metavar, str) else ""
+    return tuple(shown.split("|")) if "|" in shown and shown.islower() else ()
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; did you mean ...?`` with the known word that resembles this one most; nothing where none does."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    return argparse.HelpFormatter(prog, max_help_position=32)
+
+
+def check_bytes(arguments: Sequence[str]) -> None:
+    """Raises UsageError for an argument that no file system, database or JVM could be given."""
+    for argument in arguments:
+        if not is_unicode(argument):
+            raise UsageError(
+                "argument-bytes",
+                "An argument cannot be used because of its bytes",
+                expected="UTF-8 without NUL",
+                found=ascii(argument),
+                hint="rename the file or folder, or type the argument again in a UTF-8 terminal",
+            )
+
+
+def add_verbs(parser: Parser) -> Callable[[str, str], Parser]:
+    """Give a parser verbs of its own; the function returned adds one by its name and its line in the list."""
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, prog=parser.prog)
+
+    def add(name: str, summary: str) -> Parser:
+        return verbs.add_parser(name, help=summary, description=summary)
+
+    return add
+
+
+def one_of(choices: type[Choice]) -> Callable[[str], Choice]:
+    """A parser of an enumeration's values."""
+
+    def parse(text: str) -> Choice:
+        try:
+            return choices(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"choose from {', '.join(choices)}; found {text!r}") from None
+
+    return parse
+
+
+def string(text: str) -> str:
+    """A string that is not blank: an empty one is a shell variable that was not set, and no default may replace it."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"the value is empty; found {text!r}")
+    return text
+
+
+def path(text: str) -> Path:
+    """A path of this machine. The address of a store would become a folder that is named ``hdfs:``."""
+    if _URI.match(string(text)):
+        raise argparse.ArgumentTypeError(f"give a path on this machine; found the address {shortened(text)}")
+    return Path(text)
+
+
+def path_or_uri(text: str) -> Path | str:
+    """A path of this machine, or the URI of a file in a store."""
+    return text if _URI.match(string(text)) else Path(text)
+
+
+def natural(text: str) -> int:
+    """An integer from 0 to the largest that Spark can count."""
+    number = natural_or_none(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"give an integer from 0 to {LARGEST_ID}; found {shortened(text)}")
+    return number
+
+
+def natural_or_none(text: str) -> int | None:
+    """The integer from 0 to the largest that Spark can count, ``None`` for any other string."""
+    number = int(text) if _NATURAL.fullmatch(text) else -1
+    return number if 0 <= number <= LARGEST_ID else None
+
+
+def shortened(text: str) -> str:
+    """A value as an error shows it: quoted, and never longer than a line."""
+    return brief(repr(text))
+
+
+def byte_size(text: str) -> int:
+    """A number of bytes above 0, with or without a unit."""
+    try:
+        size = parse_size(text)
+    except ValueError:
+        size = 0
+    if size <= 0:
+        raise argparse.ArgumentTypeError(f"give a number of bytes, for example 512MiB or 8GiB; found {text!r}")
+    return size
+
+
+def add_stream(parser: Parser) -> None:
+    """The stream that a verb is about."""
+    parser.add_argument("stream", metavar="STREAM", type=string, help="stream, or pipeline/stream")
+
+
+def add_pipeline(parser: Parser) -> None:
+    """The pipeline that a verb runs, and which of its streams."""
+    parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help="the pipeline")
+    parser.add_argument(
+        "--stream",
+        dest="streams",
+        metavar="NAME",
+        type=string,
+        action="append",
+        help="only this stream; may be repeated",
+    )
+
+
+def add_home(parser: Parser) -> None:
+    """Where ledger and checkpoints are."""
+    parser.add_argument(
+        "--home", metavar="FOLDER", type=string, help="folder of ledger and checkpoints (default: .slackwater)"
+    )
+
+
+def add_consent(parser: Parser) -> None:
+    """The flags for a home that is not where it was created."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--moved", action="store_true", help="the home was moved here, and is used from here on")
+    choice.add_argument("--copied", action="store_true", help="the home is a copy, and becomes one of its own")
+
+
+def add_stopped(parser: Parser) -> None:
+    """The flag for a query that Slackwater does not run, and whose checkpoint was written to a moment ago."""
+    parser.add_argument(
+        "--i-stopped-it",
+        dest="stopped",
+        action="store_true",
+        help="the query, which another program runs, has stopped, although its checkpoint has just been written to",
+    )
+
+
+def consent_of(*, moved: bool, copied: bool) -> Literal["moved", "copied"] | None:
+    """The two flags as one value."""
+    return "moved" if moved else "copied" if copied else None
+
+
+def add_format(parser: Parser) -> None:
+    """How the result is shown."""
+    parser.add_argument(
+        "--format",
+        dest="shown_as",
+        type=one_of(Format),
+        default=Format.TEXT,
+        metavar="text|json",
+        help="text for people (default), JSON for programs",
+    )
+
+
+def add_force(parser: Parser) -> None:
+    """Whether a file that exists may be replaced."""
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+
+def add_spark(parser: Parser) -> None:
+    """What a verb that starts Spark passes on to it."""
+    parser.add_argument("--master", metavar="URL", type=string, help="Spark's master (default: local[*])")
+    parser.add_argument("--conf", metavar="KEY=VALUE", action="append", help="a Spark setting; may be repeated")
+
+
+def add_debug(parser: Parser) -> None:
+    """Declare whether errors in the user's code are shown with its traceback."""
+    parser.add_argument(
+        "--debug", action="store_true", help="show the traceback of your own code where it raises an error"
+    )

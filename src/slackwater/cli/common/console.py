@@ -1,0 +1,189 @@
+"""What every verb shares: consoles, settings, and how an error is shown."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from slackwater.cli.common.arguments import Format, shortened
+from slackwater.core.errors import SlackwaterError, UsageError
+from slackwater.core.escaping import printable
+from slackwater.core.masking import mask
+from slackwater.core.settings import Settings, load
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+
+_shown_as = Format.TEXT
+_debug = False
+
+
+WIDTH_OF_FILES = 200
+"""Lines that go to a file or a pipe are not folded at a terminal's 80 columns."""
+
+_CONF_KEY = re.compile(r"[^\s=]+")
+_SETTING_NAME = re.compile(r"[^\w.\-]")
+_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)([smhd]?)")
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_LONGEST_S = 366_000 * 86_400
+"""A thousand years: any sum with a timestamp stays within 64 bits."""
+
+
+def out(*, width_of_files: int = WIDTH_OF_FILES) -> Console:
+    """stdout: data."""
+    return _console(sys.stdout, width_of_files)
+
+
+def err() -> Console:
+    """stderr: messages."""
+    return _console(sys.stderr, WIDTH_OF_FILES)
+
+
+def _console(file: TextIO, width_of_files: int) -> Console:
+    from rich.console import Console  # noqa: PLC0415 - pages of plain text and documents need none
+    from rich.segment import Segment  # noqa: PLC0415
+
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would exit with 1; a reader that has closed the pipe is no error, and ``main`` handles it."""
+            raise BrokenPipeError
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            """Escape what data has brought; rich's own control codes are segments of their own."""
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    # No markup: a failure reason or a path can contain "[/x]".
+    width = None if file.isatty() else width_of_files
+    return PlainConsole(file=file, highlight=False, markup=False, width=width)
+
+
+def write(text: str) -> None:
+    """Text on stdout, as it is but for control characters."""
+    sys.stdout.write(printable(text))
+
+
+def say(text: str) -> None:
+    """A message on stderr, at once."""
+    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.flush()
+
+
+def prepare(
+    home: str | None, shown_as: Format = Format.TEXT, *, logging: bool = False, debug: bool = False
+) -> Settings:
+    """Settings for a verb, with errors shown in its format.
+
+    ``logging`` is for verbs that run something which logs, ``debug`` adds the user's traceback to errors.
+    """
+    global _shown_as, _debug
+    _shown_as, _debug = shown_as, debug
+    settings = load(home=home)
+    if logging:
+        from slackwater.core import logs  # noqa: PLC0415 - light start
+
+        logs.configure(level=settings.log_level, json=settings.log_format == "json")
+    return settings
+
+
+def parse_conf(pairs: list[str] | None) -> dict[str, str]:
+    """``--conf key=value`` as a mapping. Raises UsageError for one without ``=`` or without a usable key."""
+    settings: dict[str, str] = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not _CONF_KEY.fullmatch(key.strip()) or not value.isprintable():
+            raise UsageError(
+                "conf-format",
+                "A --conf must be KEY=VALUE",
+                expected="such as spark.sql.shuffle.partitions=8",
+                # What follows the name may be a password.
+                found=f"{shortened(_SETTING_NAME.split(pair, maxsplit=1)[0])}, and what follows it is not shown",
+            )
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def parse_seconds(text: str) -> float:
+    """``90``, ``90s``, ``5m``, ``2h`` or ``3d`` in seconds. Raises UsageError for anything else."""
+    match = _DURATION.fullmatch(text)
+    seconds = float(match[1]) * _UNITS_S[match[2]] if match else -1.0
+    if not 0 <= seconds <= _LONGEST_S:
+        raise UsageError(
+            "duration",
+            "A duration cannot be parsed",
+            expected="a number and a unit of s, m, h or d, such as 90s, 5m, 2h or 1d",
+            found=shortened(text),
+        )
+    return seconds
+
+
+def print_json(value: object) -> None:
+    """A JSON document on stdout. A number that JSON cannot write is a string: ``"NaN"``, ``"Infinity"``."""
+    try:
+        document = json.dumps(value, indent=2, default=str, allow_nan=False)
+    except ValueError:
+        document = json.dumps(_finite(value), indent=2, default=str, allow_nan=False)
+    sys.stdout.write(document + "\n")
+
+
+def _finite(value: object) -> object:
+    """The value with strings in the place of floats that are no numbers, as Spark's ``to_json`` writes them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else str(_finite(key)): _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def show_errors_for(arguments: Sequence[str]) -> None:
+    """Show errors in the format that the arguments ask for, also those that are found before a verb is called."""
+    global _shown_as, _debug
+    pairs = zip(arguments, (*arguments[1:], ""), strict=False)
+    asked = any(one == "--format=json" or (one, value) == ("--format", "json") for one, value in pairs)
+    _shown_as, _debug = Format.JSON if asked else Format.TEXT, False
+
+
+def report_error(error: SlackwaterError) -> None:
+    """Show an error on stderr: code and sentence, then the hint; in JSON where the verb was asked for JSON.
+
+    With ``--debug`` the traceback of the user's own code comes first, or is a field of the JSON.
+    """
+    trace = mask(_user_traceback(error)) if _debug else ""
+    if _shown_as is Format.JSON:
+        fields = error.as_dict() | ({"traceback": trace} if trace else {})
+        sys.stderr.write(json.dumps({"error": fields}) + "\n")
+        return
+    sys.stderr.write(printable(trace))
+    console = err()
+    console.print("error", style="bold red", end=" ")
+    console.print(error.code, style="bold", end=": ")
+    # Not folded: one line each, so that grep finds all of it.
+    console.print(str(error), soft_wrap=True)
+    if error.hint:
+        _print_hint(error.hint)
+
+
+def _user_traceback(error: SlackwaterError) -> str:
+    from slackwater.cli.common.user_traceback import user_traceback  # noqa: PLC0415 - only --debug needs it
+
+    return user_traceback(error)
+
+
+def report_interrupt(interrupt: KeyboardInterrupt) -> None:
+    """Report that the user interrupted the command, and how what it had started is brought to an end."""
+    console = err()
+    console.print("interrupted")
+    for note in getattr(interrupt, "__notes__", ()):
+        _print_hint(note)
+
+
+def _print_hint(text: str) -> None:
+    console = err()
+    console.print("hint", style="bold", end=": ")
+    console.print(text, soft_wrap=True)

@@ -1,0 +1,86 @@
+"""The page of a plan: the marks of the stream, the actions, their cost, and how they are undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from slackwater.core.commands import command
+from slackwater.core.plan import Facts, Plan
+from slackwater.core.units import utc_text
+from slackwater.operations.plan.cost import cost_lines, total_lines
+from slackwater.operations.plan.words import title
+
+
+def plan_page(plan: Plan) -> Group:
+    """The whole page, with a part for each later stage."""
+    parts: list[Text | Table] = [Text(f"plan {plan.id}: {title(plan)}", style="bold"), *_of_stream(plan)]
+    for number, stage in enumerate(plan.downstream, start=2):
+        parts += [Text(), Text(f"stage {number}: {title(stage)}", style="bold"), *_of_stream(stage)]
+    if plan.downstream:
+        parts += [Text(), Text("in all", style="bold"), *map(_indented, total_lines(plan))]
+    if plan.actions:
+        parts += [Text(), Text("undo", style="bold"), *_undo(plan)]
+    return Group(*parts)
+
+
+def _of_stream(plan: Plan) -> Iterator[Text | Table]:
+    yield from (Text(), number_line(plan.facts))
+    yield from (Text(f"note: {note}") for note in plan.facts.notes)
+    if not plan.actions:
+        return
+    yield from (Text(), Text("what will be done", style="bold"), _steps(plan))
+    yield from (Text(), Text("what it costs", style="bold"), *map(_indented, cost_lines(plan)))
+    if plan.risks:
+        yield from (Text(), Text("risks", style="bold"), *map(_indented, plan.risks))
+
+
+def _indented(line: str) -> Text:
+    return Text(f"  {line}")
+
+
+def number_line(facts: Facts) -> Table:
+    """The marks, each with what it means for this plan."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    rows = [
+        ("planned", facts.planned, "newest batch in offsets/"),
+        ("committed", facts.committed, "newest batch in commits/"),
+        ("state", facts.state, "newest batch whose state can be loaded"),
+        ("written", facts.written, "newest batch the sink itself shows"),
+        ("continue after", facts.target, f"watermark {_timestamp(facts.watermark_ms)}"),
+        (
+            "contributing",
+            facts.contributing if facts.contributing <= facts.target else None,
+            "first batch to read again",
+        ),
+    ]
+    for name, batch, meaning in rows:
+        table.add_row(f"  {name}", "-" if batch is None or batch < 0 else str(batch), meaning)
+    return table
+
+
+def _undo(plan: Plan) -> list[Text]:
+    until = "one of the streams has run again" if plan.downstream else "the stream has run again"
+    lines = [Text(f"  {command('undo', plan.id, '--yes')}{'' if plan.request.into else f', until {until}'}:")]
+    return lines + [Text(f"  - {text}") for text in undo_texts(plan)]
+
+
+def undo_texts(plan: Plan) -> Iterator[str]:
+    """What an undo does, in its order: the last stage first."""
+    for one in reversed(plan.members):
+        of_it = f"{one.stream}: " if plan.downstream else ""
+        yield from (f"{of_it}{step.inverse.text()}" for step in one.undo)
+
+
+def _steps(plan: Plan) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for number, action in enumerate(plan.actions, start=1):
+        table.add_row(f"  {number}.", action.text())
+    return table
+
+
+def _timestamp(epoch_ms: int) -> str:
+    return utc_text(epoch_ms) if epoch_ms > 0 else "none yet"

@@ -1,0 +1,132 @@
+"""Has a plan confirmed, and applies it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slackwater.cli.common.apply_display import ApplyDisplay
+from slackwater.cli.common.arguments import (
+    Format,
+    consent_of,
+)
+from slackwater.cli.common.confirm import check_name, confirm
+from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json
+from slackwater.cli.common.render_plan import plan_page
+from slackwater.core.commands import command
+from slackwater.core.errors import NotFound, UsageError
+from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.apply.apply_plan import Applied, ApplyOptions, apply_plan, is_started
+from slackwater.operations.apply.undo_operation import recorded_plan
+from slackwater.operations.plan.document import parse
+from slackwater.operations.plan.words import start_command
+from slackwater.runtime.query_runtime import SparkRuntime
+from slackwater.storage.location import Location
+from slackwater.storage.user_files import read_text
+
+if TYPE_CHECKING:
+    from slackwater.core.plan import Plan
+    from slackwater.core.settings import Settings
+
+
+SCHEMA = "slackwater.apply/1"
+
+
+def apply_document(applied: Applied) -> dict[str, Any]:
+    """The outcome of an apply."""
+    plan = applied.plan
+    return {
+        "schema": SCHEMA,
+        "outcome": applied.outcome,
+        "repeated": applied.repeated,
+        "plan": plan.id,
+        "stream": plan.stream,
+        "downstream": [one.stream for one in plan.downstream],
+    }
+
+
+def apply(
+    *,
+    plan_file: Path | str,
+    yes: bool,
+    confirm: str | None,
+    discard_others: str | None,
+    stopped: bool,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
+    moved: bool,
+    copied: bool,
+    debug: bool,
+    shown_as: Format,
+) -> int:
+    """Show the plan, have it confirmed, apply it."""
+    settings = prepare(home, shown_as, logging=True, debug=debug)
+    plan = _read(settings, plan_file)
+    if discard_others is not None:
+        check_name(plan.stream, discard_others)
+    consent, discards = consent_of(moved=moved, copied=copied), discard_others is not None
+    options = ApplyOptions(consent, stopped, discards, plan_file)
+    with open_workspace(settings, restore=True) as workspace:
+        if not is_started(workspace, plan) or not yes:
+            _check_confirmed(plan, confirm, yes=yes)
+        with ApplyDisplay(plan) as display:
+            runtime = SparkRuntime(display.say, parse_conf(conf), master)
+            applied = apply_plan(workspace, plan, runtime, display, options)
+    if shown_as is Format.JSON:
+        print_json(apply_document(applied))
+    elif not plan.actions:
+        out().print(f"nothing was to be done: {plan.stream} can be started as it is")
+        err().print(f"next: {start_command(plan)}")
+    elif applied.repeated:
+        out().print(f"applied before: plan {plan.id} changed nothing now")
+    else:
+        for one in plan.members:
+            out().print(f"applied: {one.stream} {_continues(one)}")
+        for command in dict.fromkeys(start_command(one) for one in plan.members):
+            err().print(f"next: {command}")
+    return 0
+
+
+def _continues(plan: Plan) -> str:
+    if plan.request.output == "swap":
+        return "has caught up, and its new output is in place"
+    if plan.request.into is not None:
+        return f"is not changed; the rows are in {plan.request.into}"
+    last = plan.facts.target
+    return f"continues after batch {last}" if last >= 0 else "starts at batch 0"
+
+
+PLANS_ARE_WRITTEN = f"{command('status')} names the plan that a stream needs, and --out writes it to a file"
+
+
+def _read(settings: Settings, file: Path | str) -> Plan:
+    try:
+        return parse(read_text(file), file)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        # What was started is finished without the file: the ledger has its plan.
+        recorded = recorded_plan(settings, file)
+        if recorded is not None:
+            return recorded
+        raise NotFound(
+            "plan-absent",
+            "There is no such plan file",
+            where=str(Location(file)),
+            hint="check the path; " + PLANS_ARE_WRITTEN,
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            "plan-unreadable",
+            f"The plan cannot be read: {error}",
+            where=str(file),
+            hint=PLANS_ARE_WRITTEN,
+        ) from error
+
+
+def _check_confirmed(plan: Plan, name: str | None, *, yes: bool) -> None:
+    """Raises Refused for another name, UsageError where one is needed and there is no terminal."""
+    if name is not None:
+        check_name(plan.stream, name)
+    elif plan.needs_name or not yes:
+        err().print(plan_page(plan))
+        confirm(plan.stream, "apply the plan", given=f"--confirm {plan.stream}" if plan.needs_name else "--yes")

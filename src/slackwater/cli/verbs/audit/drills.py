@@ -1,0 +1,367 @@
+"""Use case: crash drills on the sinks of a pipeline file, and what doubled or vanished by them.
+
+Two runs with the same rows, each in a folder of its own: one is never interrupted, the other is drilled. What the
+user's reader shows after each batch is compared between the two, as multisets of rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from slackwater.audit.child import ERROR, RESULTS, Request
+from slackwater.audit.processes import JVM_OPTIONS, process, send_all, tree, wait_until_gone
+from slackwater.audit.sink import check_drilled
+from slackwater.audit.steps import CHOICES, Drill, Step, most_steps, steps_for
+from slackwater.core import errors
+from slackwater.core.errors import NotFound, PipelineError, StreamFailed, UsageError
+from slackwater.core.settings import Settings
+from slackwater.runtime.loader import LoadedPipeline, load
+from slackwater.runtime.session import require_spark, session_options
+
+Run = Literal["reference", "drill"]
+REFERENCE: Run = "reference"
+DRILL: Run = "drill"
+DRILLS = CHOICES
+"""All of them, in the order in which they are done."""
+ONE_CORE = "local[1,4]"
+"""Tasks run one after the other, and each may fail three times."""
+FIXED = {
+    # A task for each file, however small.
+    "spark.sql.files.openCostInBytes": "134217728",
+    "spark.sql.files.maxPartitionBytes": "134217728",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+}
+END_WAIT_S = 20.0
+_SHOWN_LINES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """``streams`` empty: all that have an audit reader. ``variables`` are set for the pipeline file in both runs.
+
+    In their values ``{run}`` is ``reference`` or ``drill``, and ``{folder}`` the run's folder. ``folder``: where to
+    work, kept afterwards; without it a temporary one, kept unless every drill was passed.
+    """
+
+    streams: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    drills: tuple[Drill, ...] = DRILLS
+    folder: Path | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DrillResult:
+    """One step. ``doubled`` and ``vanished`` are rows; ``other``: rows that the uninterrupted run does not have.
+
+    ``reached`` is false where the drill could not take place, ``failed`` why the batch could not be written.
+    """
+
+    drill: Drill
+    text: str
+    doubled: int = 0
+    vanished: int = 0
+    other: int = 0
+    reached: bool = True
+    failed: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the target held each row as often as after an uninterrupted run."""
+        return not (self.doubled or self.vanished or self.other or self.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAudit:
+    """The drills of one stream. ``rows`` is what the target holds after the uninterrupted run."""
+
+    stream: str
+    sink: Mapping[str, str]
+    guarantee: str
+    rows: int
+    drills: tuple[DrillResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all drills were passed."""
+        return all(drill.passed for drill in self.drills)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """All audited streams; ``folder`` is what was kept, ``None`` where nothing was."""
+
+    streams: tuple[StreamAudit, ...]
+    unread: tuple[str, ...]
+    folder: str | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether all streams passed."""
+        return all(stream.passed for stream in self.streams)
+
+
+class Progress(Protocol):
+    """Shows the steps."""
+
+    def works_in(self, folder: Path) -> None:
+        """The folder, as soon as there is one."""
+
+    def begin(self, what: str) -> None:
+        """A step starts."""
+
+    def end(self, outcome: str) -> None:
+        """It has ended."""
+
+
+def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tuple[str, ...]]:
+    """The pipeline, and the names of the streams that are audited. Needs no Spark.
+
+    Raises NotFound for an unknown stream, PipelineError where one has no audit reader.
+    """
+    os.environ.update(_variables(options, REFERENCE, Path("audit")))
+    loaded = load(reference)
+    streams, readers = loaded.pipeline.streams, loaded.pipeline.audit_readers
+    unknown = [name for name in (*options.streams, *readers) if name not in streams]
+    if unknown:
+        raise NotFound(
+            "stream-unknown",
+            f"Pipeline {loaded.pipeline.name} has no stream of this name",
+            expected="one of " + ", ".join(streams),
+            found=unknown[0],
+        )
+    wanted = options.streams or tuple(name for name in streams if name in readers)
+    unread = [name for name in wanted or streams if name not in readers]
+    if unread:
+        raise PipelineError(
+            "audit-reader-missing",
+            f"Stream {unread[0]} has no audit reader: a function that reads back what its sink wrote",
+            where=str(loaded.file),
+            hint=f'write: @pipeline.audit_reader("{unread[0]}"), and below it: def NAME(spark): return <all rows>',
+        )
+    for name in wanted:
+        check_drilled(streams[name].sink, streams[name].full_name)
+    return loaded, wanted
+
+
+def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: Progress) -> Audit:
+    """Audit the streams one after the other. Whatever happens, no process that was started keeps running.
+
+    Raises Refused (``audit-target``) where a target holds rows, StreamFailed where an uninterrupted run does not write
+    its rows, and what ``selected`` raises.
+    """
+    require_spark()
+    loaded, names = selected(reference, options)
+    folder = _folder(options.folder)
+    progress.works_in(folder)
+    session = session_options(loaded, settings, ONE_CORE, {**options.spark, **FIXED})
+    fields = {"application": session.application, "master": session.master, "connectors": session.connectors}
+    base = Request(loaded.reference, "", str(folder), "", {**fields, "settings": dict(session.settings)})
+    audits = []
+    for name in names:
+        scratch = folder / name
+        scratch.mkdir()
+        auditing = _Auditing(replace(base, stream=name, scratch=str(scratch)), options, progress)
+        audits.append(auditing.audited(loaded))
+    unread = tuple(name for name in loaded.pipeline.streams if name not in loaded.pipeline.audit_readers)
+    done = Audit(tuple(audits), unread, None)
+    if options.folder is None and done.passed:
+        shutil.rmtree(folder)
+        return done
+    return replace(done, folder=str(folder))
+
+
+class _Auditing:
+    """The audit of one stream."""
+
+    def __init__(self, request: Request, options: AuditOptions, progress: Progress) -> None:
+        self._request = request
+        self._options = options
+        self._progress = progress
+
+    def audited(self, loaded: LoadedPipeline) -> StreamAudit:
+        definition = loaded.pipeline.streams[self._request.stream]
+        self._progress.begin(f"{definition.full_name}: reading its schema")
+        self._process(replace(self._request, run="schema"), Path.cwd())
+        self._progress.end("rows generated")
+        reference = self._reference()
+        first = reference[0]
+        steps = steps_for(first["lines"], self._options.drills, by_function=first["by_function"])
+        drilled = self._drilled(steps, first["passes"])
+        return StreamAudit(
+            definition.full_name,
+            definition.sink.identity(),
+            definition.sink.traits.delivery.guarantee,
+            Counter(reference[len(steps) - 1]["shown"]).total(),
+            compared(steps, reference, drilled),
+        )
+
+    def _reference(self) -> dict[int, dict[str, Any]]:
+        batches = most_steps(self._options.drills)
+        self._progress.begin(f"{self._request.stream}: {batches} batches, uninterrupted")
+        request = replace(self._request, run=REFERENCE, steps=(Step("none"),) * batches)
+        self._process(request, self._work(REFERENCE))
+        results = _results(request.folder)
+        failed = next((one for one in results.values() if one["end"] != "finished"), None)
+        if failed is not None:
+            raise StreamFailed(
+                "audit-reference",
+                f"Stream {self._request.stream} cannot write generated rows without any drill: {failed['reason']}",
+                where=str(request.folder),
+                hint="the rows have the stream's schema and made-up values; see docs/audit.md",
+            )
+        self._progress.end(f"the target holds {Counter(results[batches - 1]['shown']).total()} rows")
+        return results
+
+    def _drilled(self, steps: tuple[Step, ...], passes: int) -> dict[int, dict[str, Any]]:
+        request = replace(self._request, run=DRILL, steps=steps, last_pass=passes)
+        while True:
+            following = len(_results(request.folder))
+            step = steps[following]
+            self._progress.begin(f"{self._request.stream}: {step.text}" + (", then restarted" if request.again else ""))
+            killed = self._process(replace(request, first=following), self._work(DRILL))
+            results = _results(request.folder)
+            if not killed:
+                self._progress.end("all batches were tried")
+                return results
+            request = replace(request, again=True)
+            self._progress.end(f"kill -9 in batch {len(results)}")
+
+    def _work(self, run: Run) -> Path:
+        """The working directory of a run: a sink with a relative path writes below it."""
+        folder = Path(self._request.scratch) / run / "work"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _process(self, request: Request, folder: Path) -> bool:
+        """Run the process to its end; whether the drill has killed it. Raises the error that it ended with."""
+        request.folder.mkdir(parents=True, exist_ok=True)
+        marks = len(list(request.folder.glob("drilled-*")))
+        log = request.folder / "log.txt"
+        jvm = f"{JVM_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
+        variables = _variables(self._options, DRILL if request.run == DRILL else REFERENCE, request.folder)
+        if not Path(request.reference).is_file():
+            # A module is found from where the command was started, and not from the folder of the run.
+            variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))
+        with log.open("ab") as output:
+            running = subprocess.Popen(
+                [sys.executable, "-m", "slackwater.audit.child"],
+                cwd=folder,
+                env={**os.environ, "SPARK_SUBMIT_OPTS": jvm, **variables},
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        code = _finish(running, request)
+        error = request.folder / ERROR
+        if error.exists():
+            fields = json.loads(error.read_text())
+            raise getattr(errors, fields.pop("class"))(**fields)
+        if code == 0:
+            return False
+        if code == -signal.SIGKILL and len(list(request.folder.glob("drilled-*"))) > marks:
+            return True
+        lines = log.read_text(errors="replace").strip().splitlines()
+        raise StreamFailed(
+            "audit-process",
+            f"The process of the audit ended with exit code {code}, and not by a drill",
+            where=str(log),
+            found="\n" + "\n".join(lines[-_SHOWN_LINES:]),
+        )
+
+
+def _finish(running: subprocess.Popen[bytes], request: Request) -> int:
+    """Hand over the request and wait for the end, also that of the JVM; interrupted, nothing keeps running."""
+    known = tuple(filter(None, [process(running.pid)]))
+    try:
+        if running.stdin is not None:
+            running.stdin.write(request.as_json().encode())
+            running.stdin.close()
+        while True:
+            try:
+                return running.wait(0.2)
+            except subprocess.TimeoutExpired:
+                known = tree(running.pid) or known
+    finally:
+        if running.poll() is None:
+            known = tree(running.pid) or known
+            send_all(known, signal.SIGKILL)
+            running.wait()
+        if not wait_until_gone(known, END_WAIT_S):
+            send_all(known, signal.SIGKILL)
+
+
+def _results(folder: Path) -> dict[int, dict[str, Any]]:
+    try:
+        lines = (folder / RESULTS).read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    return {result["step"]: result for result in map(json.loads, lines)}
+
+
+def compared(
+    steps: Sequence[Step], reference: Mapping[int, Mapping[str, Any]], drilled: Mapping[int, Mapping[str, Any]]
+) -> tuple[DrillResult, ...]:
+    """What each step has doubled or lost: the differences that were not there after the step before."""
+    found: list[DrillResult] = []
+    missing_before, extra_before = Counter[str](), Counter[str]()
+    for number, step in enumerate(steps):
+        result = drilled.get(number)
+        if result is None:
+            found.append(
+                DrillResult(step.drill, step.text, reached=False, failed="not run: the batch before it failed")
+            )
+            continue
+        if result["end"] != "finished":
+            found.append(DrillResult(step.drill, step.text, failed=result["reason"] or result["end"]))
+            continue
+        expected, shown = Counter[str](reference[number]["shown"]), Counter[str](result["shown"])
+        missing, extra = expected - shown, shown - expected
+        new = extra - extra_before
+        doubled = sum(count for row, count in new.items() if row in expected)
+        found.append(
+            DrillResult(
+                step.drill,
+                step.text,
+                doubled=doubled,
+                vanished=(missing - missing_before).total(),
+                other=new.total() - doubled,
+                reached=step.drill == "none" or result["drilled"],
+            )
+        )
+        missing_before, extra_before = missing, extra
+    return tuple(found)
+
+
+def _variables(options: AuditOptions, run: Run, folder: Path) -> dict[str, str]:
+    return {
+        name: value.replace("{run}", run).replace("{folder}", str(folder)) for name, value in options.variables.items()
+    }
+
+
+def _folder(wanted: Path | None) -> Path:
+    if wanted is None:
+        return Path(tempfile.mkdtemp(prefix="slackwater-audit-"))
+    folder = wanted.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise UsageError(
+            "audit-folder",
+            "The audit's folder must be a new or an empty one",
+            where=str(folder),
+            hint="choose another with --folder",
+        )
+    return folder

@@ -1,0 +1,27 @@
+"""``slackwater check``: whether changed code may continue with the state that the streams have."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.arguments import Parser, add_debug, add_format, add_home, add_pipeline, add_spark
+from slackwater.cli.common.verb import Verb
+
+
+def declare(parser: Parser) -> None:
+    """Declare the arguments."""
+    add_pipeline(parser)
+    add_spark(parser)
+    add_home(parser)
+    add_debug(parser)
+    add_format(parser)
+    parser.epilog = (
+        "The DataFrames are built, and no query is started; nothing is written. Exit code 0: all streams may start. "
+        "1: a run would refuse a stream because of its changes."
+    )
+    parser.set_defaults(verb="slackwater.cli.verbs.check.compare:check")
+
+
+VERB = Verb(
+    "Compare changed code with the state that the streams have; nothing is started or written.",
+    order=30,
+    declare=declare,
+)

@@ -1,0 +1,178 @@
+"""``slackwater completion``: prints a completion script for a shell, generated from the parsers of all verbs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from slackwater.cli.common.arguments import Option, Parser, one_of
+from slackwater.cli.common.verb import Verb, listed
+from slackwater.core.commands import command
+
+
+class Shell(StrEnum):
+    """Shells that a script can be printed for."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A verb, or a verb of a verb. ``words`` are what is typed, such as ``("plan", "rebuild")``.
+
+    ``next`` are the words that may follow with their summaries: its verbs, or the values of its argument.
+    """
+
+    words: tuple[str, ...]
+    summary: str
+    options: tuple[Option, ...]
+    next: tuple[tuple[str, str], ...] = ()
+
+
+def declare(parser: Parser) -> None:
+    """Declare the shell."""
+    parser.add_argument("shell", metavar="bash|zsh|fish", type=one_of(Shell), help="the shell")
+    parser.epilog = (
+        f"bash: source <({command('completion', 'bash')})   "
+        f"zsh: source <({command('completion', 'zsh')}), after compinit   "
+        f"fish: {command('completion', 'fish')} | source"
+    )
+    parser.set_defaults(verb=completion)
+
+
+def completion(*, shell: Shell) -> int:
+    """Print the script."""
+    scripts: dict[Shell, Callable[[list[Command]], Iterable[str]]] = {
+        Shell.BASH: _bash,
+        Shell.ZSH: _zsh,
+        Shell.FISH: _fish,
+    }
+    sys.stdout.write("\n".join(scripts[shell](commands())) + "\n")
+    return 0
+
+
+def commands() -> list[Command]:
+    """All commands, those with more words first; the last one is ``slackwater`` itself, without words."""
+
+    found: list[Command] = []
+    verbs = listed()
+    for name, verb in verbs.items():
+        parser = Parser(f"slackwater {name}", description=verb.summary)
+        verb.declare(parser)
+        found += _commands_of(parser, (name,))
+    top = Command(
+        (),
+        "",
+        (Option(("-h", "--help"), "show this help", takes_value=False),),
+        tuple((name, verb.summary) for name, verb in verbs.items()),
+    )
+    return [*sorted(found, key=lambda one: -len(one.words)), top]
+
+
+def _commands_of(parser: Parser, words: tuple[str, ...]) -> list[Command]:
+    verbs = parser.verbs()
+    summaries = tuple((name, verb.description or "") for name, verb in verbs.items())
+    values = tuple((value, "") for value in parser.values())
+    one = Command(words, parser.description or "", tuple(parser.options()), summaries + values)
+    return [one, *(inner for name, verb in verbs.items() for inner in _commands_of(verb, (*words, name)))]
+
+
+def _values(found: list[Command]) -> dict[str, tuple[str, ...]]:
+    """The values of each option that takes one; empty where any is taken."""
+    options = (option for one in found for option in one.options if option.takes_value)
+    return {name: option.values for option in options for name in option.names}
+
+
+def _words(one: Command) -> str:
+    options = (name for option in one.options for name in option.names)
+    return " ".join((*(name for name, _ in one.next), *options))
+
+
+def _bash(found: list[Command]) -> Iterable[str]:
+    yield f"# bash completion for slackwater: source <({command('completion', 'bash')})"
+    yield "_slackwater() {"
+    yield '    local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" words'
+    yield '    local typed="${COMP_WORDS[*]:1:COMP_CWORD-1} "'
+    yield "    COMPREPLY=()"
+    yield '    case "$typed" in'
+    for one in found:
+        yield f'        {_prefix(one)}*) words="{_words(one)}" ;;'
+    yield "    esac"
+    yield '    case "$previous" in'
+    values = _values(found)
+    # Without an answer, readline completes names of files.
+    yield f'        {"|".join(name for name in values if not values[name])}) words="" ;;'
+    yield from (f'        {name}) words="{" ".join(values[name])}" ;;' for name in values if values[name])
+    yield "    esac"
+    yield '    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")'
+    yield "}"
+    yield "complete -o default -F _slackwater slackwater"
+
+
+def _zsh(found: list[Command]) -> Iterable[str]:
+    yield "#compdef slackwater"
+    yield f"# zsh completion for slackwater: source <({command('completion', 'zsh')})"
+    yield "_slackwater() {"
+    yield '    local typed="${(j: :)words[2,CURRENT-1]} "'
+    yield "    local -a verbs options"
+    yield '    case "${words[CURRENT-1]}" in'
+    values = _values(found)
+    yield f"        {'|'.join(name for name in values if not values[name])}) _files; return ;;"
+    yield from (f"        {name}) compadd -- {' '.join(values[name])}; return ;;" for name in values if values[name])
+    yield "    esac"
+    yield '    case "$typed" in'
+    for one in found:
+        verbs = " ".join(_zsh_item(name, summary) for name, summary in one.next)
+        options = " ".join(_zsh_item(name, option.summary) for option in one.options for name in option.names)
+        yield f"        {_prefix(one)}*) verbs=({verbs}) options=({options}) ;;"
+    yield "    esac"
+    yield '    if [[ "${words[CURRENT]}" == -* ]]; then'
+    yield "        _describe -o option options"
+    yield "    elif (( $#verbs )); then"
+    yield "        _describe verb verbs"
+    yield "    else"
+    yield "        _files"
+    yield "    fi"
+    yield "}"
+    yield 'if [[ "${funcstack[1]}" == _slackwater ]]; then _slackwater "$@"; else compdef _slackwater slackwater; fi'
+
+
+def _zsh_item(name: str, summary: str) -> str:
+    return _quoted(f"{name}:{summary}" if summary else name)
+
+
+def _prefix(one: Command) -> str:
+    """The typed words that choose a command, as a pattern that a ``*`` follows."""
+    return f'"{" ".join(one.words)} "' if one.words else ""
+
+
+def _fish(found: list[Command]) -> Iterable[str]:
+    yield f"# fish completion for slackwater: {command('completion', 'fish')} | source"
+    for one in found:
+        seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in one.words)
+        inner = " ".join(name for name, _ in one.next)
+        missing = f"not __fish_seen_subcommand_from {inner}"
+        for name, summary in one.next:
+            condition = f"{seen}; and {missing}" if seen else missing
+            described = f" -d {_quoted(summary)}" if summary else ""
+            yield f"complete -c slackwater -f -n {_quoted(condition)} -a {name}{described}"
+        for option in one.options if seen else ():
+            yield f"complete -c slackwater -n {_quoted(seen)} {_fish_option(option)}"
+
+
+def _fish_option(option: Option) -> str:
+    names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
+    value = f" -x -a {_quoted(' '.join(option.values))}" if option.values else " -r" if option.takes_value else ""
+    return f"{names}{value} -d {_quoted(option.summary)}"
+
+
+def _quoted(text: str) -> str:
+    """In single quotes, for zsh and fish; neither help text nor conditions contain a backslash."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+VERB = Verb("Print a script that completes verbs and options in a shell.", order=160, declare=declare)

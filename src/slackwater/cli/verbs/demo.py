@@ -1,0 +1,120 @@
+"""``slackwater demo``: parse, run the demo, render. stdout has the page or the document, stderr the steps."""
+
+from __future__ import annotations
+
+import signal
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from slackwater.cli.common.arguments import Format, Parser, add_force, add_format, one_of, path, string
+from slackwater.cli.common.console import err, out, prepare, print_json
+from slackwater.cli.common.examples import story_module
+from slackwater.cli.common.steps import Steps
+from slackwater.cli.common.verb import Verb
+from slackwater.storage.user_files import NewFile
+
+NOT_EQUAL = 8
+INTERRUPTED = 130
+
+
+class Source(StrEnum):
+    """What the first stage of the demo reads."""
+
+    FILES = "files"
+    KAFKA = "kafka"
+
+
+class Sink(StrEnum):
+    """What the stages of the demo write."""
+
+    FILES = "files"
+    POSTGRES = "postgres"
+
+
+def declare(parser: Parser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--source",
+        type=one_of(Source),
+        default=Source.FILES,
+        metavar="files|kafka",
+        help="what the first stage reads (default: files); kafka starts a broker",
+    )
+    parser.add_argument(
+        "--sink",
+        type=one_of(Sink),
+        default=Sink.FILES,
+        metavar="files|postgres",
+        help="what the last stage writes (default: files); postgres starts a server, and the stages before write Delta",
+    )
+    parser.add_argument(
+        "--postgres-url",
+        type=string,
+        metavar="URL",
+        help="a database to use for --sink postgres; a schema is created in it and dropped",
+    )
+    parser.add_argument("--folder", type=path, help="work in this new or empty folder, and keep it")
+    parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
+    parser.add_argument("--svg", type=path, metavar="FILE", help="also write the page to this file, as a picture")
+    add_force(parser)
+    add_format(parser)
+    parser.epilog = (
+        "With files as sinks a pipeline is killed, upgraded and rebuilt; with --sink postgres each of its stages is "
+        "killed after its write, and the last one loses its checkpoint. Exit code 0: the output equals that of an "
+        "uninterrupted run. 8: it does not."
+    )
+    parser.set_defaults(verb=demo)
+
+
+def demo(
+    *,
+    source: Source,
+    sink: Sink,
+    postgres_url: str | None,
+    folder: Path | None,
+    keep: bool,
+    svg: Path | None,
+    force: bool,
+    shown_as: Format,
+) -> int:
+    """Run the demo and show the page."""
+    prepare(None, shown_as, logging=True)
+    picture = NewFile(svg, force=force) if svg is not None else None
+    if picture is not None:
+        picture.check()
+    steps = Steps(err())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    run = story_module("run")
+    try:
+        result = run.demo(run.DemoOptions(source.value, sink.value, postgres_url, folder, keep), steps)
+    except KeyboardInterrupt:
+        steps.interrupted()
+        return INTERRUPTED
+    finally:
+        steps.close()
+    _show(result, shown_as, picture)
+    return exit_code(result)
+
+
+def exit_code(result: Any) -> int:
+    """0 where the output equals that of an uninterrupted run, else 8."""
+    return 0 if result.equal else NOT_EQUAL
+
+
+def _show(result: Any, shown_as: Format, picture: NewFile | None) -> None:
+    page = story_module("page")
+    if picture is not None:
+        with picture.open() as file:
+            file.write(page.as_svg(result).encode())
+    if shown_as is Format.JSON:
+        print_json(story_module("result").demo_document(result))
+    else:
+        page.show(result, out())
+
+
+VERB = Verb(
+    "Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. About two minutes.",
+    order=170,
+    declare=declare,
+)

@@ -1,0 +1,23 @@
+"""``slackwater explain``: what a code means, how it is recognised, and what to do."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.arguments import Parser, add_format, string
+from slackwater.cli.common.verb import Verb
+
+
+def declare(parser: Parser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "code", metavar="CODE", nargs="?", type=string, help="code of a finding or an error (default: list all codes)"
+    )
+    add_format(parser)
+    parser.epilog = "Nothing of a stream is read. The same texts are in docs/errors.md."
+    parser.set_defaults(verb="slackwater.cli.verbs.explain.show:explain")
+
+
+VERB = Verb(
+    "Explain a code of a finding or an error: what it means, how it is recognised, and what to do.",
+    order=125,
+    declare=declare,
+)

@@ -1,0 +1,167 @@
+"""What a code means: a finding from the docstring of its rule, an error from where it is raised."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from slackwater.cli.common.arguments import Format, shortened
+from slackwater.cli.common.console import out, print_json
+from slackwater.cli.verbs.explain.errors import CLASSES, ErrorCode, errors_with, found_codes
+from slackwater.core.commands import command
+from slackwater.core.errors import UsageError
+from slackwater.diagnose.number_line import RULES
+from slackwater.diagnose.rules.common.rule import HEADINGS, Rule
+
+SCHEMA = "slackwater.explain/1"
+CODES_SCHEMA = "slackwater.codes/1"
+LABEL_WIDTH = max(len(heading) for heading in HEADINGS) + 2
+_COMMAND = re.compile(r"`(slackwater [^`]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A code in words. Of an error ``severity``, ``risk`` and ``confirm`` are ``None``: the error itself shows them.
+
+    ``matters`` is what follows from it, ``commands`` those that ``remedy`` names.
+    """
+
+    code: str
+    kind: str
+    exit_code: int
+    meaning: str
+    finds: str
+    matters: str
+    confirm: str | None
+    remedy: str
+    commands: tuple[str, ...]
+    safe: str
+    references: tuple[str, ...] = ()
+    severity: str | None = None
+    risk: str | None = None
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """The texts by their headings, without those that are not known."""
+        texts = (self.finds, self.matters, self.confirm, self.remedy, self.safe, ", ".join(self.references))
+        return {heading: text for heading, text in zip(HEADINGS, texts, strict=True) if text}
+
+
+def explanation(code: str) -> Explanation:
+    """What the code means. Raises UsageError (``code-unknown``) with codes like it."""
+    rule = next((one for one in RULES.all() if one.code == code), None)
+    if rule is not None:
+        return _of_rule(rule)
+    errors = errors_with(code)
+    if errors:
+        return _of_error(code, errors[0])
+    near = get_close_matches(code, [known for known, _ in all_codes()], n=3)
+    raise UsageError(
+        "code-unknown",
+        "There is no finding and no error with this code",
+        expected=f"a code such as {', '.join(near)}" if near else "a code that the list of all codes has",
+        found=shortened(code),
+        hint=command("explain", near[0]) if near else command("explain"),
+    )
+
+
+def all_codes() -> list[tuple[str, str]]:
+    """All codes of findings and errors, each with its meaning."""
+    errors = {error.code: error.causes[0] for error in found_codes()}
+    return sorted((errors | {rule.code: rule.meaning for rule in RULES.all()}).items())
+
+
+def explain_document(found: Explanation) -> dict[str, Any]:
+    """The document ``slackwater.explain/1``."""
+    return {"schema": SCHEMA, **asdict(found)}
+
+
+def codes_document(codes: list[tuple[str, str]]) -> dict[str, Any]:
+    """The document ``slackwater.codes/1``."""
+    return {"schema": CODES_SCHEMA, "codes": [{"code": code, "meaning": meaning} for code, meaning in codes]}
+
+
+def explain_page(found: Explanation) -> Group:
+    """The code with its meaning, and a line for each heading."""
+    heading = Text(found.code, style="bold")
+    facts = [found.kind, found.severity, f"risk {found.risk}" if found.risk else None, f"exit code {found.exit_code}"]
+    heading.append("  " + ", ".join(fact for fact in facts if fact), style="not bold dim")
+    lines = [Text(f"  {label:<{LABEL_WIDTH}}{text}") for label, text in found.sections.items()]
+    return Group(heading, Text(found.meaning), *lines)
+
+
+def codes_page(codes: list[tuple[str, str]]) -> Group:
+    """A line for each code."""
+    width = max(len(code) for code, _ in codes) + 2
+    return Group(*(Text(f"{code:<{width}}{meaning}") for code, meaning in codes))
+
+
+def _of_rule(rule: Rule) -> Explanation:
+    finds, matters, confirm, remedy, safe, references = (rule.sections.get(heading, "") for heading in HEADINGS)
+    return Explanation(
+        code=rule.code,
+        kind="finding",
+        exit_code=rule.exit_code,
+        meaning=rule.meaning,
+        finds=finds,
+        matters=matters,
+        confirm=confirm,
+        remedy=remedy,
+        commands=tuple(_COMMAND.findall(remedy)),
+        safe=safe,
+        references=tuple(references.split(", ")) if references else (),
+        severity=rule.severity.value,
+        risk=rule.risk,
+    )
+
+
+def _of_error(code: str, error: ErrorCode) -> Explanation:
+    """``matters`` is what its kind means: whether something was changed."""
+    kind = CLASSES[error.kind].__doc__ or ""
+    causes = ["; or: ".join(error.causes)] if len(error.causes) > 1 else []
+    expected = [f"expected: {' or '.join(error.expected)}"] if error.expected else []
+    return Explanation(
+        code=code,
+        kind="error",
+        exit_code=error.exit_code,
+        meaning=error.causes[0],
+        finds="; ".join((*causes, *expected)),
+        matters=" ".join(kind.partition("\n")[0].split()),
+        confirm=None,
+        remedy=error.remedy,
+        commands=(),
+        safe=SAFE[error.exit_code],
+    )
+
+
+SAFE = {
+    1: "nothing is known; please report the defect",
+    2: "yes; the command stopped before it changed anything",
+    3: "yes; nothing was written to what is damaged",
+    4: "yes; the command stopped before it changed anything",
+    5: "yes; nothing was changed",
+    6: "only as the hint says: something may have been changed",
+    7: "yes; a run continues after the newest batch that was finished, as the sink guarantees",
+    9: "yes; the same command continues what was started",
+}
+"""By exit code."""
+
+
+def explain(*, code: str | None, shown_as: Format) -> int:
+    """Explain one code, or list all."""
+    if code is None:
+        codes = all_codes()
+        document, page = codes_document(codes), codes_page(codes)
+    else:
+        found = explanation(code)
+        document, page = explain_document(found), explain_page(found)
+    if shown_as is Format.JSON:
+        print_json(document)
+    else:
+        out().print(page, soft_wrap=True)
+    return 0

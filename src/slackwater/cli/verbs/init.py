@@ -1,0 +1,171 @@
+"""``slackwater init``: lays out an example project with input data."""
+
+from __future__ import annotations
+
+import errno
+import runpy
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from slackwater.cli.common.arguments import Format, Parser, add_format, path
+from slackwater.cli.common.console import prepare, print_json, say, write
+from slackwater.cli.common.examples import SETTINGS, examples_folder, read_example, with_change
+from slackwater.cli.common.verb import Verb
+from slackwater.core.commands import command, mention
+from slackwater.core.errors import Refused, UsageError
+from slackwater.storage.local import missing_folders
+
+CLICKS_FILES = 10
+WEATHER_FILES = 5
+_UNUSABLE = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
+)
+UPGRADES = {"clicks.py": "changes/upgraded_clicks.py", "weather.py": "changes/upgraded_gold.py"}
+"""Pipelines that are laid out a second time with a change, below ``upgrades/``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """One file or folder of the project, relative to it, and what it is."""
+
+    path: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project that was laid out. ``next`` are the commands to type, in order."""
+
+    folder: str
+    contents: tuple[Laid, ...]
+    next: tuple[str, ...]
+
+
+def init_project(folder: Path) -> Project:
+    """Lay out the project in a new or empty folder.
+
+    Raises Refused where the folder holds something, UsageError where it cannot be written. Nothing is left behind then.
+    """
+    target = folder.absolute()
+    existed = _require_empty(target)
+    missing = missing_folders(target)
+    try:
+        for part in missing:
+            part.mkdir(exist_ok=True)
+        contents = _write(target)
+    except BaseException as error:
+        _remove(target, existed=existed)
+        for part in reversed(missing[:-1]):
+            with suppress(OSError):
+                part.rmdir()
+        if isinstance(error, OSError) and error.errno in _UNUSABLE:
+            raise _unwritable(target, "written", error) from error
+        raise
+    change = () if target == Path.cwd() else (f"cd {folder}",)
+    return Project(str(target), contents, (*change, command("run", "clicks.py", "--until-caught-up")))
+
+
+def _require_empty(target: Path) -> bool:
+    """Whether the folder exists. Raises Refused where it holds something, or something else has its name."""
+    found = None
+    try:
+        kind = target.lstat().st_mode
+        existed = True
+        if stat.S_ISDIR(kind):
+            count = sum(1 for _ in target.iterdir())
+            found = f"a folder with {count} entries" if count else None
+        else:
+            found = "a symbolic link" if stat.S_ISLNK(kind) else "a file"
+    except FileNotFoundError:
+        existed = False
+    except OSError as error:
+        raise _unwritable(target, "read", error) from error
+    if found is not None:
+        raise Refused(
+            "init-not-empty",
+            "An example project is laid out in a new or empty folder only; nothing was changed",
+            where=str(target),
+            expected="a folder that does not exist or is empty",
+            found=found,
+            hint=f"give another folder: {command('init', 'DIR')}",
+        )
+    return existed
+
+
+def _unwritable(target: Path, what: str, error: OSError) -> UsageError:
+    return UsageError(
+        "init-unwritable",
+        f"The folder cannot be {what}: {error.strerror}",
+        where=str(target),
+        hint=f"give a folder that you may write to: {command('init', 'DIR')}",
+    )
+
+
+def _write(target: Path) -> tuple[Laid, ...]:
+    examples = examples_folder()
+    for name in ("clicks.py", "weather.py", "make_clicks.py", "make_weather.py"):
+        shutil.copyfile(examples / name, target / name)
+    (target / "upgrades").mkdir()
+    for pipeline, change in UPGRADES.items():
+        text = with_change(read_example(pipeline), read_example(change))
+        (target / "upgrades" / pipeline).write_text(text, encoding="utf-8")
+    (target / "slackwater.toml").write_text(SETTINGS, encoding="utf-8")
+    _writer_in("make_clicks.py")(target / "clicks", CLICKS_FILES)
+    _writer_in("make_weather.py")(target / "landing", WEATHER_FILES)
+    return (
+        Laid("clicks.py", f"a pipeline: clicks per page and minute, from the {CLICKS_FILES} files in clicks/"),
+        Laid("weather.py", f"three stages: lines, readings, days, from the {WEATHER_FILES} files in landing/"),
+        Laid("upgrades/", f"both pipelines with changed state, for {mention('plan', 'rebuild')}"),
+        Laid("make_clicks.py", "writes more files to clicks/"),
+        Laid("make_weather.py", "writes more files to landing/"),
+        Laid("slackwater.toml", "settings: the home for ledger and checkpoints, Spark's own settings"),
+    )
+
+
+def _writer_in(example: str) -> Callable[[Path, int], None]:
+    """``write(folder, files)`` of an example that makes input."""
+    write: Callable[[Path, int], None] = runpy.run_path(str(examples_folder() / example))["write"]
+    return write
+
+
+def _remove(target: Path, *, existed: bool) -> None:
+    """Remove what was laid out; the folder was new or empty before."""
+    if not existed:
+        shutil.rmtree(target, ignore_errors=True)
+        return
+    for one in target.iterdir():
+        if one.is_dir():
+            shutil.rmtree(one, ignore_errors=True)
+        else:
+            one.unlink(missing_ok=True)
+
+
+def declare(parser: Parser) -> None:
+    """Declare the folder and the output format."""
+    parser.add_argument("folder", metavar="DIR", type=path, help="a new or empty folder")
+    add_format(parser)
+    parser.epilog = "Exit code 5: the folder holds something; nothing was changed. No network and no Java are needed."
+    parser.set_defaults(verb=init)
+
+
+def init(*, folder: Path, shown_as: Format) -> int:
+    """Lay out the project and print what it holds and the next commands."""
+    prepare(None, shown_as)
+    project = init_project(folder)
+    if shown_as is Format.JSON:
+        contents = [{"path": laid.path, "what": laid.what} for laid in project.contents]
+        document = {"folder": project.folder, "contents": contents, "next": list(project.next)}
+        print_json({"schema": "slackwater.init/1", **document})
+        return 0
+    width = max(len(laid.path) for laid in project.contents)
+    write("".join(f"{laid.path:<{width}}  {laid.what}\n" for laid in project.contents))
+    for step in project.next:
+        say(f"next: {step}")
+    return 0
+
+
+VERB = Verb("Lay out an example project with input data in a new folder.", order=10, declare=declare)

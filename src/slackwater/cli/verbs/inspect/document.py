@@ -1,0 +1,120 @@
+"""The JSON document of ``inspect``: ``slackwater.inspect/1`` (docs/inspect.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slackwater.cli.common.words import offset_value
+from slackwater.core.checkpoint import (
+    BatchLine,
+    CheckpointReport,
+    NextBatch,
+    OperatorLine,
+    SourceEnd,
+    SourceLine,
+    StoreLine,
+)
+from slackwater.core.damage import Damage
+
+SCHEMA = "slackwater.inspect/1"
+
+
+def inspect_document(report: CheckpointReport) -> dict[str, Any]:
+    """A report as plain JSON values. Ids are numbers, offsets are JSON where they are JSON."""
+    return {
+        "schema": SCHEMA,
+        "location": report.location,
+        "query_id": report.query_id,
+        "spark_version": {
+            "at_least": report.spark_version.at_least,
+            "evidence": report.spark_version.evidence,
+        },
+        "log_versions": {"offsets": report.offsets_version, "commits": report.commits_version},
+        "marks": {
+            "planned": report.marks.planned,
+            "committed": report.marks.committed,
+            "state": report.marks.state,
+        },
+        "next_batch": _next_batch(report.next_batch) if report.next_batch else None,
+        "batches": [_batch(line) for line in report.batches],
+        "sources": [_source(line) for line in report.sources],
+        "operators": [_operator(line) for line in report.operators],
+        "settings": dict(report.settings),
+        "files": {"count": report.files.count, "bytes": report.files.bytes},
+        "leftovers": list(report.leftovers),
+        "damage": [damage_document(item) for item in report.damage],
+    }
+
+
+def _next_batch(batch: NextBatch) -> dict[str, Any]:
+    return {
+        "id": batch.id,
+        "mode": batch.mode,
+        "start": [_position(end) for end in batch.start],
+        "end": None if batch.end is None else [_position(end) for end in batch.end],
+        "watermark_ms": batch.watermark_ms,
+    }
+
+
+def _position(end: SourceEnd) -> dict[str, Any]:
+    return {"name": end.name, "index": end.index, "offset": offset_value(end.end)}
+
+
+def _end(end: SourceEnd) -> dict[str, Any]:
+    return {"name": end.name, "index": end.index, "end": offset_value(end.end)}
+
+
+def _batch(line: BatchLine) -> dict[str, Any]:
+    return {
+        "id": line.id,
+        "planned": line.planned,
+        "committed": line.committed,
+        "timestamp_ms": line.timestamp_ms,
+        "watermark_ms": line.watermark_ms,
+        "next_watermark_ms": line.next_watermark_ms,
+        "sources": [_end(end) for end in line.sources],
+    }
+
+
+def _source(line: SourceLine) -> dict[str, Any]:
+    log = line.log
+    shown = None if log is None else {"first": log.first, "last": log.last, "files": log.files}
+    if shown is not None and log is not None and log.entries:
+        shown["entries"] = [  # type: ignore[assignment]  # only with --sources
+            {"path": file.path, "timestamp_ms": file.timestamp_ms, "log_offset": file.log_offset}
+            for file in log.entries
+        ]
+    return {
+        "index": line.index,
+        "name": line.name,
+        "kind": line.kind,
+        "log": shown,
+        "initial": offset_value(line.initial),
+    }
+
+
+def _operator(line: OperatorLine) -> dict[str, Any]:
+    return {
+        "id": line.id,
+        "name": line.name,
+        "inferred": line.inferred,
+        "partitions": line.partitions,
+        "stores": [_store(store) for store in line.stores],
+        "properties": dict(line.properties),
+    }
+
+
+def _store(line: StoreLine) -> dict[str, Any]:
+    versions = line.versions
+    return {
+        "name": line.name,
+        "provider": line.provider,
+        "families": list(line.families),
+        "versions": {"first": versions.first, "last": versions.last, "missing": list(versions.missing)},
+        "rows": line.rows,
+        "bytes": line.bytes,
+    }
+
+
+def damage_document(item: Damage) -> dict[str, str]:
+    return {"path": item.path, "kind": item.kind, "expected": item.expected, "found": item.found}

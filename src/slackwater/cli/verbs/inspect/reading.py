@@ -1,0 +1,140 @@
+"""Use case: read a checkpoint and report what is in it. Nothing is written, and no JVM is started.
+
+A local checkpoint needs only the standard library here; state rows, remote stores and the ledger bring their libraries
+when they are asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from slackwater.checkpoint.file_text import file_text
+from slackwater.checkpoint.identify import require_checkpoint
+from slackwater.checkpoint.limited_store import limited
+from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
+from slackwater.checkpoint.reader import collector_off, read_checkpoint
+from slackwater.core.checkpoint import CheckpointReport
+from slackwater.core.commands import command
+from slackwater.core.errors import EnvironmentMissing, FormatError, NotFound
+from slackwater.core.read_options import ReadLimits, ReadOptions
+from slackwater.core.settings import load
+from slackwater.core.units import size_text
+from slackwater.storage.local import exists
+from slackwater.storage.open import is_uri, open_read_store
+from slackwater.storage.protocols import FileTooLarge, ReadStore
+
+READ_WITH_DAMAGE = 3
+"""The exit code where something is damaged; the rest was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRequest:
+    """Which state to read: an operator, and where it has several stores one of them (or a side of a join)."""
+
+    operator: int
+    store: str | None = None
+    side: str | None = None
+    partition: int | None = None
+    batch: int | None = None
+    limits: ReadLimits = field(default_factory=ReadLimits)
+
+
+def resolve(target: str, home: str | None = None) -> str:
+    """The checkpoint that LOCATION or STREAM names: a URI, a path that exists, else the stream's one in use.
+
+    Raises ``NotFound`` where it is neither.
+    """
+    if is_uri(target) or exists(target):
+        return target
+    looks_like_path = target.startswith(("/", "./", "../", "~"))
+    location = None if looks_like_path else _location_of_stream(target, home)
+    if location is not None:
+        return location
+    raise NotFound(
+        "no-checkpoint",
+        "There is no path and no stream of this name",
+        where=target,
+        hint=f"{command('status')} shows the streams of this home",
+    )
+
+
+def _location_of_stream(name: str, home: str | None) -> str | None:
+    from slackwater.ledger.workspace import open_workspace  # noqa: PLC0415 - a path needs no ledger
+
+    try:
+        with open_workspace(load(home=home)) as workspace:
+            stream = workspace.ledger.find_stream(name)
+            return workspace.ledger.generation(stream.full_name, stream.current_generation).location
+    except NotFound:
+        return None
+
+
+def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
+    """The checkpoint, listed. Raises ``NotFound`` with what was found instead."""
+    store = open_read_store(resolve(target, home))
+    require_reachable(store)
+    return open_checkpoint(store, limits)
+
+
+def require_reachable(store: ReadStore) -> None:
+    """Read the root first. Raises ``NotFound``, or ``EnvironmentMissing`` where the store cannot be reached."""
+    try:
+        require_checkpoint(store)
+    except OSError as error:
+        raise EnvironmentMissing(
+            "store-unreachable",
+            "The store cannot be listed",
+            where=store.location,
+            found=str(error),
+            hint="check its address, and that you may read there",
+        ) from error
+
+
+def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOptions | None = None) -> CheckpointReport:
+    """Everything that the reader finds in a checkpoint."""
+    with collector_off():
+        report = read_checkpoint(open_target(target, home, options.limits if options else None), options)
+    batch = options.batch if options else None
+    if batch is not None and all(line.id != batch for line in report.batches):
+        raise NotFound(
+            "no-such-batch",
+            "This batch is not kept in the checkpoint",
+            where=report.location,
+            expected=_kept(report),
+            found=f"batch {batch}",
+        )
+    return report
+
+
+def _kept(report: CheckpointReport) -> str:
+    ids = [line.id for line in report.batches]
+    return f"a batch from {min(ids)} to {max(ids)}" if ids else "no batch, as none is kept"
+
+
+def inspect_file(target: str, path: str, *, home: str | None = None, limits: ReadLimits | None = None) -> str:
+    """One file as text: logs as they are, binary files taken apart. Raises ``NotFound`` or ``FormatError``."""
+    store = limited(open_read_store(resolve(target, home)), limits)
+    try:
+        data = store.read(path.strip("/"))
+    except FileTooLarge as error:
+        raise FormatError(
+            "too-large", "The file is too large to be shown", where=path,
+            expected=f"at most {size_text(error.limit)}",
+            found="more" if error.size is None else size_text(error.size),
+            hint="raise the limit with --max-bytes",
+        ) from error  # fmt: skip
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise NotFound(
+            "no-such-file",
+            "There is no such file in the checkpoint",
+            where=store.location,
+            expected="the path of a regular file below the checkpoint, such as offsets/0",
+            found=path,
+        ) from error
+    try:
+        return file_text(path, data, store.limits)
+    except FormatError as error:
+        error.where = error.where or path
+        raise

@@ -1,0 +1,174 @@
+"""Shows state rows: a page, the JSON document ``slackwater.inspect.state/1`` (docs/inspect.md), or a Parquet file."""
+
+from __future__ import annotations
+
+import base64
+import math
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import print_json, write
+from slackwater.cli.verbs.inspect import ROWS_SHOWN
+from slackwater.cli.verbs.inspect.document import damage_document
+from slackwater.cli.verbs.inspect.page import state_page
+from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest
+from slackwater.cli.verbs.inspect.state import StateResult, inspect_state
+from slackwater.core.errors import UsageError
+from slackwater.core.units import EPOCH
+from slackwater.storage.user_files import NewFile
+
+STATE_SCHEMA = "slackwater.inspect.state/1"
+
+
+def show_state(
+    target: str, request: StateRequest, *, home: str | None, limit: int | None, export: NewFile | None, shown_as: Format
+) -> int:
+    """Show state rows, or write them to a file; the exit code."""
+    result = inspect_state(target, request, home=home)
+    written = write_parquet(result, export) if export is not None else None
+    shown = 0 if export is not None and limit is None else ROWS_SHOWN if limit is None else limit
+    rows = state_document(result, shown)
+    if written is not None:
+        rows["written"] = written
+    if shown_as is Format.JSON:
+        print_json(rows)
+    else:
+        write(state_page(rows))
+    return READ_WITH_DAMAGE if result.rows.damage else 0
+
+
+def state_document(result: StateResult, limit: int | None) -> dict[str, Any]:
+    """State rows as plain JSON values, ``limit`` of them at most; bytes are base64."""
+    undecoded = result.rows.undecoded
+    return {
+        "schema": STATE_SCHEMA,
+        "location": result.location,
+        "operator": {"id": result.operator.id, "name": result.operator.name},
+        "store": result.store,
+        "batch": result.batch,
+        "total": result.rows.table.num_rows,
+        "rows": json_rows(result.rows.table, limit),
+        "undecoded": json_rows(undecoded, limit) if undecoded is not None else [],
+        "damage": [damage_document(item) for item in result.rows.damage],
+    }
+
+
+def json_rows(table: pa.Table, limit: int | None) -> list[dict[str, Any]]:
+    """The first rows of a table, a dictionary each."""
+    part = table if limit is None else table.slice(0, limit)
+    columns = {name: _values(part.column(name)) for name in part.column_names}
+    return [{name: columns[name][index] for name in columns} for index in range(part.num_rows)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    return [json_value(scalar) for chunk in column.chunks for scalar in chunk]
+
+
+def json_value(scalar: pa.Scalar) -> Any:
+    """One value. Times outside of Python's calendar stay numbers."""
+    if not scalar.is_valid:
+        return None
+    kind = scalar.type
+    if pa.types.is_struct(kind):
+        return {kind.field(index).name: json_value(scalar[index]) for index in range(kind.num_fields)}
+    if pa.types.is_map(kind):
+        return [{"key": json_value(item[0]), "value": json_value(item[1])} for item in map(_pair, scalar.values)]
+    if pa.types.is_list(kind):
+        return [json_value(item) for item in scalar.values]
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _time(scalar)
+    return _plain(scalar.as_py())
+
+
+def _pair(entry: pa.Scalar) -> tuple[pa.Scalar, pa.Scalar]:
+    return entry[0], entry[1]
+
+
+def _time(scalar: pa.Scalar) -> str | int:
+    number = int(scalar.value)
+    try:
+        if pa.types.is_date(scalar.type):
+            return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
+        timestamp = EPOCH + timedelta(microseconds=number)
+    except OverflowError:
+        return number
+    text = timestamp.replace(tzinfo=None).isoformat(timespec="milliseconds" if number % 1000 == 0 else "microseconds")
+    return text + ("Z" if scalar.type.tz else "")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
+
+
+def write_parquet(result: StateResult, target: NewFile) -> dict[str, Any]:
+    """All rows in one file; those that could not be decoded in a second one beside it. Raises what ``NewFile`` raises.
+
+    Raises UsageError (``cannot-write``), too, for rows that Parquet has no type for.
+    """
+    path = target.path
+    written: dict[str, Any] = {"file": str(path), "rows": result.rows.table.num_rows}
+    _write(_storable(result.rows.table), target)
+    if result.rows.undecoded is not None:
+        beside = path.with_name(f"{path.stem}.undecoded{path.suffix}")
+        _write(result.rows.undecoded, replace(target, path=beside))
+        written["undecoded_file"] = str(beside)
+    return written
+
+
+def _write(table: pa.Table, target: NewFile) -> None:
+    try:
+        with target.open() as file:
+            pq.write_table(table, file)
+    except pa.ArrowException as error:
+        raise UsageError(
+            "cannot-write", "The rows cannot be written as Parquet", where=str(target.path), found=str(error)
+        ) from error
+
+
+def _storable(table: pa.Table) -> pa.Table:
+    """Parquet has no struct without columns and no type for nothing; such columns are left out."""
+    for name in table.column_names:
+        kind = _storable_type(table.schema.field(name).type)
+        if kind is None:
+            table = table.drop_columns([name])
+        elif kind != table.schema.field(name).type:
+            index = table.schema.get_field_index(name)
+            table = table.set_column(index, name, _narrow(table.column(name), kind))
+    return table
+
+
+def _storable_type(kind: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_null(kind):
+        return None
+    if not pa.types.is_struct(kind):
+        return kind
+    fields = [(field.name, _storable_type(field.type)) for field in kind]
+    kept = [pa.field(name, inner) for name, inner in fields if inner is not None]
+    return pa.struct(kept) if kept else None
+
+
+def _narrow(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """These rows with only the fields of ``kind``."""
+    return pa.chunked_array([_narrow_array(chunk, kind) for chunk in column.chunks], kind)
+
+
+def _narrow_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_struct(kind):
+        return array
+    fields = [_narrow_array(array.field(field.name), field.type) for field in kind]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)

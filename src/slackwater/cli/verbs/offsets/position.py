@@ -1,0 +1,286 @@
+"""The position of a stream for a manual restart, and what that would do to its sink."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from slackwater.cli.common.arguments import (
+    Format,
+    natural_or_none,
+    shortened,
+)
+from slackwater.cli.common.console import err, prepare, print_json, write
+from slackwater.cli.common.watermark import next_watermark_ms
+from slackwater.cli.common.words import offset_value
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused, UsageError
+from slackwater.core.history import History
+from slackwater.core.plan import BATCH, LAST_WRITTEN, Request
+from slackwater.core.profile import QueryProfile
+from slackwater.core.snapshot import Snapshot
+from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
+from slackwater.ledger.lease.view import view_of
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.gather import gather, refuse_unreadable
+from slackwater.operations.goals.rebuild import target_batch
+from slackwater.operations.plan.basis import NOT_REPRODUCIBLE, Basis
+from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing
+from slackwater.operations.plan.manual_restart import Effect, RestartFacts, SourcePosition, effects_of, position_after
+from slackwater.sources import kind_named
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Which position: after the last written batch, before the first contributing one, or after a batch by its id."""
+
+    kind: Literal["last-written", "contributing", "batch"] = "last-written"
+    batch: int | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.batch is None else f"batch:{self.batch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """``after`` is the batch after which a new query would start, -1 for the beginning; ``effects`` of doing so.
+
+    ``descriptions`` names the sources as the query's own plan does, where a run recorded it.
+    """
+
+    stream: str
+    at: At
+    after: int
+    written: int
+    contributing: int | None
+    running: bool
+    sources: tuple[SourcePosition, ...]
+    descriptions: tuple[str, ...]
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The input from which the position is computed."""
+
+    batches: BatchHistory
+    snapshot: Snapshot
+
+    @property
+    def profile(self) -> QueryProfile | None:
+        return self.snapshot.profile
+
+    @property
+    def written(self) -> int:
+        """The newest batch in the sink; one that does not show it counts as holding what is committed."""
+        return self.snapshot.written_or_committed
+
+    @property
+    def newest_written(self) -> int:
+        """The newest recorded batch that the sink holds: what is open then is what a restart must not lose."""
+        return max((batch for batch in self.batches.batches if batch <= self.written), default=-1)
+
+    @property
+    def watermark_ms(self) -> int:
+        """The watermark of the batch after the newest written one, as far as it is recorded."""
+        newest = self.newest_written
+        if newest < 0:
+            return 0
+        planned = self.batches.offset(newest + 1) if newest + 1 in self.batches.batches else None
+        return next_watermark_ms(planned, self.batches.offset(newest), self.batches.commit(newest))
+
+    @property
+    def not_reproducible(self) -> str | None:
+        """Why the state cannot be recomputed by reading again."""
+        operators = self.profile.operators if self.profile else ()
+        return next((NOT_REPRODUCIBLE[operator] for operator in operators if operator in NOT_REPRODUCIBLE), None)
+
+    @property
+    def state(self) -> StateBounds:
+        """What is known of the state. Where it cannot be recomputed at all, everything counts."""
+        if self.profile is None:
+            return StateBounds(self.snapshot.marks.state is not None, None, None)
+        delays = self.profile.watermark_delays_ms
+        everything = self.not_reproducible or self.snapshot.stream.output_mode == "complete"
+        retention = None if everything else self.profile.retention_ms
+        return StateBounds(self.profile.stateful, retention, delays[0] if len(delays) == 1 else None)
+
+
+def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> Position:
+    """The position.
+
+    Raises NotFound, DataError where the output cannot be read, Refused where it does not hold the batch asked for.
+    """
+    ledger = workspace.ledger
+    stream = ledger.find_stream(name)
+    running = view_of(ledger.lease(stream.full_name), ledger.now_ms()).state == "held"
+    if not running:
+        # The JVM of a killed driver may commit one more batch.
+        wait_until_free(ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
+    facts = gather(workspace, stream, starting=False)
+    snapshot, history = facts.snapshot, facts.history
+    refuse_unreadable(snapshot)
+    known = _Known(BatchHistory(history), snapshot)
+    request = Request.at("rebuild", LAST_WRITTEN if at.batch is None else f"{BATCH}{at.batch}")
+    # The code that ran: what it read is what a restart would have to read again.
+    code = Code(_code_of(history))
+    target = target_batch(Basis(facts, request))
+    contributing = _contributing(known, at, code)
+    after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
+    sources = position_after(known.batches, after)
+    return Position(
+        stream=stream.full_name,
+        at=at,
+        after=after,
+        written=known.written,
+        contributing=contributing,
+        running=running,
+        sources=sources,
+        descriptions=snapshot.profile.sources if snapshot.profile else (),
+        effects=effects_of(_restart_facts(known, after, contributing, sources)),
+    )
+
+
+def _code_of(history: History) -> str:
+    newest = max(history.runs, default=None)
+    return (history.runs[newest].code if newest is not None else None) or ""
+
+
+def _contributing(known: _Known, at: At, code: Code) -> int | None:
+    if known.newest_written < 0:
+        return 0
+    try:
+        return first_contributing(known.batches, known.newest_written, known.state, code)
+    except Refused:
+        if at.kind == "contributing":
+            raise
+        return None
+
+
+def _restart_facts(
+    known: _Known, after: int, contributing: int | None, sources: tuple[SourcePosition, ...]
+) -> RestartFacts:
+    return RestartFacts(
+        written=known.written,
+        after=after,
+        contributing=contributing,
+        stateful=known.state.stateful,
+        source_kinds=tuple(source.kind for source in sources),
+        input_rows=known.batches.history.input_rows,
+        watermark_ms=known.watermark_ms,
+        not_reproducible=known.not_reproducible,
+        batches_skipped=known.snapshot.output.batches_skipped,
+    )
+
+
+SCHEMA = "slackwater.offsets/2"
+MANUAL_RESTART = "a new checkpoint, and a query that starts to read at this position"
+
+
+def offsets_document(position: Position) -> dict[str, Any]:
+    """A position, and what a manual restart there would do."""
+    return {
+        "schema": SCHEMA,
+        "stream": position.stream,
+        "at": str(position.at),
+        "after_batch": position.after,
+        "written": position.written,
+        "contributing": position.contributing,
+        "running": position.running,
+        "sources": [_source_fields(position, index) for index in range(len(position.sources))],
+        "manual_restart": {
+            "what": MANUAL_RESTART,
+            "effects": [
+                {
+                    "output": effect.output,
+                    "risk": effect.risk,
+                    "text": effect.text,
+                    "batches": list(effect.batches) if effect.batches else None,
+                    "rows": effect.rows,
+                }
+                for effect in position.effects
+            ],
+            "instead": instead_of(position),
+        },
+    }
+
+
+def instead_of(position: Position) -> str:
+    """The command that continues without a manual restart."""
+    return command("plan", "rebuild", position.stream)
+
+
+def _source_fields(at: Position, index: int) -> dict[str, Any]:
+    source = at.sources[index]
+    described = at.descriptions[index] if index < len(at.descriptions) else None
+    fields: dict[str, Any] = {"source": source.source, "kind": source.kind, "description": described}
+    position = kind_named(source.kind).restart_fields(source.offset, source.files_read, source.files_to_come)
+    return fields | dict(position)
+
+
+OUTPUTS = {"same": "with the same output", "new": "with a new output", "any": "with either"}
+
+
+def offset_lines(position: Position) -> list[str]:
+    """One document for each source, in the plan's order: Kafka's ``startingOffsets``, else Spark's string."""
+    return [json.dumps(offset_value(source.offset)) for source in position.sources]
+
+
+def messages(position: Position) -> list[str]:
+    """Where the position is, and what a manual restart there would do."""
+    where = f"after batch {position.after}" if position.after >= 0 else "before batch 0, where the stream started"
+    lines = [f"{position.stream}, {position.at}: {where}"]
+    if position.running:
+        lines.append("the stream is running: its position is moving")
+    for source in position.sources:
+        lines += _source_messages(source)
+    lines.append(f"a manual restart ({MANUAL_RESTART}) would do this:")
+    lines += [f"  {OUTPUTS[effect.output]}, {effect.risk}: {effect.text}" for effect in position.effects]
+    lines.append(f"instead, without loss: {instead_of(position)}")
+    return lines
+
+
+def _source_messages(source: SourcePosition) -> list[str]:
+    if source.files_read is None and not source.files_to_come:
+        return []
+    read = "an unknown number of" if source.files_read is None else f"{source.files_read:,}"
+    lines = [f"source {source.source} is a file source: {read} files are before this position"]
+    if source.files_to_come:
+        lines.append(f"the first one after it is {source.files_to_come[0].path}")
+    return lines
+
+
+def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
+    """Work out the position and show it."""
+    settings = prepare(home, shown_as)
+    wanted = parse_at(at)
+    with open_workspace(settings) as workspace:
+        position = position_of(workspace, stream, wanted, lambda text: err().print(text))
+    if shown_as is Format.JSON:
+        print_json(offsets_document(position))
+        return 0
+    for line in messages(position):
+        err().print(line, soft_wrap=True)
+    for line in offset_lines(position):
+        write(f"{line}\n")
+    return 0
+
+
+def parse_at(text: str) -> At:
+    """``last-written``, ``contributing`` or ``batch:N``. Raises UsageError for anything else."""
+    if text == "last-written":
+        return At("last-written")
+    if text == "contributing":
+        return At("contributing")
+    number = natural_or_none(text.removeprefix("batch:")) if text.startswith("batch:") else None
+    if number is not None:
+        return At("batch", number)
+    raise UsageError(
+        "target",
+        "A position cannot be parsed",
+        expected="last-written, contributing or batch:N",
+        found=shortened(text),
+    )

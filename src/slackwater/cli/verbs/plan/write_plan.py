@@ -1,0 +1,100 @@
+"""Makes a plan, shows it, and writes it to a file."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from slackwater.cli.common.arguments import Format, consent_of
+from slackwater.cli.common.console import err, out, parse_conf, parse_seconds, prepare
+from slackwater.cli.common.render_plan import plan_page
+from slackwater.core.commands import command
+from slackwater.core.escaping import quoted
+from slackwater.core.plan import Plan
+from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.backfill_directory import absolute_path
+from slackwater.operations.goals.common.goal import Flag, Value, goal_named
+from slackwater.operations.make_plan import make_plan
+from slackwater.operations.plan.document import render
+from slackwater.operations.plan.runbook import runbook
+from slackwater.operations.plan.words import ALL, ALL_MS, plan_again, start_command
+from slackwater.runtime.query_runtime import SparkRuntime
+from slackwater.storage.user_files import PRIVATE, NewFile, is_file
+
+
+def plan(
+    *,
+    goal: str,
+    stream: str,
+    file: Path | None,
+    export: Path | None,
+    force: bool,
+    pipeline: str | None,
+    downstream: bool,
+    home: str | None,
+    moved: bool,
+    copied: bool,
+    debug: bool,
+    shown_as: Format,
+    master: str | None = None,
+    conf: list[str] | None = None,
+    **flags: str | None,
+) -> int:
+    """Make the plan, show it, and write it to a file if asked."""
+    settings, planned = prepare(home, shown_as, debug=debug), goal_named(goal)
+    values = {flag.field: _value(flag, flags[flag.field]) for flag in planned.flags}
+    request = replace(planned.request(values, downstream=downstream), pipeline_file=_absolute(pipeline))
+    runtime, consent = SparkRuntime(_say, parse_conf(conf), master), consent_of(moved=moved, copied=copied)
+    # A plan quotes settings and paths: only its owner may read it.
+    new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
+    by_hand = NewFile(export, force=force, mode=PRIVATE) if export is not None else None
+    for one in filter(None, (new, by_hand)):
+        one.check()
+    with open_workspace(settings, restore=True) as workspace:
+        made = make_plan(workspace, stream, request, runtime, _say, consent=consent)
+    if new is not None:
+        with new.open() as written:
+            written.write(render(made).encode())
+    if by_hand is not None:
+        with by_hand.open() as written:
+            written.write(runbook(made, workspace.home, str(file or f"{made.id}.json")).encode())
+    if shown_as is Format.JSON:
+        sys.stdout.write(render(made))
+    else:
+        _show(made, file, pipeline)
+    return 0
+
+
+def _say(text: str) -> None:
+    err().print(text)
+
+
+def _show(made: Plan, file: Path | None, pipeline: str | None) -> None:
+    out().print(plan_page(made))
+    if not made.actions:
+        err().print(f"next: {start_command(made)}")
+        return
+    if file is not None:
+        hint = command("apply", str(file))
+    else:
+        more = f" --pipeline {quoted(pipeline)}" if pipeline is not None and made.facts.adopted is None else ""
+        hint = f"{plan_again(made)}{more} --out {made.id}.json"
+    err().print(f"next: {hint}")
+
+
+def _value(flag: Flag, text: str | None) -> Value:
+    """The value of an option as its goal gets it. Raises UsageError for what cannot be parsed."""
+    if text is None:
+        return None
+    if flag.kind == "duration":
+        return ALL_MS if text == ALL else int(parse_seconds(text) * 1000)
+    if flag.kind == "directory":
+        return absolute_path(text)
+    return text
+
+
+def _absolute(reference: str | None) -> str:
+    if reference is None:
+        return ""
+    return str(Path(reference).absolute()) if is_file(reference) else reference

@@ -1,0 +1,318 @@
+"""Delete old generations of streams, and the backups of the operations that cannot be undone without them.
+
+Nothing else deletes them. What may not happen: a generation in use is deleted; an undo that finds half a generation.
+So an operation is first recorded as ``pruned``, then a folder gets a name that is no generation's, then it is removed:
+a prune that was killed is finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slackwater.cli.common.arguments import (
+    Format,
+    consent_of,
+)
+from slackwater.cli.common.confirm import confirm
+from slackwater.cli.common.console import err, out, prepare, print_json
+from slackwater.core.beside import beside
+from slackwater.core.errors import NotFound
+from slackwater.core.plan import Plan
+from slackwater.core.records import OperationRecord, StreamRecord
+from slackwater.diagnose.refusal import refusal
+from slackwater.diagnose.rules.operation_running import in_progress
+from slackwater.diagnose.rules.operation_unfinished import unfinished
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease.lease import RUN
+from slackwater.ledger.lease.view import view_of
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.ledger.recording.places import generation_location
+from slackwater.ledger.recording.snapshot import stream_id
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.apply.journal import PRUNED, Journal
+from slackwater.operations.apply.operation import BACKUP
+from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, plan_of_operation
+from slackwater.operations.check_home import Consent, check_home, is_own
+from slackwater.operations.plan.adopted import KEPT
+from slackwater.sinks.common.contract import Swappable
+from slackwater.sinks.common.registry import open_each, open_output
+from slackwater.storage.location import Location
+from slackwater.storage.open import local_path_of, open_read_store, open_write_store
+
+_ASIDE = ".pruned-"
+"""Prefix of the name of a folder that is being removed."""
+
+_FINAL = {"applied", PRUNED}
+"""Statuses of operations whose effect is in use, or was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """What a prune removes of one stream.
+
+    ``generations`` are numbers of checkpoint folders; ``operations`` are ids of those that cannot be undone afterwards;
+    ``interrupted`` are ids of those that a prune was killed in. ``folders`` are all folders that are removed, those of
+    the generations first, ``bytes`` their size. ``left`` are those beside the checkpoints that no record says was made
+    by a run or an operation; they stay.
+    """
+
+    stream: str
+    generations: tuple[int, ...]
+    operations: tuple[str, ...]
+    interrupted: tuple[str, ...]
+    folders: tuple[Location, ...]
+    bytes: int
+    left: tuple[Location, ...] = ()
+
+    @property
+    def has_something(self) -> bool:
+        """Whether there is anything to remove."""
+        return bool(self.folders or self.operations)
+
+
+def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunable, ...]:
+    """What is older than the ``keep`` newest generations beside the one in use, of one stream or of all.
+
+    Streams without anything to remove or to name are left out. Raises NotFound for an unknown stream, Refused
+    (``operation-unfinished``) where an operation has not ended, FormatError for a plan that cannot be parsed.
+    """
+    ledger = workspace.ledger
+    streams = ledger.streams() if name is None else [ledger.find_stream(name)]
+    found = (_of_stream(workspace, stream, keep) for stream in streams)
+    return tuple(one for one in found if one.has_something or one.left)
+
+
+def delete_prunable(
+    workspace: Workspace, name: str | None, keep: int, say: Callable[[str], None], consent: Consent = None
+) -> tuple[Prunable, ...]:
+    """Remove what ``prunable`` lists, and return it. A stream that is running is not interrupted.
+
+    Raises LeaseHeld where another command works on a stream, and what ``prunable`` raises; nothing is changed then.
+    """
+    check_home(workspace, consent, say)
+    removed: list[Prunable] = []
+    for one in prunable(workspace, name, keep):
+        if not one.has_something:
+            removed.append(one)
+            continue
+        stream = workspace.ledger.find_stream(one.stream)
+        with _no_operation_starts(workspace, stream, say):
+            # What is in use may have changed until the lease was taken.
+            again = _of_stream(workspace, stream, keep)
+            say(f"{one.stream}: removing {len(again.folders)} folders")
+            _remove(workspace, stream, again)
+            removed.append(again)
+    return tuple(removed)
+
+
+def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunable:
+    home, name = workspace.home, stream.full_name
+    operations = workspace.ledger.operations(name)
+    _refuse_unfinished(workspace.ledger, stream)
+    current = workspace.ledger.find_stream(name).current_generation
+    checkpoints, interrupted = _checkpoints(workspace, stream)
+    old = [number for number in sorted(checkpoints) if number != current]
+    # No operation goes back to the checkpoint of a side output, and undo does not need it.
+    ahead = [number for number in old if number not in _aside(workspace, operations)]
+    kept = {current, *ahead[len(ahead) - keep :]} if keep else {current}
+    generations = tuple(number for number in old if number not in kept)
+    lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
+    ended = [one for one in operations if one.status in ENDED_WITHOUT_EFFECT] + lost
+    backups = {one.id: home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended}
+    left = {one: backup for one, backup in backups.items() if _exists(backup)}
+    folders = [checkpoints[number] for number in generations]
+    folders += [aside for backup in backups.values() if _exists(aside := _aside_of(backup))]
+    folders += [*interrupted, *left.values()]
+    undoable = tuple(one.id for one in lost if one.status != PRUNED)
+    half = tuple(one.id for one in lost if one.status == PRUNED and one.id in left)
+    others = _not_made(workspace, stream, {*checkpoints.values(), *interrupted})
+    return Prunable(name, generations, undoable, half, tuple(folders), sum(map(_size, folders)), others)
+
+
+def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, Location], list[Location]]:
+    """The folders that operations have left, by generation, and those whose removal was interrupted."""
+    home, ledger, name = workspace.home, workspace.ledger, stream.full_name
+    if not stream.is_watched:
+        numbers = [one.number for one in ledger.generations(name)]
+        made = {number: generation_location(home, ledger, stream, number) for number in numbers}
+        renamed = [_aside_of(folder) for folder in made.values()]
+        return {number: one for number, one in made.items() if _exists(one)}, [one for one in renamed if _exists(one)]
+    path = local_path_of(ledger.generation(name, stream.current_generation).location)
+    operations = [one for one in ledger.operations(name) if is_own(workspace, one.id)]
+    if path is None:
+        owned = [home.operation(stream.pipeline, stream.name, one.id) / KEPT for one in operations]
+    else:
+        # Beside the checkpoint that the user's code names: nothing there is removed but what an operation owns.
+        real = Path(path).resolve()
+        owned = [Location(real.with_name(beside(real.name, one.id))) for one in operations]
+    known = {one.location: one.number for one in ledger.generations(name)}
+    folders = {known[str(one)]: one for one in owned if str(one) in known and _exists(one)}
+    return folders, [aside for one in owned if _exists(aside := _aside_of(one))]
+
+
+def _aside_of(folder: Location) -> Location:
+    return folder.parent / (_ASIDE + folder.name)
+
+
+def _exists(folder: Location) -> bool:
+    return open_read_store(folder).exists("")
+
+
+def _not_made(workspace: Workspace, stream: StreamRecord, made: set[Location]) -> tuple[Location, ...]:
+    """What is beside the checkpoints of a stream in the home and that no record names."""
+    folder = workspace.home.checkpoints(stream.pipeline, stream.name)
+    found = sorted(folder / entry.name for entry in open_read_store(folder).list())
+    return tuple(path for path in found if path not in made)
+
+
+def _refuse_unfinished(ledger: Ledger, stream: StreamRecord) -> None:
+    lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
+    holder = lease.record.purpose if lease.state == "held" and lease.record else None
+    operation = ledger.open_operation(stream.full_name)
+    for finding in (*in_progress(operation, holder), *unfinished(operation, holder)):
+        raise refusal(finding, stream.name)
+
+
+def _switched_from(workspace: Workspace, operation: OperationRecord) -> set[int]:
+    """The generations to which an undo of the operation would switch back."""
+    plan = _plan_or_none(workspace, operation)
+    return {action.switch.old for action in plan.actions if action.switch is not None} if plan else set()
+
+
+def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | None:
+    """The plan of an operation; ``None`` where its folder and the ledger lack it: it cannot be undone."""
+    try:
+        return plan_of_operation(workspace, operation)
+    except NotFound as error:
+        if error.code != "operation-folder-missing":
+            raise
+        return None
+
+
+def _aside(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
+    """The generations that were built to fill side outputs."""
+    plans = (_plan_or_none(workspace, one) for one in operations if one.status in _FINAL)
+    asides = (plan for plan in plans if plan is not None and plan.request.into is not None)
+    return {action.built for plan in asides for action in plan.actions if action.built is not None}
+
+
+def _size(location: Location) -> int:
+    store, total = open_read_store(location), 0
+    for folder in store.folders():
+        for index, name in enumerate(folder.files):
+            with suppress(FileNotFoundError):
+                size = store.size(f"{folder.path}/{name}") if folder.sizes is None else folder.sizes[index]
+                total += size
+    return total
+
+
+def _owns(workspace: Workspace, stream: StreamRecord) -> bool:
+    """Whether no output of the stream belongs to another one: to that of the home which this one was copied from."""
+    owners = [output.owner() for output in open_each(stream.sink)]
+    return all(owner is None or owner.stream_id == stream_id(workspace.home, stream) for owner in owners)
+
+
+@contextmanager
+def _no_operation_starts(workspace: Workspace, stream: StreamRecord, say: Callable[[str], None]) -> Iterator[None]:
+    """A run holds the lease until it ends, and keeps operations away; else the lease is taken here."""
+    lease = view_of(workspace.ledger.lease(stream.full_name), workspace.ledger.now_ms())
+    if lease.state == "held" and lease.record is not None and lease.record.purpose == RUN:
+        yield
+        return
+    with LeaseKeeper([stream], workspace.home, workspace.ledger, "prune", say):
+        yield
+
+
+def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable) -> None:
+    home, ledger = workspace.home, workspace.ledger
+    for number, folder in zip(what.generations, what.folders, strict=False):
+        # What only the folder has of ranges and watermarks stays in the ledger.
+        copy_new(ledger, stream.full_name, number, open_read_store(str(folder)))
+    for identifier in what.operations:
+        Journal(home.operation(stream.pipeline, stream.name, identifier), ledger).write_end(PRUNED, ledger.now_ms())
+        ledger.end_operation(identifier, PRUNED, "applied; can no longer be undone")
+    output = open_output(stream.sink)
+    if isinstance(output, Swappable) and output.traits.swaps:
+        # Before its backup is removed, which shows that a prune was interrupted.
+        for identifier in (*what.operations, *what.interrupted):
+            if is_own(workspace, identifier) and _owns(workspace, stream):
+                output.discard_replaced(identifier)
+    for folder in what.folders:
+        _remove_folder(folder)
+
+
+def _remove_folder(folder: Location) -> None:
+    """Remove a folder, or a link to one: what it leads to was put there by somebody else, and stays.
+
+    Where a store cannot rename folders, a prune that is killed leaves a part under the name of a generation. That is
+    removed by the next one: its operation is recorded as pruned.
+    """
+    store, name = open_write_store(folder.parent), folder.name
+    if store.traits.moves_directories and not name.startswith(_ASIDE):
+        name = _ASIDE + name
+        store.rename_folder(folder.name, name)
+    store.delete_tree(name)
+
+
+SCHEMA = "slackwater.prune/1"
+
+
+def prune_document(removed: Sequence[Prunable]) -> dict[str, Any]:
+    """What was deleted, by stream."""
+    return {
+        "schema": SCHEMA,
+        "streams": [
+            {
+                "stream": one.stream,
+                "generations": list(one.generations),
+                "operations": list(one.operations),
+                "folders": [str(folder) for folder in one.folders],
+                "bytes": one.bytes,
+                "left": [str(folder) for folder in one.left],
+            }
+            for one in removed
+        ],
+    }
+
+
+def prune(
+    *, stream: str | None, keep: int, yes: bool, home: str | None, moved: bool, copied: bool, shown_as: Format
+) -> int:
+    """Show what will be deleted, have it confirmed, delete it."""
+    settings = prepare(home, shown_as, logging=True)
+    with open_workspace(settings, restore=True) as workspace:
+        found = prunable(workspace, stream, keep)
+        doomed = [one for one in found if one.has_something]
+        if doomed and not yes:
+            for one in doomed:
+                err().print(_line(one, "would delete"))
+            confirm(doomed[0].stream if len(doomed) == 1 else "all", "delete them")
+        removed = delete_prunable(
+            workspace,
+            stream,
+            keep,
+            lambda text: err().print(text),
+            consent_of(moved=moved, copied=copied),
+        )
+    if shown_as is Format.JSON:
+        print_json(prune_document(removed))
+        return 0
+    for one in removed:
+        if one.has_something:
+            out().print(_line(one, "deleted"))
+        for path in one.left:
+            err().print(f"{one.stream}: not deleted, as no run or operation has made it: {path}")
+    if not any(one.has_something for one in removed):
+        out().print("nothing to delete")
+    return 0
+
+
+def _line(one: Prunable, verb: str) -> str:
+    generations = ", ".join(map(str, one.generations)) or "none"
+    undo = f"; no longer to be undone: {', '.join(one.operations)}" if one.operations else ""
+    return f"{one.stream}: {verb} {len(one.folders)} folders, {one.bytes:,} bytes; generations {generations}{undo}"

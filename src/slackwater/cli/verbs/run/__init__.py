@@ -1,0 +1,36 @@
+"""``slackwater run``."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.arguments import Parser, add_consent, add_debug, add_home, add_pipeline, add_spark, string
+from slackwater.cli.common.verb import Verb
+from slackwater.core.commands import command as command
+from slackwater.core.commands import mention
+
+
+def declare(parser: Parser) -> None:
+    """Declare the arguments."""
+    add_pipeline(parser)
+    parser.add_argument(
+        "--until-caught-up", action="store_true", help="process all available input, stage after stage, then end"
+    )
+    parser.add_argument("--for", dest="duration", metavar="60s", help="drain and end after this time")
+    parser.add_argument(
+        "--accept",
+        dest="accepted",
+        metavar="CODE",
+        type=string,
+        action="append",
+        help=f"start although the code was changed in this way (see {mention('check')}); may be repeated",
+    )
+    add_spark(parser)
+    add_home(parser)
+    add_consent(parser)
+    add_debug(parser)
+    parser.epilog = (
+        "Ctrl-C or SIGTERM drains: the running batch is finished and no other is started. A second one stops at once."
+    )
+    parser.set_defaults(verb="slackwater.cli.verbs.run.run_streams:run")
+
+
+VERB = Verb("Run the streams of a pipeline file or module.", order=20, declare=declare)

@@ -1,0 +1,228 @@
+"""Run the streams of a pipeline file."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from rich.live import Live
+from rich.table import Table
+
+from slackwater.cli.common.arguments import (
+    consent_of,
+)
+from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say
+from slackwater.cli.common.lag import lag_of
+from slackwater.cli.common.user_traceback import user_traceback
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.escaping import one_line
+from slackwater.core.masking import mask
+from slackwater.core.records import BatchRecord
+from slackwater.core.settings import Settings
+from slackwater.core.units import iso_text
+from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.check_home import Consent, check_home
+from slackwater.runtime.loader import load
+from slackwater.runtime.runner import RunDisplay, RunRequest
+from slackwater.runtime.runner import run as run_streams
+from slackwater.runtime.session import require_spark, session_options
+from slackwater.runtime.stream_run import StreamOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of a run. ``seconds`` ends the run by a drain; ``spark`` are ``--conf`` settings.
+
+    ``accepted`` are codes of changes with which the kept state is used all the same.
+    """
+
+    streams: tuple[str, ...] = ()
+    until_caught_up: bool = False
+    seconds: float | None = None
+    master: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
+    consent: Consent = None
+    accepted: tuple[str, ...] = ()
+
+
+def run_pipeline(
+    reference: str, options: RunOptions, settings: Settings, display: RunDisplay
+) -> tuple[StreamOutcome, ...]:
+    """Load the pipeline, run it, and return how each stream ended. Raises what ``runtime.runner.run`` raises."""
+    require_spark()
+    loaded = load(reference)
+    # Imported after the file is loaded: they take a part of a second, and most mistakes are in the file.
+    session = session_options(loaded, settings, options.master, options.spark)
+    request = RunRequest(
+        loaded,
+        session,
+        options.streams,
+        options.until_caught_up,
+        options.seconds,
+        settings.restarts,
+        frozenset(options.accepted),
+    )
+    with open_workspace(settings, create=True) as workspace:
+        check_home(workspace, options.consent, display.say)
+        return run_streams(request, workspace.home, workspace.ledger, display)
+
+
+class PlainDisplay:
+    """One line for each event, on stderr."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to close."""
+
+    def say(self, text: str) -> None:
+        """A message."""
+        self._write(text)
+
+    def state(self, stream: str, state: str) -> None:
+        """A stream changed its state."""
+        self._write(f"{stream} {state}")
+
+    def batch(self, batch: BatchRecord) -> None:
+        """A batch was finished."""
+        cells = _cells(batch)
+        self._write(
+            f"{batch.stream} batch={cells['batch']} rows={batch.input_rows} rows/s={cells['rows/s']} "
+            f"lag={cells['lag']} watermark={cells['watermark']} state={cells['state rows']}"
+        )
+
+    def _write(self, text: str) -> None:
+        say(f"{datetime.now(UTC):%H:%M:%S} {one_line(text)}")
+
+
+class LiveDisplay:
+    """A table that is updated in place.
+
+    Batches come from the recorder's thread, states from the runner's: only one thread may draw at a time.
+    """
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()
+        self._console = err()
+        self._states: dict[str, str] = {}
+        self._batches: dict[str, BatchRecord] = {}
+        self._live = Live(console=self._console, refresh_per_second=4, transient=False)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        """A message, above the table."""
+        self._console.print(text)
+
+    def state(self, stream: str, state: str) -> None:
+        """A stream changed its state."""
+        with self._one_at_a_time:
+            self._states[stream] = state
+            self._live.update(self._table())
+
+    def batch(self, batch: BatchRecord) -> None:
+        """A batch was finished."""
+        with self._one_at_a_time:
+            self._batches[batch.stream] = batch
+            self._live.update(self._table())
+
+    def _table(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for column in ("stream", "state", "batch", "rows/s", "lag", "watermark", "state rows"):
+            table.add_column(column, justify="left" if column in ("stream", "state") else "right")
+        for stream, state in self._states.items():
+            batch = self._batches.get(stream)
+            cells = list(_cells(batch).values()) if batch else ["-"] * 5
+            table.add_row(stream, state, *cells)
+        return table
+
+
+Display = PlainDisplay | LiveDisplay
+
+
+def make_display(*, live: bool) -> Display:
+    """The display that suits stderr."""
+    return LiveDisplay() if live else PlainDisplay()
+
+
+def _cells(batch: BatchRecord) -> dict[str, str]:
+    seconds = batch.durations_ms.get("triggerExecution", 0) / 1000
+    lag = lag_of(batch)
+    return {
+        "batch": str(batch.batch_id),
+        "rows/s": f"{batch.input_rows / seconds:,.0f}" if seconds else "-",
+        "lag": "-" if lag is None else f"{lag:,}",
+        "watermark": _watermark(batch.watermark_ms),
+        "state rows": f"{batch.state_rows:,}",
+    }
+
+
+def _watermark(watermark_ms: int | None) -> str:
+    if not watermark_ms:
+        return "-"
+    return iso_text(watermark_ms, "seconds")
+
+
+FAILED = 7
+INTERRUPTED = 130
+
+
+def run(
+    *,
+    pipeline: str,
+    streams: list[str] | None,
+    until_caught_up: bool,
+    duration: str | None,
+    accepted: list[str] | None,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
+    moved: bool,
+    copied: bool,
+    debug: bool,
+) -> int:
+    """Run, and report on stderr how each stream ended."""
+    settings = prepare(home, logging=True, debug=debug)
+    options = RunOptions(
+        streams=tuple(streams or ()),
+        until_caught_up=until_caught_up,
+        seconds=parse_seconds(duration) if duration is not None else None,
+        master=master,
+        spark=parse_conf(conf),
+        consent=consent_of(moved=moved, copied=copied),
+        accepted=tuple(accepted or ()),
+    )
+    with make_display(live=sys.stderr.isatty()) as display:
+        outcomes = run_pipeline(pipeline, options, settings, display)
+    console = err()
+    for outcome in outcomes:
+        of_the_query = outcome.failure.traceback if outcome.failure is not None else None
+        if debug and (trace := _traceback(outcome.error, of_the_query)):
+            console.print(mask(trace), soft_wrap=True)
+        place = f" at {outcome.failure.place}" if outcome.failure is not None and outcome.failure.place else ""
+        reason = f": {outcome.reason}" if outcome.reason else ""
+        console.print(f"{outcome.stream}: {outcome.end}{reason}{place}", soft_wrap=True)
+    ends = {outcome.end for outcome in outcomes}
+    if "failed" in ends:
+        return FAILED
+    return INTERRUPTED if "interrupted" in ends else 0
+
+
+def _traceback(error: SlackwaterError | None, of_the_query: str | None) -> str | None:
+    """The traceback of the user's own code, where it raised the error."""
+    return user_traceback(error) if error is not None else of_the_query

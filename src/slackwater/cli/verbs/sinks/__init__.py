@@ -1,0 +1,20 @@
+"""``slackwater sinks``: which sinks there are, and what each guarantees."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.arguments import Parser, add_format
+from slackwater.cli.common.verb import Verb
+
+
+def declare(parser: Parser) -> None:
+    """Declare the arguments."""
+    add_format(parser)
+    parser.epilog = "Nothing is read. The same table is in docs/sinks.md."
+    parser.set_defaults(verb="slackwater.cli.verbs.sinks.catalogue:sinks")
+
+
+VERB = Verb(
+    "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",
+    order=130,
+    declare=declare,
+)

@@ -1,0 +1,423 @@
+"""The state of every stream of a home, and what comes next. Nothing is written, not even to the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import out, prepare, print_json
+from slackwater.cli.common.lag import Lag, stream_lag
+from slackwater.cli.common.watermark import watermark_of
+from slackwater.cli.common.words import counted, iso, mark, number, span, timestamp
+from slackwater.core.commands import check_command
+from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError
+from slackwater.core.finding import Finding, Severity
+from slackwater.core.marks import Marks
+from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.settings import Settings
+from slackwater.core.snapshot import Snapshot
+from slackwater.core.units import size_text
+from slackwater.diagnose.number_line import codes_from_plan, findings
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.stream_file import streams_of
+from slackwater.ledger.lease.view import LeaseView, end_of, expires_ms, view_of
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.workspace import Workspace, open_workspace, restore_command
+
+SEARCHED_BATCHES = 20
+"""How many batches before the newest known one may be without a progress event before the whole list is read."""
+
+URGENCY = (3, 5, 7)
+"""Exit codes of ``status``, the most urgent first: damaged, must not be started, failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """One stream. ``run_end`` is the last run's end as it is seen now; ``batch`` the newest with recorded progress.
+
+    ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
+    that of the next batch. ``findings`` are what the
+    number line finds, the most urgent first; never empty.
+    """
+
+    snapshot: Snapshot
+    findings: tuple[Finding, ...]
+    batch: BatchRecord | None
+    lag: Lag
+    watermark_ms: int
+    lease: LeaseView
+    run_end: str | None
+
+    @property
+    def stream(self) -> StreamRecord:
+        """The stream's record."""
+        return self.snapshot.stream
+
+    @property
+    def marks(self) -> Marks:
+        """The stream's marks."""
+        return self.snapshot.marks
+
+    @property
+    def run(self) -> RunRecord | None:
+        """The last run."""
+        return self.snapshot.last_run
+
+    @property
+    def operation(self) -> OperationRecord | None:
+        """The operation that has not ended."""
+        return self.snapshot.operation
+
+    @property
+    def from_plan(self) -> tuple[str, ...]:
+        """The codes of the findings that rest on the query's plan, as its last run recorded it."""
+        return codes_from_plan(self.findings)
+
+    @property
+    def rerun(self) -> bool:
+        """Whether the next batch has been planned already, so that its source range is fixed."""
+        return self.marks.committed < self.marks.planned
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableStream:
+    """A stream whose state cannot be read. ``name`` is the full name."""
+
+    name: str
+    error: SlackwaterError
+
+
+@dataclass(frozen=True, slots=True)
+class HomeStatus:
+    """All streams of a home, or the one that was asked for. ``lost`` have checkpoints, and no record in the ledger."""
+
+    home: str
+    streams: tuple[StreamStatus, ...]
+    lost: tuple[str, ...] = ()
+    unreadable: tuple[UnreadableStream, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 where every stream is in order, else the most urgent code of all findings and errors."""
+        if self.lost:
+            return URGENCY[0]
+        errors = [stream.error.exit_code for stream in self.unreadable]
+        codes = {finding.exit_code for stream in self.streams for finding in stream.findings}.union(errors)
+        return next((code for code in (*URGENCY, *errors) if code in codes), 0)
+
+
+def read_status(settings: Settings, name: str | None = None, *, verify: bool = False) -> HomeStatus:
+    """The state of the streams. A home without a ledger has no streams; NotFound where one was asked for by name.
+
+    ``verify`` reads every file that the marks depend on. A stream that cannot be read does not keep the others from
+    being shown; where there is no other one, its error is raised.
+    """
+    try:
+        with open_workspace(settings) as workspace:
+            if name is None:
+                return _all_streams(settings, workspace, verify=verify)
+            found = stream_status(workspace, workspace.ledger.find_stream(name), verify=verify)
+            return HomeStatus(str(settings.home), (found,))
+    except NotFound as error:
+        if name is None and error.code in {"ledger-missing", "ledger-lost"}:
+            return HomeStatus(str(settings.home), (), _lost(settings, set()))
+        raise
+
+
+def _all_streams(settings: Settings, workspace: Workspace, *, verify: bool) -> HomeStatus:
+    found: list[StreamStatus] = []
+    unreadable: list[UnreadableStream] = []
+    restorable = {f"{pipeline}/{name}" for pipeline, name in streams_of(workspace.home)}
+    known = workspace.ledger.stream_names()
+    incomplete = dict(workspace.ledger.without_generation())
+    for name in (*known, *(name for name in incomplete if name not in restorable)):
+        try:
+            if name in incomplete:
+                # Raises NotFound: no ``stream.json`` restores the generation in use.
+                workspace.ledger.generation(name, incomplete[name])
+            found.append(stream_status(workspace, workspace.ledger.stream(name), verify=verify))
+        except SlackwaterError as error:
+            unreadable.append(UnreadableStream(name, error))
+    if len(unreadable) == 1 and not found:
+        raise unreadable[0].error
+    return HomeStatus(str(settings.home), tuple(found), _lost(settings, set(known)), tuple(unreadable))
+
+
+def _lost(settings: Settings, known: set[str]) -> tuple[str, ...]:
+    names = (f"{pipeline}/{name}" for pipeline, name in streams_of(Home(settings.home)))
+    return tuple(name for name in names if name not in known)
+
+
+def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = False) -> StreamStatus:
+    """The state of one stream."""
+    ledger = workspace.ledger
+    lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
+    try:
+        snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify), stream)
+    except OSError as error:
+        raise EnvironmentMissing(
+            "store-unreachable",
+            f"The checkpoint or the output of stream {stream.full_name} cannot be read",
+            found=str(error),
+            hint="check its address, and that you may read there",
+        ) from error
+    batch = _newest(workspace, stream, max(snapshot.recorded.planned, snapshot.marks.planned))
+    return StreamStatus(
+        snapshot=snapshot,
+        findings=findings(snapshot),
+        batch=batch,
+        lag=stream_lag(ledger, batch),
+        watermark_ms=watermark_of(snapshot),
+        lease=lease,
+        run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
+    )
+
+
+def _newest(workspace: Workspace, stream: StreamRecord, last: int) -> BatchRecord | None:
+    recent: Sequence[BatchRecord] = workspace.ledger.batches(stream.full_name, first=max(last - SEARCHED_BATCHES, 0))
+    if not recent:
+        recent = workspace.ledger.batches(stream.full_name)
+    return recent[-1] if recent else None
+
+
+SCHEMA = "slackwater.status/1"
+
+
+def status_document(home: HomeStatus) -> dict[str, Any]:
+    """All streams of a home."""
+    streams = [_fields(stream) for stream in home.streams]
+    unreadable = [{"stream": stream.name, "error": stream.error.as_dict()} for stream in home.unreadable]
+    return {"schema": SCHEMA, "home": home.home, "streams": streams, "lost": list(home.lost), "unreadable": unreadable}
+
+
+def _fields(status: StreamStatus) -> dict[str, Any]:
+    stream, marks = status.stream, status.marks
+    return {
+        "stream": stream.full_name,
+        "pipeline": stream.pipeline,
+        "name": stream.name,
+        "pipeline_file": stream.pipeline_file or None,
+        "sink": dict(stream.sink),
+        "delivery": _delivery(status),
+        "generation": stream.current_generation,
+        "checkpoint": status.snapshot.generation.location,
+        "marks": {
+            "planned": marks.planned,
+            "committed": marks.committed,
+            "state": marks.state,
+            "written": marks.written,
+            "pending_no_data": marks.pending_no_data,
+        },
+        "outputs": [asdict(output) for output in status.snapshot.output.members],
+        "sink_error": _unreadable(status),
+        "orphans": list(status.snapshot.output.orphans),
+        "next_batch": marks.next_batch,
+        "next_batch_planned": status.rerun,
+        "lag_rows": status.lag.rows,
+        "lag_files": status.lag.files,
+        "lag_bytes": status.lag.bytes,
+        "lag_unknown": status.lag.unknown,
+        "watermark": iso(status.watermark_ms),
+        "newest_batch": status.batch.batch_id if status.batch else None,
+        "lease": _lease_fields(status.lease),
+        "last_run": _run_fields(status),
+        "operation": _operation_fields(status),
+        "verdict": {"code": status.findings[0].code, "text": status.findings[0].text},
+        "findings": [_finding_fields(finding) for finding in status.findings],
+        "next": status.findings[0].next,
+        "advice": status.findings[0].advice,
+        "basis": {
+            "files": [finding.code for finding in status.findings if finding.code not in status.from_plan],
+            "recorded_plan": list(status.from_plan),
+            "code": [],
+        },
+        "check": check_command(stream),
+    }
+
+
+def _unreadable(status: StreamStatus) -> dict[str, Any] | None:
+    problem = status.snapshot.output.unreadable
+    return {key: value for key, value in asdict(problem).items() if value is not None} if problem else None
+
+
+def _delivery(status: StreamStatus) -> dict[str, Any] | None:
+    delivery = status.snapshot.output.delivery
+    return asdict(delivery) if delivery is not None else None
+
+
+def _finding_fields(finding: Finding) -> dict[str, Any]:
+    fields = {**asdict(finding), "severity": str(finding.severity)}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _lease_fields(view: LeaseView) -> dict[str, Any]:
+    lease = view.record
+    if lease is None or lease.holder is None:
+        return {"state": view.state}
+    return {
+        "state": view.state,
+        "host": lease.holder.host,
+        "pid": lease.holder.pid,
+        "jvm_pid": lease.holder.jvm_pid,
+        "purpose": lease.purpose,
+        "since": iso(lease.acquired_ms),
+        "heartbeat": iso(lease.heartbeat_ms),
+    }
+
+
+def _run_fields(status: StreamStatus) -> dict[str, Any] | None:
+    run = status.run
+    if run is None:
+        return None
+    return {
+        "id": run.id,
+        "generation": run.generation,
+        "spark_version": run.spark_version,
+        "started": iso(run.started_ms),
+        "ended": iso(run.ended_ms),
+        "end": status.run_end,
+        "reason": run.reason,
+    }
+
+
+def _operation_fields(status: StreamStatus) -> dict[str, Any] | None:
+    left = status.operation
+    if left is None:
+        return None
+    return {"id": left.id, "goal": left.goal, "status": left.status, "started": iso(left.started_ms)}
+
+
+LABEL_WIDTH = 11
+STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
+
+
+def status_page(home: HomeStatus) -> Group:
+    """A block for each stream."""
+    if not (home.streams or home.lost or home.unreadable):
+        return Group(Text(f"no stream has run in this home yet: {home.home}"))
+    parts: list[Text] = []
+    for stream in home.streams:
+        parts += [Text()] if parts else []
+        parts += _block(stream)
+    for unreadable in home.unreadable:
+        parts += [Text()] if parts else []
+        parts += _unreadable_block(unreadable)
+    if home.lost:
+        parts += [Text()] if parts else []
+        names = ", ".join(home.lost)
+        parts.append(Text(f"the ledger has no record of {names}, whose checkpoints are in this home", style="red"))
+        parts.append(Text(restore_command(home.lost[0])))
+    return Group(*parts)
+
+
+def _block(status: StreamStatus) -> list[Text]:
+    marks, first = status.marks, status.findings[0]
+    heading = Text(status.stream.full_name, style="bold")
+    heading.append(f"  generation {status.stream.current_generation}", style="not bold dim")
+    heading.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
+    lines = [
+        heading,
+        _line(
+            "marks",
+            f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
+            f"written {mark(marks.written)}",
+        ),
+        *(_line("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
+        _line("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
+        _line("lag", lag_text(status.lag)),
+        _line("watermark", timestamp(status.watermark_ms)),
+        _line("lease", lease_text(status.lease)),
+        _line("last run", _run_text(status)),
+    ]
+    lines += [_line("also", finding.text) for finding in status.findings[1:]]
+    lines += [_line("found", text) for text in _details(first)]
+    if status.operation is not None:
+        started = timestamp(status.operation.started_ms)
+        lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, started {started}, not ended"))
+    lines.append(_line("basis", _basis(status)))
+    lines += [_line("next", step) for step in (first.next, first.advice) if step is not None]
+    return lines
+
+
+def _unreadable_block(stream: UnreadableStream) -> list[Text]:
+    heading = Text(stream.name, style="bold")
+    heading.append(f"  cannot be read: {stream.error.message}", style=f"not bold {STYLES[Severity.STOP]}")
+    error = stream.error
+    pairs = (("code", error.code), ("at", error.where), ("expected", error.expected), ("found", error.found))
+    lines = [_line("error", ", ".join(f"{name} {value}" for name, value in pairs if value))]
+    return [heading, *lines, *([_line("next", error.hint)] if error.hint else [])]
+
+
+def lag_text(lag: Lag) -> str:
+    """What the sources hold beyond the newest batch, in one line; ``-`` where no source reports it."""
+    parts = [f"{number(lag.rows)} rows"] if lag.rows is not None else []
+    if lag.files is not None and lag.bytes is not None:
+        parts.append(f"{counted(lag.files, 'unread file')}" + (f", {size_text(lag.bytes)}" if lag.files else ""))
+    if lag.unknown is not None:
+        parts.append(f"files unknown: {lag.unknown}")
+    return "; ".join(parts) or "-"
+
+
+def _details(finding: Finding) -> list[str]:
+    if finding.severity is not Severity.STOP:
+        return []
+    pairs = (("at", finding.where), ("expected", finding.expected), ("found", finding.found))
+    return [", ".join(f"{name} {value}" for name, value in pairs if value)] if any(value for _, value in pairs) else []
+
+
+def _basis(status: StreamStatus) -> str:
+    """What the words above rest on."""
+    plan = f", for {', '.join(status.from_plan)} the recorded plan of the query" if status.from_plan else ""
+    command = check_command(status.stream)
+    return f"files and recorded ids{plan}; the code was not compared" + (f": {command}" if command else "")
+
+
+def _next_text(status: StreamStatus) -> str:
+    if not status.rerun:
+        return "to be planned"
+    return "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
+
+
+def _line(label: str, text: str) -> Text:
+    return Text(f"  {label:<{LABEL_WIDTH}}{text}")
+
+
+def lease_text(view: LeaseView) -> str:
+    """The holder of a lease, in one line."""
+    lease = view.record
+    if lease is None or lease.holder is None:
+        return "free"
+    holder = f"process {lease.holder.pid} on {lease.holder.host}"
+    since = f"since {timestamp(lease.acquired_ms)} for {lease.purpose}"
+    if view.state == "held":
+        return f"held by {holder} {since}"
+    if view.state == "only-jvm":
+        return f"{holder} was killed; its JVM (process {lease.holder.jvm_pid}) still runs and may write"
+    if view.state == "abandoned":
+        return f"free (last held by {holder} {since}, which has exited)"
+    return f"free (expired at {timestamp(expires_ms(lease))}; last held by {holder} {since})"
+
+
+def _run_text(status: StreamStatus) -> str:
+    run = status.run
+    if run is None:
+        return "none"
+    text = f"{status.run_end}, started {timestamp(run.started_ms)}"
+    if run.ended_ms is not None:
+        text += f", ended {timestamp(run.ended_ms)} (after {span(run.ended_ms - run.started_ms)})"
+    return text + (f": {run.reason}" if run.reason else "")
+
+
+def status(*, stream: str | None, verify: bool, home: str | None, shown_as: Format) -> int:
+    """Read the state and show it."""
+    found = read_status(prepare(home, shown_as), stream, verify=verify)
+    if shown_as is Format.JSON:
+        print_json(status_document(found))
+    else:
+        out().print(status_page(found), soft_wrap=True)
+    return found.exit_code

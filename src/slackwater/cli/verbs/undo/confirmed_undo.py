@@ -1,0 +1,58 @@
+"""Has an undo confirmed, and does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slackwater.cli.common.apply_display import ApplyDisplay
+from slackwater.cli.common.arguments import (
+    Format,
+    consent_of,
+)
+from slackwater.cli.common.confirm import confirm
+from slackwater.cli.common.console import err, out, prepare, print_json
+from slackwater.cli.common.render_plan import undo_texts
+from slackwater.core.commands import command
+from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.apply.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
+
+SCHEMA = "slackwater.undo/1"
+
+
+def undo_document(undone: Undone) -> dict[str, Any]:
+    """The outcome of an undo."""
+    plan = undone.plan
+    return {
+        "schema": SCHEMA,
+        "outcome": undone.outcome,
+        "repeated": undone.repeated,
+        "operation": plan.id,
+        "stream": plan.stream,
+        "downstream": [one.stream for one in plan.downstream],
+    }
+
+
+def undo(
+    *, operation: str, yes: bool, stopped: bool, home: str | None, moved: bool, copied: bool, shown_as: Format
+) -> int:
+    """Show what will be undone, have it confirmed, undo it."""
+    settings = prepare(home, shown_as, logging=True)
+    with open_workspace(settings, restore=True) as workspace:
+        record = find_operation(workspace, operation)
+        plan = plan_of_operation(workspace, record)
+        if not yes:
+            for text in undo_texts(plan):
+                err().print(f"- {text}")
+            confirm(plan.stream, "take the operation back")
+        with ApplyDisplay(plan) as display:
+            consent = consent_of(moved=moved, copied=copied)
+            undone = undo_operation(workspace, record, plan, display, consent, stopped=stopped)
+    if shown_as is Format.JSON:
+        print_json(undo_document(undone))
+    elif undone.repeated:
+        out().print(f"nothing to undo: operation {plan.id} has no effect left")
+    else:
+        for one in plan.members:
+            out().print(f"undone: {one.stream} is as it was before operation {plan.id}")
+        err().print(f"next: {command('status', plan.stream)}")
+    return 0

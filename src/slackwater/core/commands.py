@@ -1,0 +1,86 @@
+"""The commands that messages, findings and pages name: each is built here, so that all of them can be typed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from slackwater.core.escaping import quoted
+from slackwater.core.records import StreamRecord, leader_id
+
+if TYPE_CHECKING:
+    from slackwater.core.snapshot import Snapshot
+
+
+def command(verb: str, *words: str) -> str:
+    """A command line of ``slackwater`` with its words quoted; words in capitals are for the user to replace."""
+    return " ".join(("slackwater", verb, *(quoted(word) for word in words)))
+
+
+def mention(*words: str) -> str:
+    """A verb as a sentence names it; typed, it needs arguments."""
+    return " ".join(("slackwater", *words))
+
+
+def run_command(stream: StreamRecord) -> str | None:
+    """The command that starts the stream's pipeline; ``None`` where the user's own program runs the query."""
+    return None if stream.is_watched else command("run", stream.pipeline_file or "FILE")
+
+
+def check_command(stream: StreamRecord) -> str | None:
+    """The command that compares the code with the state; ``None`` where the user's own program has the code."""
+    return None if stream.is_watched else command("check", stream.pipeline_file or "FILE")
+
+
+def undo_command(operation: str) -> str:
+    """The command that undoes an operation, or finishes an undo that was interrupted: always the whole operation."""
+    return command("undo", leader_id(operation), "--yes")
+
+
+def apply_command(plan_file: str | None) -> str:
+    """The command that applies a plan, or continues one that was interrupted."""
+    return command("apply", plan_file or "PLAN", "--yes")
+
+
+def code_words(snapshot: Snapshot) -> tuple[str, ...]:
+    """The option with the code of a watched query, in the file that is known, or else in one with the query's name."""
+    stream = snapshot.stream
+    return ("--pipeline", snapshot.code_file or f"{stream.name}.py") if stream.is_watched else ()
+
+
+def copy_again_command(original: str, copy: str) -> str:
+    """The command that makes a copy of a home without links to the original, next to the one that has some."""
+    there = quoted(copy)
+    return f"mv {there} {quoted(copy + '.linked')} && cp -rL --preserve=mode,timestamps {quoted(original)} {there}"
+
+
+def write_code_command(stream: StreamRecord) -> str:
+    """The command that writes a pipeline file for the code of a watched query, unless there is a file of this name.
+
+    Only the query itself is missing in it: the program that starts the query has that.
+    """
+    name, mode = json.dumps(stream.name), json.dumps(stream.output_mode)
+    missing = json.dumps(f"return the DataFrame of query {stream.name} here")
+    lines = (
+        "import slackwater as sw",
+        "",
+        'pipeline = sw.Pipeline("code")',
+        "",
+        "",
+        f"@pipeline.stream(sink=sw.sinks.noop(), name={name}, output_mode={mode})",
+        "def query(spark):",
+        f"    raise NotImplementedError({missing})",
+    )
+    file = quoted(f"{stream.name}.py")
+    return f"test -e {file} || printf '%s\\n' {' '.join(map(quoted, lines))} > {file}"
+
+
+def rebuild_command(snapshot: Snapshot, *options: str) -> str:
+    """The command that plans a rebuild of the stream."""
+    return command("plan", "rebuild", snapshot.stream.full_name, *code_words(snapshot), *options)
+
+
+def reset_command(snapshot: Snapshot, *options: str) -> str:
+    """The command that plans a reset of the stream from the earliest position."""
+    name, code = snapshot.stream.full_name, code_words(snapshot)
+    return command("plan", "reset", name, "--from", "earliest", *code, *options)

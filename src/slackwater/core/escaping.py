@@ -1,0 +1,60 @@
+r"""Makes text from data safe to show: what a terminal would obey is written as an escape, such as ``\x1b``.
+
+A path, an offset, a setting or a lease can hold any character. ``ESC ] 52`` writes to the user's clipboard,
+``ESC [ 2 J`` clears the screen, and a bidirectional control shows a command in another order than it will run.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+_C1 = range(0x7F, 0xA0)
+_BIDIRECTIONAL = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_OF_LINES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004
+
+
+_CONTROLS = {code: _escape(code) for code in (*range(0x20), *_C1, *_BIDIRECTIONAL) if chr(code) not in "\n\t"}
+_IN_LINES = _CONTROLS | {ord(character): escape for character, escape in _OF_LINES.items()}
+_BACKTICKS = re.compile(r"`+")
+_OF_UTF8 = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+
+
+def printable(text: str) -> str:
+    """Text without control characters but line feed and tab; the same for text that has none."""
+    return text if text.isprintable() else text.translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """Text without any control character: a file's name cannot add a line to a message."""
+    return text if text.isprintable() else text.translate(_IN_LINES)
+
+
+def printable_bytes(output: bytes) -> bytes:
+    """UTF-8 output of another process without control characters but line feed, tab and carriage return."""
+    return _OF_UTF8.sub(lambda match: _escape(match[0][-1]).encode(), output)
+
+
+def quoted(word: str) -> str:
+    """A word for a command line that can be typed: with control characters in the form ``$'...'`` of bash and zsh."""
+    if one_line(word) == word:
+        return shlex.quote(word)
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{one_line(escaped)}'"
+
+
+def code_span(text: str) -> str:
+    """Text as a code span of Markdown, in one line, whatever backticks it has."""
+    shown = one_line(text)
+    longest = max((len(run) for run in _BACKTICKS.findall(shown)), default=0)
+    fence, pad = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def markdown(text: str) -> str:
+    """Text as one line of Markdown that holds no HTML."""
+    return one_line(text).replace("&", "&amp;").replace("<", "&lt;")

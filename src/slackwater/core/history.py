@@ -1,0 +1,35 @@
+"""What is recorded of a stream's past: the verbatim log entries that a rebuild copies, and who executed which batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slackwater.core.records import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """``metadata``, ``offsets/N``, ``commits/N``, the sink's log and ``sources/<i>/M`` as strings, by number.
+
+    ``event_time_max_ms`` and ``input_rows`` hold what progress events reported of a batch, where one was received.
+    ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks cover their rows.
+    ``runs`` has the run that executed each batch, where that is known.
+    ``durations_ms`` has how long each trigger took that executed a batch, where progress events reported it.
+    ``sizes`` has the bytes of source files by their paths, as far as they were recorded when the files were read.
+    ``begins`` is the first batch of the stream, or since its last reset: before it the state was empty. Of the batches
+    before, only the entry of the last one is there, with the positions at which the first one starts.
+    """
+
+    metadata: str | None
+    offsets: Mapping[int, str]
+    commits: Mapping[int, str]
+    written: Mapping[int, str]
+    sources: Mapping[str, Mapping[int, str]]
+    event_time_max_ms: Mapping[int, int]
+    input_rows: Mapping[int, int]
+    skipped: frozenset[int] = frozenset()
+    runs: Mapping[int, RunRecord] = field(default_factory=dict)
+    begins: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    durations_ms: Mapping[int, int] = field(default_factory=dict)

@@ -1,0 +1,50 @@
+"""Logging: structlog writes to stderr, as JSON or plain text. stdout is for data."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TextIO, cast
+
+import structlog
+
+from slackwater.core.escaping import printable
+from slackwater.core.masking import mask
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+class _Stderr:
+    """stderr as it is when a line is written: it may be replaced, or closed, after the logging was configured."""
+
+    def write(self, text: str) -> None:
+        """Write a text."""
+        sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """Flush what was written."""
+        sys.stderr.flush()
+
+
+def configure(*, level: str, json: bool) -> None:
+    """Send every log line to stderr, from ``level`` up; ``json`` for machines, else plain text for people."""
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer() if json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            _safe_to_show,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Stderr())),
+        cache_logger_on_first_use=False,
+    )
+
+
+def _safe_to_show(_logger: object, _method: str, fields: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    return {name: printable(mask(value)) if isinstance(value, str) else value for name, value in fields.items()}

@@ -1,0 +1,214 @@
+"""A query's program: what its code means for the rows it writes and for the state it keeps.
+
+Recorded with each run, and compared before the next start (``slackwater.diagnose.program_changes``). All expressions
+are strings in a canonical form: columns are traced through projections to the columns of the sources, aliases are
+substituted, filters are sets of conjuncts, operands whose order does not matter are sorted. Every field has a default,
+so that a program that an earlier version recorded can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+OperatorKind = Literal[
+    "aggregate", "deduplicate", "deduplicate-within-watermark", "join", "limit", "pandas-state", "transform-with-state",
+    "groups-with-state",
+]  # fmt: skip
+WindowKind = Literal["tumbling", "sliding", "session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """An expression below the name it has in the query. ``reads`` are the columns of sources in it.
+
+    ``type`` is Spark's name of its type, empty where the plan does not show it.
+    """
+
+    name: str
+    text: str
+    reads: tuple[str, ...] = ()
+    type: str = ""
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Traced:
+        """The recorded expression."""
+        return cls(
+            str(value.get("name", "")),
+            str(value.get("text", "")),
+            _texts(value.get("reads")),
+            str(value.get("type", "")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A time window. ``time`` is the expression of its event time; ``gap`` that of a session, else empty."""
+
+    kind: WindowKind
+    time: str
+    length_ms: int = 0
+    slide_ms: int = 0
+    offset_ms: int = 0
+    gap: str = ""
+    text: str = ""
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Window:
+        """The recorded window."""
+        return cls(**{key: value[key] for key in cls.__slots__ if key in value})
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """The event time of a ``withWatermark`` below an operator, and its delay."""
+
+    column: str
+    delay_ms: int = 0
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Watermark:
+        """The recorded watermark."""
+        return cls(str(value["column"]), int(value.get("delay_ms", 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceShape:
+    """A streaming source, in the order of the lines of an ``offsets/`` entry.
+
+    ``kind`` is Spark's name of the format (``json``, ``kafka``), ``location`` what the source reads (a path, topics, a
+    table), ``schema`` the columns with their types. ``options`` are all others; secrets are masked.
+    """
+
+    kind: str
+    location: str = ""
+    schema: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> SourceShape:
+        """The recorded source."""
+        return cls(
+            str(value["kind"]),
+            str(value.get("location", "")),
+            dict(value.get("schema") or {}),
+            dict(value.get("options") or {}),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InputShape:
+    """The rows that reach an operator, or the output: a base, steps that turn a row into others, and filters.
+
+    ``base`` is a source, a union, or the operator below. ``filters`` are the conjuncts of all filters that Spark can
+    apply before the operator, also of those that the query applies after it. ``columns`` are the columns that are kept
+    or handed on, in their order, where that matters. A union has an input for each branch; ``side`` is that of a join.
+    """
+
+    base: str
+    steps: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    columns: tuple[Traced, ...] = ()
+    watermarks: tuple[Watermark, ...] = ()
+    functions: tuple[str, ...] = ()
+    side: Literal["", "left", "right"] = ""
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> InputShape:
+        """The recorded input."""
+        return cls(
+            str(value.get("base", "")),
+            _texts(value.get("steps")),
+            _texts(value.get("filters")),
+            tuple(Traced.from_json(one) for one in value.get("columns") or ()),
+            tuple(Watermark.from_json(one) for one in value.get("watermarks") or ()),
+            _texts(value.get("functions")),
+            value.get("side", ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorShape:
+    """A stateful operator with all that gives its state a meaning.
+
+    ``functions`` are the Python functions in it and in what reaches it, by their names in ``Program.functions``.
+    ``settings`` are those of its kind: ``timeout``, ``mode``, ``limit``.
+    """
+
+    kind: OperatorKind
+    inputs: tuple[InputShape, ...] = ()
+    keys: tuple[Traced, ...] = ()
+    windows: tuple[Window, ...] = ()
+    aggregates: tuple[Traced, ...] = ()
+    join_type: str = ""
+    conditions: tuple[str, ...] = ()
+    state_schema: tuple[str, ...] = ()
+    output_schema: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    functions: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> OperatorShape:
+        """The recorded operator."""
+        return cls(
+            kind=value["kind"],
+            inputs=tuple(InputShape.from_json(one) for one in value.get("inputs") or ()),
+            keys=tuple(Traced.from_json(one) for one in value.get("keys") or ()),
+            windows=tuple(Window.from_json(one) for one in value.get("windows") or ()),
+            aggregates=tuple(Traced.from_json(one) for one in value.get("aggregates") or ()),
+            join_type=str(value.get("join_type", "")),
+            conditions=_texts(value.get("conditions")),
+            state_schema=_texts(value.get("state_schema")),
+            output_schema=_texts(value.get("output_schema")),
+            settings=dict(value.get("settings") or {}),
+            functions=_texts(value.get("functions")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A query as its analysed plan shows it. ``operators`` are in preorder: the one nearest to the output is first.
+
+    ``rows`` is what follows the last stateful operator, or the whole of a stateless query. ``functions`` has the
+    digest of each Python function that the plan names, ``code`` the digest of all that the stream's function reaches
+    (``None``: not known). ``settings`` are session settings that change what the same plan computes.
+    """
+
+    spark_version: str = ""
+    output_mode: str = "append"
+    sources: tuple[SourceShape, ...] = ()
+    operators: tuple[OperatorShape, ...] = ()
+    rows: tuple[InputShape, ...] = ()
+    output_schema: tuple[str, ...] = ()
+    functions: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    code: str | None = None
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the query keeps any state."""
+        return bool(self.operators)
+
+    def as_json(self) -> dict[str, Any]:
+        """The form in which the ledger keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Program:
+        """The recorded program; what an earlier version did not record has its default."""
+        return cls(
+            spark_version=str(value.get("spark_version", "")),
+            output_mode=str(value.get("output_mode", "append")),
+            sources=tuple(SourceShape.from_json(one) for one in value.get("sources") or ()),
+            operators=tuple(OperatorShape.from_json(one) for one in value.get("operators") or ()),
+            rows=tuple(InputShape.from_json(one) for one in value.get("rows") or ()),
+            output_schema=_texts(value.get("output_schema")),
+            functions=dict(value.get("functions") or {}),
+            settings=dict(value.get("settings") or {}),
+            code=value.get("code"),
+        )
+
+
+def _texts(value: Sequence[Any] | None) -> tuple[str, ...]:
+    return tuple(str(one) for one in value or ())

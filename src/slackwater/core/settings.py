@@ -1,0 +1,346 @@
+"""Settings: ``slackwater.toml`` (found upward from the working directory), then ``SLACKWATER_*``, then flags."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from slackwater.core.errors import EnvironmentMissing, SettingsError, SlackwaterError
+from slackwater.core.escaping import quoted
+from slackwater.core.masking import brief
+from slackwater.core.unicode import is_unicode
+
+FILE_NAME = "slackwater.toml"
+MOST_RESTARTS = 1_000_000
+SAFE_DIRECTORY = "SLACKWATER_SAFE_DIRECTORY"
+ROOT = 0
+_KINDS: Mapping[object, str] = {dict: "a table", list: "a list", str: "a string"}
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
+_HOME_HINT = "choose another with --home, SLACKWATER_HOME, or home in slackwater.toml"
+KNOWN_KEYS = {"home", "ledger", "master", "log_level", "log_format", "connectors", "spark", "restarts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a command works with.
+
+    ``home`` is a folder of this machine, or the URI of a store. ``spark`` holds ``--conf`` settings, ``restarts`` the
+    most restarts after failures.
+    """
+
+    home: Path | str
+    ledger: str | None = None
+    master: str | None = None
+    log_level: str = "warning"
+    log_format: str = "console"
+    connectors: tuple[str, ...] = ()
+    spark: Mapping[str, str] = field(default_factory=dict)
+    restarts: int = 5
+
+
+def load(
+    *, home: str | None = None, start: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Settings:
+    """Settings for a command started in ``start`` (default: the working directory).
+
+    The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` beside
+    it. Raises SettingsError where the file cannot be parsed or has a key or value that cannot be used, and
+    EnvironmentMissing where the working directory or the home is inaccessible.
+    """
+    folder = (start or _working_directory()).absolute()
+    file = _find_file(folder)
+    if file is not None:
+        _check_owner(file, environment)
+    values = _read(file) if file else {}
+    base = file.parent if file else folder
+    return Settings(
+        home=_home(home, environment, values, base, folder),
+        ledger=_ledger(environment, values, file),
+        master=_string(environment, values, "master", file),
+        log_level=_choice(environment, values, "log_level", ("debug", "info", "warning", "error"), file),
+        log_format=_choice(environment, values, "log_format", ("console", "json"), file),
+        connectors=_strings(values, "connectors", file),
+        spark=_spark(values, file),
+        restarts=_count(values, "restarts", 5, file),
+    )
+
+
+def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """``spark`` alone, for a command started in the working directory. Raises as ``load``."""
+    file = _find_file(_working_directory().absolute())
+    if file is None:
+        return {}
+    _check_owner(file, environment)
+    return _spark(_read(file), file)
+
+
+def _find_file(folder: Path) -> Path | None:
+    for parent in (folder, *folder.parents):
+        candidate = parent / FILE_NAME
+        if os.path.lexists(candidate):
+            return candidate
+    return None
+
+
+def _check_owner(file: Path, environment: Mapping[str, str]) -> None:
+    """Raises SettingsError where the file belongs to another user: it names a home, jars and settings of the JVM.
+
+    Root's files are trusted, and as root those of the user who called sudo. A folder in ``SLACKWATER_SAFE_DIRECTORY``
+    (several are separated by ``:``) is trusted whoever owns the file; ``*`` trusts every one.
+    """
+    try:
+        owner = file.stat().st_uid
+    except OSError:
+        # Reported with its reason when it is read.
+        return
+    user = os.geteuid()
+    sudo = environment.get("SUDO_UID", "")
+    if owner in (user, ROOT) or (user == ROOT and sudo.isascii() and sudo.isdigit() and owner == int(sudo)):
+        return
+    safe = environment.get(SAFE_DIRECTORY, "").split(os.pathsep)
+    if "*" in safe or any(one and Path(one).resolve() == file.parent.resolve() for one in safe):
+        return
+    raise SettingsError(
+        "settings-owner",
+        "The settings file belongs to another user",
+        where=str(file),
+        expected=f"a file of user {user} or of root",
+        found=f"a file of user {owner}",
+        hint=f"if you trust it: export {SAFE_DIRECTORY}={quoted(str(file.parent))}",
+    )
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise EnvironmentMissing(
+            "working-directory",
+            "The working directory no longer exists",
+            expected="a folder that exists",
+            found="a folder that was removed",
+            hint="change to another folder, for example: cd ~",
+        ) from error
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - most homes have no such file
+
+    try:
+        text = file.read_text(encoding="utf-8") if file.is_file() else None
+        values = tomllib.loads(text) if text is not None else {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unparsable(file, str(error)) from error
+    if text is None:
+        raise _unparsable(file, "it is not a regular file")
+    unknown = sorted(set(values) - KNOWN_KEYS)
+    if unknown:
+        raise SettingsError(
+            "settings-key",
+            "The settings file has an unknown key",
+            where=str(file),
+            expected="one of " + ", ".join(sorted(KNOWN_KEYS)),
+            found=", ".join(map(repr, unknown)),
+            hint=f"edit {file}; Spark settings are quoted keys below [spark]",
+        )
+    return values
+
+
+def _unparsable(file: Path, reason: str) -> SettingsError:
+    return SettingsError(
+        "settings-unreadable",
+        f"The settings file cannot be parsed: {reason}",
+        where=str(file),
+        hint=f"edit or remove {file}",
+    )
+
+
+def _home(
+    flag: str | None, environment: Mapping[str, str], values: Mapping[str, Any], base: Path, folder: Path
+) -> Path | str:
+    chosen = flag or _of_environment(environment, "home")
+    place = chosen or _of_file(values, "home", base / FILE_NAME) or ".slackwater"
+    if _URI.match(place):
+        return place
+    try:
+        home = ((folder if chosen else base) / Path(place).expanduser()).absolute()
+        kind = _kind(home)
+    except (OSError, RuntimeError) as error:  # RuntimeError: ~name of an unknown user
+        raise _unusable_home(place, error) from error
+    if kind is not None and not stat.S_ISDIR(kind):
+        raise _home_is_file(home)
+    if kind is not None and not os.access(home, os.R_OK | os.X_OK):
+        raise _inaccessible_home(home)
+    return home
+
+
+def _kind(path: Path) -> int | None:
+    """The kind of file at a path, ``None`` where there is none yet."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _unusable_home(place: str, error: Exception) -> SlackwaterError:
+    if isinstance(error, NotADirectoryError):
+        return _home_is_file(place)
+    if isinstance(error, PermissionError):
+        return _inaccessible_home(error.filename or place)
+    return SettingsError(
+        "home-unusable",
+        "The home is not a usable path",
+        where=brief(place),
+        found=getattr(error, "strerror", None) or str(error),
+        hint=_HOME_HINT,
+    )
+
+
+def _home_is_file(place: object) -> SettingsError:
+    return SettingsError(
+        "home-is-file",
+        "The home cannot be a file",
+        where=str(place),
+        expected="a folder, or a path where nothing is yet",
+        found="a file",
+        hint=_HOME_HINT,
+    )
+
+
+def _inaccessible_home(place: object) -> EnvironmentMissing:
+    return EnvironmentMissing(
+        "home-inaccessible",
+        "This user may not read the home",
+        where=str(place),
+        found="permission denied",
+        hint=f"run as the user whose home it is, or {_HOME_HINT}",
+    )
+
+
+def _ledger(environment: Mapping[str, str], values: Mapping[str, Any], file: Path | None) -> str | None:
+    """The ledger's address, checked as far as that is possible without opening it. The password is never shown."""
+    address = _string(environment, values, "ledger", file)
+    if address is None:
+        return None
+    try:
+        if "://" in address:
+            from urllib.parse import urlsplit  # noqa: PLC0415 - most homes are plain paths
+
+            # Reading the port is what parses it.
+            _ = urlsplit(address).port
+        elif not _URI.match(address):
+            os.path.lexists(Path(address).expanduser())
+            Path(address).expanduser().exists()
+    except (ValueError, RuntimeError, OSError) as error:
+        raise _unusable_ledger(address) from error
+    if "://" not in address and _URI.match(address):
+        raise _unusable_ledger(address)
+    return address
+
+
+def _unusable_ledger(address: str) -> SettingsError:
+    scheme, separator, _ = address.partition("://")
+    return SettingsError(
+        "ledger-url",
+        "The ledger's address cannot be used",
+        expected="a file path or postgresql://user@host:port/database",
+        found=f"{scheme}://... with a host or port that cannot be parsed" if separator else brief(address),
+        hint="set ledger in slackwater.toml, or SLACKWATER_LEDGER, to a path or a postgresql:// address",
+    )
+
+
+def _string(environment: Mapping[str, str], values: Mapping[str, Any], key: str, file: Path | None) -> str | None:
+    return _of_environment(environment, key) or _of_file(values, key, file)
+
+
+def _of_environment(environment: Mapping[str, str], key: str) -> str | None:
+    """The variable's value; one that is set to nothing counts as not set."""
+    name = f"SLACKWATER_{key.upper()}"
+    value = environment.get(name) or None
+    if value is not None and not _is_usable(value):
+        _refuse(key, "a string in UTF-8 that is not blank", value, None)
+    return value
+
+
+def _of_file(values: Mapping[str, Any], key: str, file: Path | None) -> str | None:
+    value = values.get(key)
+    if value is not None and not _is_usable(value):
+        _refuse(key, "a string that is not empty", value, file)
+    return value
+
+
+def _is_usable(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and is_unicode(value)
+
+
+def _choice(
+    environment: Mapping[str, str], values: Mapping[str, Any], key: str, allowed: tuple[str, ...], file: Path | None
+) -> str:
+    default = "warning" if key == "log_level" else "console"
+    of_environment = _of_environment(environment, key)
+    value = of_environment or values.get(key, default)
+    if value not in allowed:
+        _refuse(key, "one of " + ", ".join(allowed), value, None if of_environment else file)
+    return str(value)
+
+
+def _strings(values: Mapping[str, Any], key: str, file: Path | None) -> tuple[str, ...]:
+    value = values.get(key, [])
+    if not isinstance(value, list) or not all(_is_usable(item) for item in value):
+        _refuse(key, "a list of strings", value, file)
+    return tuple(value)
+
+
+def _spark(values: Mapping[str, Any], file: Path | None) -> dict[str, str]:
+    value = values.get("spark", {})
+    expected = 'a table of quoted keys, such as "spark.sql.shuffle.partitions" = 4'
+    if not isinstance(value, dict):
+        _refuse_as("spark", expected, f"{_KINDS.get(type(value), 'a value')}, not shown here", file)
+    for key, item in value.items():
+        if not _is_spark_setting(key, item):
+            # The value may be a password, whatever its key is called.
+            kind = _KINDS.get(type(item), "a value")
+            _refuse_as("spark", expected, f"{kind} for the key {brief(ascii(key))}, not shown here", file)
+    return {key: _spark_string(item) for key, item in value.items()}
+
+
+def _is_spark_setting(key: str, value: object) -> bool:
+    return (
+        _is_usable(key)
+        and not any(map(str.isspace, key))
+        and not isinstance(value, dict | list)
+        and (is_unicode(str(value)))
+    )
+
+
+def _count(values: Mapping[str, Any], key: str, default: int, file: Path | None) -> int:
+    value = values.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RESTARTS:
+        _refuse(key, f"an integer from 0 to {MOST_RESTARTS}", value, file)
+    return int(value)
+
+
+def _spark_string(value: object) -> str:
+    """As Spark writes it: ``true``, not Python's ``True``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refuse(key: str, expected: str, found: object, file: Path | None) -> NoReturn:
+    _refuse_as(key, expected, brief(ascii(found)), file)
+
+
+def _refuse_as(key: str, expected: str, found: str, file: Path | None) -> NoReturn:
+    variable = f"SLACKWATER_{key.upper()}"
+    raise SettingsError(
+        "settings-value",
+        f"The setting {key} cannot be used",
+        where=str(file) if file else variable,
+        expected=expected,
+        found=found,
+        hint=f"edit {file}" if file else f"set {variable} to another value, or unset it",
+    )

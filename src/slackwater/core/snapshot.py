@@ -1,0 +1,196 @@
+"""A stream at one time: the input of the number line, of the checks before a start, of plans and of the status page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.damage import Damage
+from slackwater.core.marks import NONE_YET, Marks
+from slackwater.core.profile import QueryProfile
+from slackwater.core.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.sink import Delivery
+
+HomePlace = Literal["here", "moved", "copied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something that could not be read, and why."""
+
+    code: str
+    text: str
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the ledger held before anything was copied into it. Batch ids; -1 for none.
+
+    ``planned`` and ``committed`` are the newest recorded entries of the two logs, ``shown`` the newest batch that the
+    sink was ever seen to show, ``next_entry`` the recorded range of the batch that Spark would run next.
+    """
+
+    planned: int = NONE_YET
+    committed: int = NONE_YET
+    shown: int = NONE_YET
+    next_entry: OffsetEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSeen:
+    """One of the outputs that a batch is written into. ``written`` is its newest batch, ``None`` if it shows none."""
+
+    kind: str
+    location: str | None
+    written: int | None
+    batches_skipped: bool
+    can_cut: bool
+    delivery: Delivery | None
+
+    @property
+    def name(self) -> str:
+        """Its kind and place, in a sentence."""
+        return f"{self.kind} {self.location}" if self.location is not None else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """An output with rows of batches that its marker does not show: it was lost, or restored from an older copy.
+
+    ``marked`` is the batch that the marker shows, ``finished`` the newest that was committed. ``emptied`` is how a
+    person empties the output, ``shows_rows`` whether that can be seen then, and ``replaceable`` whether a swap
+    can replace all rows.
+    """
+
+    location: str | None
+    marked: int
+    finished: int
+    emptied: str
+    shows_rows: bool
+    replaceable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSeen:
+    """The output: where it is, whose it is, what it promises, and what is wrong with it.
+
+    ``owner`` is the id of the stream that the output names as its writer, ``owner_name`` that stream's name and home.
+    ``batches_skipped``: the sink drops a batch whose id it has already; ``skipped_are_read``: Spark runs it all the
+    same, without output. ``delivery`` is what the sink guarantees.
+    ``orphans`` are data files of interrupted batches, which belong to no batch; looked for by a thorough snapshot only.
+    ``members`` are the outputs where a batch is written into several, else empty. ``unmarked`` is the first of the
+    outputs whose marker was lost while it may have rows.
+    """
+
+    location: str | None = None
+    owner: str | None = None
+    owner_name: str | None = None
+    batches_skipped: bool = False
+    skipped_are_read: bool = False
+    can_cut: bool = False
+    delivery: Delivery | None = None
+    unreadable: Unreadable | None = None
+    damage: tuple[Damage, ...] = ()
+    orphans: tuple[str, ...] = ()
+    members: tuple[MemberSeen, ...] = ()
+    unmarked: Unmarked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A stream as it was found. ``holder`` names what holds the lease (``run``, ``apply rebuild``), else ``None``.
+
+    ``planned_entry`` is the entry in ``offsets/`` of the next batch, where that is planned. ``damage`` is what is wrong
+    with the checkpoint. ``missing_files`` are source files that the planned next batch needs and that do not exist.
+    ``home`` is whether the home is at the place where it was created. ``code_file`` is the pipeline file with the
+    query, also of one that is only watched; empty where none is known.
+    """
+
+    stream: StreamRecord
+    generation: GenerationRecord
+    marks: Marks
+    recorded: Recorded = field(default_factory=Recorded)
+    output: OutputSeen = field(default_factory=OutputSeen)
+    profile: QueryProfile | None = None
+    planned_entry: OffsetEntry | None = None
+    damage: tuple[Damage, ...] = ()
+    missing_files: tuple[str, ...] = ()
+    operation: OperationRecord | None = None
+    holder: str | None = None
+    last_run: RunRecord | None = None
+    home: HomePlace = "here"
+    home_was: str | None = None
+    code_file: str = ""
+
+    @property
+    def checkpoint_present(self) -> bool:
+        """Whether the checkpoint holds any batch."""
+        return self.marks.planned >= 0
+
+    @property
+    def outputs(self) -> tuple[MemberSeen, ...]:
+        """The outputs that a batch is written into: one, or several."""
+        seen = self.output
+        kind = self.stream.sink.get("kind") or "unknown"
+        one = MemberSeen(kind, seen.location, self.marks.written, seen.batches_skipped, seen.can_cut, seen.delivery)
+        return seen.members or (one,)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The newest batch of each output that shows it."""
+        return tuple(one.written for one in self.outputs if one.written is not None)
+
+    @property
+    def known_committed(self) -> int:
+        """The newest batch that the checkpoint or the ledger has as committed."""
+        return max(self.marks.committed, self.recorded.committed)
+
+    @property
+    def written_or_committed(self) -> int:
+        """The newest batch that all outputs show; of one that shows none, the newest known to be committed."""
+        committed: tuple[int, ...] = (self.known_committed,) if self.marks.written is None else ()
+        return max(min(self.shown + committed), self.generation.floor)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the query keeps state, as far as its recorded plan or its checkpoint shows."""
+        return self.marks.state is not None or (self.profile is not None and self.profile.stateful)
+
+    @property
+    def can_swap_unmarked(self) -> bool:
+        """Whether a reset with a swap can replace all rows of an output whose marker was lost."""
+        unmarked = self.output.unmarked
+        return unmarked is not None and unmarked.replaceable and not self.stream.is_watched
+
+    @property
+    def skips_unread(self) -> bool:
+        """Whether a batch that the sink has is skipped without a look at its rows, which may move the watermark.
+
+        Only a query that Slackwater does not run is restarted that way (``completed_batch``). Without a recorded plan
+        nothing shows that a query with state has no watermark.
+        """
+        watermarked = self.profile is None or bool(self.profile.watermark_delays_ms)
+        return self.stream.is_watched and self.stateful and watermarked and not self.output.skipped_are_read
+
+    @property
+    def misses_watermark(self) -> bool:
+        """Whether the next start skips such a batch."""
+        marks = self.marks
+        return self.skips_unread and marks.next_is_planned and marks.written == marks.next_batch
+
+    @property
+    def completed_batch(self) -> int | None:
+        """The next batch if the sink has it and would skip it unread: a run first completes it, without output.
+
+        State, watermark and commit are then those of an uninterrupted run, and the sink keeps what it has.
+        """
+        marks, output = self.marks, self.output
+        skipped = output.batches_skipped and not output.skipped_are_read and marks.written == marks.next_batch
+        if self.stream.is_watched or not self.stateful or not marks.next_is_planned or not skipped:
+            return None
+        return marks.next_batch

@@ -1,0 +1,27 @@
+"""A stream's trigger as a value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+TriggerKind = Literal["processing-time", "available-now", "once", "continuous"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """``interval`` is Spark's spelling of a duration; triggers that end by themselves have none."""
+
+    kind: TriggerKind
+    interval: str | None = None
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether a query with this trigger ends once it is caught up."""
+        return self.kind in ("available-now", "once")
+
+    @property
+    def waits(self) -> bool:
+        """Whether a query with this trigger waits between two batches although there may be data."""
+        return self.kind == "processing-time" and not re.match(r"\s*0+\s*[a-z]", self.interval or "")

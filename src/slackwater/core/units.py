@@ -1,0 +1,70 @@
+"""Timestamps, durations, sizes and ranges of batches as strings, and sizes from strings."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+_SIZES = (("TiB", 1 << 40), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
+_FACTORS = {"": 1, "b": 1} | {
+    f"{letter}{suffix}": int(base**power)
+    for power, letter in enumerate("kmgt", start=1)
+    for suffix, base in (("", 1024), ("ib", 1024), ("b", 1000))
+}
+_CYCLE_YEARS, _LAST_YEAR = 400, 9999
+_CYCLE_MS = 146_097 * 86_400_000
+"""The Gregorian calendar repeats after so many years."""
+_SECOND_MS, _MINUTE_S, _HOUR_S, _DAY_S = 1000, 60, 3600, 86_400
+
+
+def utc_text(epoch_ms: int) -> str:
+    """``2026-01-31 12:00:00 UTC``; a year outside 0 to 9999 has its sign, as in ISO 8601."""
+    return iso_text(epoch_ms, "seconds").replace("T", " ").replace("Z", " UTC")
+
+
+def iso_text(epoch_ms: int, timespec: str = "milliseconds") -> str:
+    """ISO 8601 in UTC, for programs: ``2026-01-31T12:00:00.000Z``; outside the years 0 to 9999 ``+12345-01-31T...``.
+
+    One row with a wrong event time moves a watermark beyond the years that Python's ``datetime`` has.
+    """
+    cycles, within_ms = divmod(epoch_ms, _CYCLE_MS)
+    time = EPOCH + timedelta(milliseconds=within_ms)
+    year = time.year + cycles * _CYCLE_YEARS
+    shown = f"{year:04d}" if 0 <= year <= _LAST_YEAR else f"{year:+05d}"
+    return shown + time.isoformat(timespec=timespec)[4:].replace("+00:00", "Z")
+
+
+def duration_text(milliseconds: int) -> str:
+    """A duration for people: ``850 ms``, ``12.0 s``, ``4.5 min``, ``3.5 h``, ``2.1 d``."""
+    seconds = milliseconds / _SECOND_MS
+    if seconds < 1:
+        return f"{milliseconds} ms"
+    if seconds < _MINUTE_S:
+        return f"{seconds:.1f} s"
+    if seconds < _HOUR_S:
+        return f"{seconds / _MINUTE_S:.1f} min"
+    return f"{seconds / _HOUR_S:.1f} h" if seconds < _DAY_S else f"{seconds / _DAY_S:.1f} d"
+
+
+def batch_range(first: int, last: int) -> str:
+    """``batch 7``, or ``batches 7..9``."""
+    return f"batch {first}" if first == last else f"batches {first}..{last}"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: ``900 bytes``, ``64 MiB``, ``1.5 GiB``."""
+    for unit, factor in _SIZES:
+        if size >= factor:
+            return f"{size // factor} {unit}" if size % factor == 0 else f"{size / factor:.1f} {unit}"
+    return f"{size} bytes"
+
+
+def parse_size(text: str) -> int:
+    """Bytes from ``512``, ``64MiB``, ``4 GiB``, ``4g`` (binary) or ``1GB`` (decimal). Raises ``ValueError``."""
+    digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    unit = text.strip()[len(digits) :].lower()
+    digits = digits.strip()
+    if not (digits.isascii() and digits.isdigit() and unit in _FACTORS):
+        raise ValueError(text)
+    return int(digits) * _FACTORS[unit]

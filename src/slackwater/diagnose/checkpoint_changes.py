@@ -1,0 +1,176 @@
+"""Compares a query with what a checkpoint shows of the one that made it, where that one's program is not recorded.
+
+Only what Spark refuses, or what an earlier version of Slackwater recorded, can be found this way: without evidence
+nothing is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import unquote
+
+from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, SourceEvidence
+from slackwater.core.program import OperatorKind, OperatorShape, Program, SourceShape
+from slackwater.core.units import duration_text
+from slackwater.core.verdict import Change, Effect, Verdict
+from slackwater.sources import kinds, kinds_of_format
+
+PHYSICAL: Mapping[str, OperatorKind] = {
+    "stateStoreSave": "aggregate",
+    "sessionWindowStateStoreSaveExec": "aggregate",
+    "dedupe": "deduplicate",
+    "dedupeWithinWatermark": "deduplicate-within-watermark",
+    "symmetricHashJoin": "join",
+    "globalLimit": "limit",
+    "applyInPandasWithState": "pandas-state",
+    "flatMapGroupsWithState": "groups-with-state",
+}
+"""Spark's names of stateful operators in a checkpoint (``StateStoreWriter.shortName``)."""
+
+KEYED: frozenset[OperatorKind] = frozenset({"aggregate", "deduplicate"})
+WORDS: Mapping[OperatorKind, str] = {
+    "aggregate": "an aggregation",
+    "deduplicate": "a deduplication",
+    "deduplicate-within-watermark": "a deduplication within the watermark",
+    "join": "a stream-stream join",
+    "limit": "a limit",
+    "pandas-state": "applyInPandasWithState",
+    "transform-with-state": "transformWithState",
+    "groups-with-state": "flatMapGroupsWithState",
+}
+
+
+def checkpoint_changes(shape: CheckpointShape, now: Program, *, ran: bool) -> Verdict:
+    """The changes that the checkpoint shows; ``ran`` is false where no batch was committed, so that state may lack."""
+    changes = [*_sources(shape.sources, now.sources)]
+    if ran:
+        changes += [*_operators(shape.operators, now.operators), *_windows(shape, now)]
+    return Verdict(tuple(sorted(changes, key=lambda change: -change.effect)))
+
+
+def _sources(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> Iterator[Change]:
+    if kept and len(kept) != len(now):
+        text = f"the query reads {_counted(len(now), 'source')}, and the checkpoint has positions of {len(kept)}"
+        yield _of_sources(text, None, _counted(len(kept), "source"), _counted(len(now), "source"))
+        return
+    for index, (before, after) in enumerate(zip(kept, now, strict=False)):
+        labels, place = _labels(after.kind), f"source {index}"
+        if before.kind != "unknown" and labels and before.kind not in labels:
+            was = next((kind.words for kind in kinds() if kind.label == before.kind), before.kind)
+            yield _of_sources(f"{place} was {was}, is {after.kind}", place, was, after.kind)
+        elif (
+            before.folders
+            and _is_path(after.location)
+            and not any(_below(one, after.location) for one in before.folders)
+        ):
+            was = before.folders[0]
+            yield _of_sources(f"{place} read files in {was}, reads {after.location}", place, was, after.location)
+
+
+def _of_sources(text: str, place: str | None, before: str, after: str) -> Change:
+    return Change("sources-changed", Effect.NOT_RESTORABLE, text, place, before, after, goal="reset", acceptable=False)
+
+
+def _labels(name: str) -> frozenset[str]:
+    """The kinds that a checkpoint may show of a source of this format; none where that is not known."""
+    return frozenset(kind.label for kind in kinds_of_format(name))
+
+
+def _is_path(location: str) -> bool:
+    """Whether a source reads files there: of other sources the location is a name."""
+    return location.startswith("/") or ":/" in location
+
+
+def _below(folder: str, location: str) -> bool:
+    """Whether files in a folder are read from a location; of a pattern only the part before it is compared."""
+    read = _plain(location)
+    wild = min((read.index(one) for one in "*?[{" if one in read), default=None)
+    read = read if wild is None else read[:wild].rpartition("/")[0]
+    read, path = read.rstrip("/"), _plain(folder)
+    # The location can also be one file of the folder.
+    return path == read or path.startswith(f"{read}/") or read.startswith(f"{path}/")
+
+
+def _plain(location: str) -> str:
+    scheme, colon, rest = location.partition(":/")
+    if not colon:
+        return location
+    path = "/" + rest.lstrip("/") if scheme == "file" else f"{scheme}:/{rest}"
+    return unquote(path)
+
+
+def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -> Iterator[Change]:
+    found = [_operator_kind(one.name) for one in kept]
+    known = [kind for kind in found if kind is not None]
+    if len(known) != len(found):
+        return
+    before, after = Counter(known), Counter(one.kind for one in now)
+    for kind in WORDS:
+        if after[kind] != before[kind]:
+            verb = "added" if after[kind] > before[kind] else "removed"
+            yield Change(
+                "operators-changed",
+                Effect.NOT_RESTORABLE,
+                f"{WORDS[kind]} was {verb}",
+                None,
+                _listed(before),
+                _listed(after),
+                goal="reset",
+                acceptable=False,
+            )
+    if before == after and len(kept) == 1:
+        yield from _key_count(kept[0], now[0])
+
+
+def _operator_kind(name: str) -> OperatorKind | None:
+    return "transform-with-state" if name.startswith("transformWithState") else PHYSICAL.get(name)
+
+
+def _listed(kinds: Mapping[OperatorKind, int]) -> str:
+    return ", ".join(WORDS[kind] for kind, count in kinds.items() for _ in range(count)) or "no state"
+
+
+def _key_count(kept: OperatorEvidence, now: OperatorShape) -> Iterator[Change]:
+    """Spark compares the schema of the keys: their number shows in the state's schema file."""
+    if now.kind not in KEYED or not kept.key_columns:
+        return
+    columns, keys = len(kept.key_columns), len(now.keys)
+    if columns != keys:
+        yield Change(
+            "dedup-keys-changed" if now.kind == "deduplicate" else "keys-changed",
+            Effect.NEEDS_REBUILD,
+            f"the state has {_counted(columns, 'key column')}, the query has {keys}",
+            WORDS[now.kind],
+            ", ".join(kept.key_columns),
+            ", ".join(key.name for key in now.keys),
+            goal="rebuild",
+            acceptable=False,
+        )
+
+
+def _windows(shape: CheckpointShape, now: Program) -> Iterator[Change]:
+    """What an earlier version recorded of the plan: the lengths of its windows."""
+    if shape.profile is None:
+        return
+    before = set(shape.profile.windows_ms)
+    after = {window.length_ms for one in now.operators for window in one.windows if window.kind != "session"}
+    if before and after and before != after:
+        was, is_now = _durations(before), _durations(after)
+        yield Change(
+            "window-changed",
+            Effect.NOT_RESTORABLE,
+            f"window length was {was}, is {is_now}",
+            None,
+            was,
+            is_now,
+            goal="reset",
+        )
+
+
+def _durations(lengths_ms: set[int]) -> str:
+    return ", ".join(duration_text(length) for length in sorted(lengths_ms))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,356 @@
+"""Compares the program that made a stream's kept state with the one that would continue it: sources, state, output.
+
+Sources: "Recovery Semantics after Changes in a Streaming Query" of Spark's guide, and docs/decisions/0230-verdict.md
+for what the guide leaves open.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+
+from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
+from slackwater.core.verdict import Change, Effect, Verdict
+from slackwater.diagnose.operator_changes import operator_changes, operator_words
+from slackwater.sources import kinds, kinds_of_format
+
+ZONE = "spark.sql.session.timeZone"
+TEXT_FORMATS = frozenset({"json", "csv", "xml"})
+
+_OF_ANOTHER_QUERY = frozenset({"aggregate", "join", "pandas-state", "transform-with-state", "groups-with-state"})
+"""Operators without which the output has other rows altogether."""
+
+
+def verdict(kept: Program, now: Program) -> Verdict:
+    """The verdict on a stream whose state ``kept`` made, if ``now`` continues it."""
+    return Verdict(changes(kept, now))
+
+
+def changes(kept: Program, now: Program) -> tuple[Change, ...]:
+    """All differences that matter for rows or state, the gravest first; none for programs that mean the same."""
+    kept = _with_new_names(kept, now)
+    found = list(_changes(kept, now))
+    if not found:
+        found = list(_behind_the_state(kept, now))
+    found += _output_schema(kept, now)
+    # The type of a source's column is the reason, and after what it makes of keys and aggregates.
+    return tuple(sorted(dict.fromkeys(found), key=lambda change: (-change.effect, change.code == COLUMN_TYPE)))
+
+
+def _changes(kept: Program, now: Program) -> Iterator[Change]:
+    of_sources = [_sides(change, kept, now) for change in source_changes(kept, now)]
+    yield from of_sources
+    yield from _output_mode(kept, now)
+    if any(
+        change.code in ("sources-changed", "sources-reordered", "join-sides-swapped") and not change.acceptable
+        for change in of_sources
+    ):
+        # The expressions name sources by their numbers: compared with other sources they say nothing.
+        return
+    if not _same_kinds(kept, now):
+        yield _operators_changed(kept, now)
+        return
+    for before, after in zip(kept.operators, now.operators, strict=True):
+        yield from operator_changes(before, after, now.output_mode)
+    yield from _functions(kept, now)
+    yield from _time_zone(kept, now)
+
+
+def _with_new_names(kept: Program, now: Program) -> Program:
+    """The kept program with the new names of functions that were only renamed: expressions have their names."""
+    added = {digest: name for name, digest in now.functions.items() if name not in kept.functions}
+    removed = {name: digest for name, digest in kept.functions.items() if name not in now.functions}
+    names = {name: added[digest] for name, digest in removed.items() if digest in added}
+    if not names:
+        return kept
+    renamed = re.compile(r"(?<![\w'.])(" + "|".join(map(re.escape, names)) + r")(?=[(.\"])")
+    text = json.dumps(kept.as_json())
+    return Program.from_json(json.loads(renamed.sub(lambda match: names[match[1]], text)))
+
+
+def _sides(change: Change, kept: Program, now: Program) -> Change:
+    """Sources in another order, in the words of the join whose sides they are."""
+    joins = all(operator.kind == "join" for one in (kept, now) for operator in one.operators)
+    if (
+        change.code != "sources-reordered"
+        or len(now.sources) != len(("left", "right"))
+        or not (joins and now.operators)
+    ):
+        return change
+    text = "the sides of the join are swapped, and the sources with them: Spark keeps their positions by their numbers"
+    return replace(change, code="join-sides-swapped", text=text)
+
+
+def _same_kinds(kept: Program, now: Program) -> bool:
+    """Whether the operators can be compared one by one: a deduplication may have become the other kind."""
+    kinds = [[operator.kind.partition("-within")[0] for operator in one.operators] for one in (kept, now)]
+    return kinds[0] == kinds[1]
+
+
+def _operators_changed(kept: Program, now: Program) -> Change:
+    before, after = (Counter(operator.kind for operator in one.operators) for one in (kept, now))
+    added = [one for one in now.operators if one.kind in after - before]
+    removed = [one for one in kept.operators if one.kind in before - after]
+    words = [f"{operator_words(one)} was added" for one in added]
+    words += [f"{operator_words(one)} was removed" for one in removed]
+    another = any(one.kind in _OF_ANOTHER_QUERY for one in (*added, *removed))
+    return Change(
+        "operators-changed",
+        Effect.NOT_RESTORABLE if another else Effect.NEEDS_REBUILD,
+        "; ".join(words) or "the stateful operators are in another order",
+        before=_listed(kept.operators),
+        after=_listed(now.operators),
+        goal="reset" if another else "rebuild",
+        acceptable=False,
+    )
+
+
+def _listed(operators: tuple[OperatorShape, ...]) -> str:
+    return ", ".join(operator_words(one) for one in operators) or "no stateful operator"
+
+
+def _output_mode(kept: Program, now: Program) -> Iterator[Change]:
+    if kept.output_mode == now.output_mode:
+        return
+    aggregates = any(operator.kind == "aggregate" for operator in (*kept.operators, *now.operators))
+    effect, text = Effect.COMPATIBLE, "without an aggregation the rows are the same"
+    if aggregates:
+        effect = Effect.NOT_RESTORABLE
+        text = {
+            "append": "groups that were written while they were open are written again when they are closed",
+            "update": "groups of the kept state that get no further row are never written",
+            "complete": "groups that were dropped behind the watermark are absent from the whole result",
+        }.get(now.output_mode, "")
+        evicts = any(one.watermarks for operator in kept.operators for one in operator.inputs)
+        if {kept.output_mode, now.output_mode} == {"update", "complete"} and not evicts:
+            effect, text = Effect.CHANGES_ROWS, "the kept state has all groups; each batch writes others of them"
+    yield Change(
+        "output-mode-changed",
+        effect,
+        f"the output mode was {kept.output_mode}, is {now.output_mode}: {text}",
+        before=kept.output_mode,
+        after=now.output_mode,
+        goal="reset" if effect is Effect.NOT_RESTORABLE else None,
+    )
+
+
+def _functions(kept: Program, now: Program) -> Iterator[Change]:
+    before, after = (frozenset(name for one in program.operators for name in one.functions) for program in (kept, now))
+    for name in sorted(before & after):
+        if not _function_changed(name, kept, now):
+            continue
+        if name.endswith(".init"):
+            yield Change(
+                "state-schema-changed",
+                Effect.NEEDS_REBUILD,
+                f"{name}() has changed, which declares the state",
+                place=f"function {name}",
+                goal="rebuild",
+            )
+        else:
+            yield Change(
+                "function-changed",
+                Effect.CHANGES_ROWS,
+                f"function {name} has changed; rows of the kept state were computed by the old one",
+                place=f"function {name}",
+                goal="rebuild",
+            )
+
+
+def _function_changed(name: str, kept: Program, now: Program) -> bool:
+    was, is_now = kept.functions.get(name), now.functions.get(name)
+    return was is not None and is_now is not None and was != is_now
+
+
+def _time_zone(kept: Program, now: Program) -> Iterator[Change]:
+    before, after = kept.settings.get(ZONE), now.settings.get(ZONE)
+    if before is None or after is None or before == after or not now.stateful:
+        return
+    parsed = any(source.kind in TEXT_FORMATS and "timestamp" in source.schema.values() for source in now.sources)
+    if parsed or any(operator.functions for operator in now.operators):
+        yield Change(
+            "time-zone-changed",
+            Effect.CHANGES_ROWS,
+            f"the session's time zone was {before}, is {after}; times without a zone in rows of the kept state "
+            "were read in the old one",
+            place=ZONE,
+            before=before,
+            after=after,
+        )
+
+
+def _behind_the_state(kept: Program, now: Program) -> Iterator[Change]:
+    """What follows the last stateful operator, or a query without state: Spark's guide allows any change."""
+    names = {name for one in now.rows for name in one.functions}
+    functions = [f"function {name} has changed" for name in sorted(names) if _function_changed(name, kept, now)]
+    if [_rows(one) for one in kept.rows] == [_rows(one) for one in now.rows] and not functions:
+        return
+    lines = functions
+    for before, after in zip_longest(kept.rows, now.rows, fillvalue=InputShape("")):
+        lines += [f"filter {text} was removed" for text in before.filters if text not in after.filters]
+        lines += [f"filter {text} was added" for text in after.filters if text not in before.filters]
+    text = "; ".join(lines) or "the columns of the output are computed in another way"
+    yield Change("output-changed", Effect.COMPATIBLE, text, place="output")
+
+
+def _rows(one: InputShape) -> tuple[object, ...]:
+    return one.base, one.steps, one.filters, [column.text for column in one.columns]
+
+
+def _output_schema(kept: Program, now: Program) -> Iterator[Change]:
+    if kept.output_schema == now.output_schema or not kept.output_schema:
+        return
+    yield Change(
+        "output-schema-changed",
+        Effect.COMPATIBLE,
+        "the output has other columns; the sink must be able to take them",
+        place="output",
+        before=", ".join(kept.output_schema),
+        after=", ".join(now.output_schema),
+    )
+
+
+COLUMN_TYPE = "source-schema-changed"
+
+
+def source_changes(kept: Program, now: Program) -> Iterator[Change]:
+    """Changes of the sources' number, order and identity, then those of each source."""
+    before, after = [_identity(one) for one in kept.sources], [_identity(one) for one in now.sources]
+    if len(before) != len(after):
+        yield Change(
+            "sources-changed",
+            Effect.NOT_RESTORABLE,
+            f"the query had {_number(len(before))}, has {_number(len(after))}",
+            before=_source_words(kept),
+            after=_source_words(now),
+            goal="reset",
+            acceptable=False,
+        )
+        return
+    if before != after and sorted(before) == sorted(after):
+        yield Change(
+            "sources-reordered",
+            Effect.NOT_RESTORABLE,
+            "the sources are in another order; Spark keeps their positions by their numbers",
+            before=_source_words(kept),
+            after=_source_words(now),
+            goal="reset",
+            acceptable=False,
+        )
+        return
+    in_state = _columns_in_state(kept) & _columns_in_state(now)
+    for number, (was, is_now) in enumerate(zip(kept.sources, now.sources, strict=True)):
+        own = {name for name in was.schema if not in_state.isdisjoint({name, f"source{number}.{name}"})}
+        yield from _one_source(f"source {number}", was, is_now, own if now.stateful else None)
+
+
+def _columns_in_state(program: Program) -> set[str]:
+    """The columns of sources whose values, or what is computed from them, a stateful operator keeps."""
+    kept = (
+        traced
+        for operator in program.operators
+        for traced in (*operator.keys, *operator.aggregates, *(one for rows in operator.inputs for one in rows.columns))
+    )
+    return {name for traced in kept for name in traced.reads}
+
+
+def _one_source(place: str, was: SourceShape, is_now: SourceShape, in_state: set[str] | None) -> Iterator[Change]:
+    """``in_state``: the columns that state is made of, ``None`` for a query without state."""
+    stateful = in_state is not None
+    if _family(was) != _family(is_now) or was.location != is_now.location:
+        yield from _other_source(place, was, is_now)
+        return
+    if was.kind != is_now.kind:
+        yield Change(
+            "source-format-changed",
+            Effect.CHANGES_ROWS,
+            f"{place} was read as {was.kind}, is read as {is_now.kind}",
+            place=place,
+            before=was.kind,
+            after=is_now.kind,
+        )
+    yield from _options(place, was, is_now, stateful=stateful)
+    yield from _schema(place, was, is_now, in_state)
+
+
+def _other_source(place: str, was: SourceShape, is_now: SourceShape) -> Iterator[Change]:
+    same = kinds_of_format(was.kind) if _family(was) == _family(is_now) else ()
+    mild = any(kind.continues(was.location, is_now.location) for kind in same)
+    text = (
+        "what it reads from here on is of other places" if mild else "the recorded positions belong to the old source"
+    )
+    yield Change(
+        "sources-changed",
+        Effect.CHANGES_ROWS if mild else Effect.NOT_RESTORABLE,
+        f"{place} was {_words(was)}, is {_words(is_now)}; {text}",
+        place=place,
+        before=_words(was),
+        after=_words(is_now),
+        goal=None if mild else "reset",
+        acceptable=mild,
+    )
+
+
+def _options(place: str, was: SourceShape, is_now: SourceShape, *, stateful: bool) -> Iterator[Change]:
+    known = kinds()
+    harmless = frozenset[str]().union(*(kind.harmless_options for kind in known))
+    for key in sorted(was.options.keys() | is_now.options.keys()):
+        before, after = was.options.get(key), is_now.options.get(key)
+        if before == after or key in harmless:
+            continue
+        client = any(kind.is_client_option(key, before, after) for kind in known)
+        yield Change(
+            "source-options-changed",
+            Effect.CHANGES_ROWS if stateful and not client else Effect.COMPATIBLE,
+            f"option {key} of {place} was {before or 'not set'}, is {after or 'not set'}",
+            place=place,
+            before=before,
+            after=after,
+            goal="rebuild" if stateful and not client else None,
+        )
+
+
+def _schema(place: str, was: SourceShape, is_now: SourceShape, in_state: set[str] | None) -> Iterator[Change]:
+    for column in was.schema:
+        before, after = was.schema[column], is_now.schema.get(column)
+        if after is None or before == after:
+            continue
+        effect = Effect.COMPATIBLE
+        if in_state is not None:
+            effect = Effect.NEEDS_REBUILD if column in in_state else Effect.CHANGES_ROWS
+        yield Change(
+            COLUMN_TYPE,
+            effect,
+            f"column {column} of {place} was {before}, is {after}",
+            place=place,
+            before=f"{column} {before}",
+            after=f"{column} {after}",
+            goal=None if in_state is None else "rebuild",
+            # Spark compares the types of the state with those of the query.
+            acceptable=effect is not Effect.NEEDS_REBUILD,
+        )
+
+
+def _identity(one: SourceShape) -> tuple[str, str]:
+    return _family(one), one.location
+
+
+def _family(one: SourceShape) -> str:
+    """The kind for formats whose positions are recorded in one way, else the format."""
+    return next((kind.kind for kind in kinds_of_format(one.kind) if kind.reads_files), one.kind)
+
+
+def _number(count: int) -> str:
+    return f"{count} source{'' if count == 1 else 's'}"
+
+
+def _words(one: SourceShape) -> str:
+    return f"{one.kind} {one.location}".strip()
+
+
+def _source_words(program: Program) -> str:
+    return ", ".join(_words(one) for one in program.sources)

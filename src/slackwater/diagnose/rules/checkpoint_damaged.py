@@ -1,0 +1,46 @@
+"""A file of the checkpoint is missing or damaged.
+
+What it finds: a file that the next start reads is missing, torn, differs from its checksum or has an unknown format.
+Why it matters: Spark would fail at the start, or some batches later when it first reads the file.
+How to confirm: `slackwater inspect STREAM` lists all damage.
+What to do: `slackwater plan rebuild STREAM`, or restore the file from a backup of the same checkpoint.
+Is the remedy safe: yes; the damaged checkpoint is kept as the previous generation, and the undo switches back to it.
+References: docs/decisions/0265-all-state-that-a-start-reads.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slackwater.core.commands import rebuild_command
+from slackwater.core.finding import Finding, Severity
+from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.rules.common.facts import and_more, damage, lost_batch
+from slackwater.diagnose.rules.common.rule import DAMAGED, Rule
+
+
+def find(snapshot: Snapshot) -> Iterator[Finding]:
+    """A stop for the first damage, with the number of the others."""
+    found = damage(snapshot)
+    if not found or lost_batch(snapshot) is not None:
+        return
+    worst = found[0]
+    yield RULE.finding(
+        f"the checkpoint is damaged: {worst.path} is {worst.kind}{and_more(found, 1)}",
+        goal="rebuild",
+        next=rebuild_command(snapshot),
+        where=snapshot.generation.location,
+        expected=worst.expected or None,
+        found=worst.found or None,
+    )
+
+
+RULE = Rule(
+    "checkpoint-damaged",
+    Severity.STOP,
+    order=211,
+    find=find,
+    doc=__doc__,
+    risk="stuck",
+    exit_code=DAMAGED,
+)

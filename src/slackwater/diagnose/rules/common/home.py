@@ -1,0 +1,51 @@
+"""The form of the rules about a home that is not in the folder that is recorded in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.core.finding import Finding, Severity
+from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.rules.common.rule import REFUSED, Rule, When
+
+
+@dataclass(frozen=True, slots=True)
+class HomeRule(Rule):
+    """A rule about the home itself. ``text`` has ``{was}`` for the recorded folder, ``consent`` is an option."""
+
+    text: str = ""
+    consent: str = ""
+
+    def misplaced(self, was: str | None) -> Finding:
+        """The finding about a home whose recorded folder is ``was``."""
+        was = was or "another place"
+        return self.finding(
+            self.text.format(was=was),
+            advice=f"repeat the command with {self.consent}, if that is so",
+            expected=f"a home at {was}",
+        )
+
+
+def home_rule(place: Literal["copied", "moved"], text: str, *, order: int, doc: str | None) -> HomeRule:
+    """The rule that stops every start in a home that was copied or moved, until the user declares it."""
+
+    def find(snapshot: Snapshot) -> Iterator[Finding]:
+        if snapshot.home == place:
+            yield rule.misplaced(snapshot.home_was)
+
+    rule = HomeRule(
+        f"home-{place}",
+        Severity.STOP,
+        order=order,
+        find=find,
+        doc=doc,
+        risk="wrong",
+        exit_code=REFUSED,
+        when=When.ALWAYS,
+        about="identity",
+        text=text,
+        consent=f"--{place}",
+    )
+    return rule

@@ -1,0 +1,92 @@
+"""The type of a rule: one finding, with what declares it and the function that looks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Literal, TypedDict, Unpack
+
+from slackwater.core.finding import Finding, Risk, Severity
+from slackwater.core.snapshot import Snapshot
+
+DAMAGED = 3
+REFUSED = 5
+FAILED = 7
+
+HEADINGS = (
+    "What it finds",
+    "Why it matters",
+    "How to confirm",
+    "What to do",
+    "Is the remedy safe",
+    "References",
+)
+"""What the docstring of a rule has after its first line, each at the start of a line and with a colon."""
+
+_HEADING = re.compile(rf"^({'|'.join(HEADINGS)}): ", re.MULTILINE)
+
+About = Literal["operation", "identity", "marker", "stream", "last-run", "query"]
+"""What a finding is about, for those who refuse or leave out only findings of one subject."""
+
+
+class When(Enum):
+    """Whether what a rule compares can be compared.
+
+    ``ALWAYS``: it compares no marks. ``COMPARABLE``: it compares marks or files, which change while a process writes,
+    and which are wrong where the sink's marker was lost. ``IN_ORDER``: it reports how the stream continues, where no
+    other rule has found a stop or a failure.
+    """
+
+    ALWAYS = auto()
+    COMPARABLE = auto()
+    IN_ORDER = auto()
+
+
+class Details(TypedDict, total=False):
+    """The fields of a finding that a rule sets by what it found."""
+
+    risk: Risk
+    goal: str | None
+    next: str | None
+    advice: str | None
+    where: str | None
+    expected: str | None
+    found: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One finding. ``order`` is its place among the findings of a stream: the most urgent has the lowest.
+
+    ``doc`` is the docstring of its module, with the headings of ``HEADINGS``. ``from_plan``: it rests on the
+    query's plan as the last run recorded it; all others rest on files and ids alone.
+    """
+
+    code: str
+    severity: Severity
+    order: int
+    find: Callable[[Snapshot], Iterator[Finding]]
+    doc: str | None
+    risk: Risk = "none"
+    exit_code: int = 0
+    when: When = When.COMPARABLE
+    about: About = "stream"
+    from_plan: bool = False
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """The docstring's text by heading, each as one paragraph."""
+        parts = _HEADING.split(self.doc or "")[1:]
+        return {heading: " ".join(text.split()) for heading, text in zip(parts[::2], parts[1::2], strict=True)}
+
+    @property
+    def meaning(self) -> str:
+        """The first line of the docstring."""
+        return (self.doc or "").partition("\n")[0]
+
+    def finding(self, text: str, *, code: str | None = None, **details: Unpack[Details]) -> Finding:
+        """The finding with what the rule declares; ``code`` and ``risk`` where they depend on what was found."""
+        fields: Details = {"risk": self.risk, **details}
+        return Finding(code or self.code, self.severity, text, exit_code=self.exit_code, **fields)

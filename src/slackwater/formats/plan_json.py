@@ -1,0 +1,75 @@
+"""Parses the JSON that Spark writes of a query plan (``TreeNode.toJSON``).
+
+A tree is a list of its nodes in preorder, each with the number of its children; a field of a plan node that is an
+expression is such a list itself. What Spark cannot write, a function for example, is null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CLASS = "class"
+CHILDREN = "num-children"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A node of a plan or of an expression: the simple name of its class, its fields as they are, its children."""
+
+    name: str
+    fields: Mapping[str, Any]
+    children: tuple[TreeNode, ...] = ()
+
+    def expressions(self, field: str) -> list[TreeNode]:
+        """The expressions of a field that has one, none, or a list of them."""
+        return [parse_tree(tree) for tree in _trees(self.fields.get(field))]
+
+    def walk(self) -> Iterator[TreeNode]:
+        """The node and all nodes below it, in preorder."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def parse_plan(text: str) -> TreeNode:
+    """The root of a plan. Raises ValueError for what is no plan."""
+    return parse_tree(json.loads(text))
+
+
+def parse_tree(nodes: list[dict[str, Any]]) -> TreeNode:
+    """The tree of a list of nodes in preorder. Raises ValueError where the numbers of children do not fit."""
+    waiting: list[TreeNode] = []
+    # From the last node back, so that the children of a node are there before it.
+    for fields in reversed(nodes):
+        count = int(fields[CHILDREN])
+        if count > len(waiting):
+            raise ValueError(f"a node of {fields[CLASS]} has {count} children, of which {len(waiting)} follow")
+        children = tuple(waiting.pop() for _ in range(count))
+        waiting.append(TreeNode(simple_name(str(fields[CLASS])), fields, children))
+    if len(waiting) != 1:
+        raise ValueError(f"one tree expected, {len(waiting)} found")
+    return waiting[0]
+
+
+def simple_name(qualified: str) -> str:
+    """The name of a class or object of Scala without its package: ``LeftOuter``."""
+    return qualified.rstrip("$").rsplit(".", 1)[-1].rsplit("$", 1)[-1]
+
+
+def object_name(value: Any) -> str:
+    """The simple name of a Scala object that is the value of a field, such as a type of join; empty for none."""
+    return simple_name(str(value["object"])) if isinstance(value, Mapping) and "object" in value else ""
+
+
+def _trees(value: Any) -> Iterator[list[dict[str, Any]]]:
+    if not isinstance(value, list) or not value:
+        return
+    if isinstance(value[0], Mapping):
+        if CLASS in value[0]:
+            yield value
+        return
+    for one in value:
+        yield from _trees(one)

@@ -1,0 +1,133 @@
+"""Holds and renews the leases of a run's streams, and notices when one was lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+import structlog
+
+from slackwater.core.errors import LeaseHeld, SlackwaterError
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.lease import EXPIRES_S, JVM_WAIT_S, Lease, wait_until_free
+from slackwater.ledger.ledger import Ledger
+
+HEARTBEAT_S = EXPIRES_S / 6
+
+log = structlog.get_logger(__name__)
+
+
+class Named(Protocol):
+    """A stream's record, or its definition if the ledger has no record yet."""
+
+    @property
+    def pipeline(self) -> str:
+        """The pipeline's name."""
+
+    @property
+    def name(self) -> str:
+        """The stream's name in it."""
+
+    @property
+    def full_name(self) -> str:
+        """``pipeline/stream``."""
+
+
+class LeaseKeeper:
+    """Takes the leases of some streams, after waiting for the JVM of a killed driver to exit.
+
+    All or none; with ``refuse``, those that are free: it is called with each error, and raises it or returns.
+    """
+
+    def __init__(
+        self,
+        streams: Sequence[Named],
+        home: Home,
+        ledger: Ledger,
+        purpose: str,
+        say: Callable[[str], None],
+        *,
+        refuse: Callable[[Named, SlackwaterError], None] | None = None,
+    ) -> None:
+        self._streams = streams
+        self._home = home
+        self._ledger = ledger
+        self._purpose = purpose
+        self._say = say
+        self._refuse = refuse
+        self._leases: list[Lease] = []
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="slackwater-heartbeat", daemon=True)
+        self.lost: LeaseHeld | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            for stream in self._streams:
+                self._take(stream)
+        except BaseException:
+            self._release_all()
+            raise
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        self._thread.join(timeout=HEARTBEAT_S)
+        self._release_all()
+
+    def release(self, stream: str) -> None:
+        """Release the lease of one stream before the others, by its full name: nothing more is written to it."""
+        leaving = [lease for lease in self._leases if lease.record.stream == stream]
+        self._leases = [lease for lease in self._leases if lease not in leaving]
+        _release(leaving)
+
+    def add_jvm(self, pid: int) -> None:
+        """Record the JVM that writes: it must exit, too, before another holder may write."""
+        for lease in self._leases:
+            lease.add_jvm(pid)
+
+    def fence(self, stream: str) -> int:
+        """The fence number of the lease of one of the streams, by its full name."""
+        return next(lease.fence for lease in self._leases if lease.record.stream == stream)
+
+    def _take(self, stream: Named) -> None:
+        try:
+            wait_until_free(self._ledger, stream.full_name, wait_s=JVM_WAIT_S, say=self._say)
+            folder = self._home.stream_folder(stream.pipeline, stream.name)
+            self._leases.append(Lease.acquire(self._ledger, stream.full_name, folder, self._purpose))
+        except SlackwaterError as error:
+            if self._refuse is None:
+                raise
+            self._refuse(stream, error)
+
+    def _beat(self) -> None:
+        while not self._closing.wait(HEARTBEAT_S):
+            for lease in self._leases:
+                try:
+                    lease.heartbeat()
+                except LeaseHeld as error:
+                    if lease not in self._leases:
+                        # Released meanwhile: this stream was refused.
+                        continue
+                    self.lost = error
+                    return
+                except SlackwaterError as error:
+                    # The ledger may be unreachable for a while; the lease is held until another process takes it.
+                    log.warning("a heartbeat was not recorded", error=str(error))
+
+    def _release_all(self) -> None:
+        _release(self._leases)
+        self._leases = []
+
+
+def _release(leases: Sequence[Lease]) -> None:
+    for lease in leases:
+        try:
+            lease.release()
+        except SlackwaterError as error:
+            # A lease that could not be released is free as soon as this process and its JVM have exited.
+            log.warning("a lease was not released", error=str(error))

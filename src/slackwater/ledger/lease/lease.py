@@ -1,0 +1,239 @@
+"""The lease: who may write to a stream now, with a heartbeat, and a fence number by which a late writer is rejected.
+
+After ``kill -9`` of a Python driver its JVM runs for up to two more seconds, and was observed to commit another batch
+in that time. So a holder is dead only when both processes have exited. What may not happen: two holders at once; a
+lease taken from a holder whose processes can be looked up and are alive, however old its heartbeat is.
+
+The ledger's row decides. ``lease.json`` beside the checkpoints is a copy for people, and for a ledger that was lost and
+created again while a holder is alive.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from enum import Enum
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from slackwater.core.commands import command
+from slackwater.core.errors import EnvironmentMissing, LeaseHeld
+from slackwater.core.records import Holder, LeaseRecord
+from slackwater.core.units import iso_text
+from slackwater.ledger.lease.lease_file import read_lease_file, write_lease_file
+from slackwater.ledger.lease.processes import UNKNOWN_START, can_look_up, is_alive, start_time, this_process
+from slackwater.storage.location import AnyLocation
+
+if TYPE_CHECKING:
+    from slackwater.ledger.ledger import Ledger
+
+RUN = "run"
+"""The purpose of a lease that a run holds: the only kind that ``slackwater stop`` ends."""
+
+JVM_WAIT_S = 60.0
+"""How long a command waits for the JVM of a killed driver to exit."""
+
+EXPIRES_S = 30
+"""How old the heartbeat of a holder on another host may be before the holder counts as dead."""
+
+_LOOK_AGAIN_S = 0.1
+
+
+class Signs(Enum):
+    """Which processes of a holder are alive."""
+
+    ALIVE = "alive"
+    ONLY_JVM = "only its JVM lives"
+    EXITED = "exited"
+
+
+class Lease:
+    """A held lease. Its methods may be called from several threads."""
+
+    def __init__(self, ledger: Ledger, record: LeaseRecord, stream_folder: AnyLocation) -> None:
+        self._ledger = ledger
+        self._record = record
+        self._folder = stream_folder
+        self._one_at_a_time = threading.Lock()
+
+    @classmethod
+    def acquire(
+        cls, ledger: Ledger, stream: str, stream_folder: AnyLocation, purpose: str, *, expires_s: float = EXPIRES_S
+    ) -> Self:
+        """Take the stream's lease, or raise ``LeaseHeld`` (``lease-held``). Never waits.
+
+        ``purpose`` names the operation in one or two words, for messages to refused processes. ``expires_s``
+        applies to holders on other hosts only.
+        """
+        while True:
+            row, now = ledger.lease(stream), ledger.now_ms()
+            known = _known(row, read_lease_file(stream_folder))
+            for lease in known:
+                _refuse_unless_gone(lease, now, expires_s)
+            fence = max((lease.fence for lease in known), default=0) + 1
+            taken = LeaseRecord(stream, fence, this_process(), purpose, acquired_ms=now, heartbeat_ms=now)
+            if ledger.take_lease(row, taken):
+                _write_first_file(ledger, stream_folder, taken)
+                return cls(ledger, taken, stream_folder)
+
+    @property
+    def fence(self) -> int:
+        """Increases with each holder. A store that records the highest fence can reject a late writer."""
+        return self._record.fence
+
+    @property
+    def record(self) -> LeaseRecord:
+        """The lease as this holder last wrote it."""
+        return self._record
+
+    def add_jvm(self, pid: int) -> None:
+        """Record the JVM that writes for this holder: it must exit, too, before another holder may write."""
+        with self._one_at_a_time:
+            holder = self._record.holder or this_process()
+            holder = replace(holder, jvm_pid=pid, jvm_started=start_time(pid) or UNKNOWN_START)
+            self._renew(replace(self._record, holder=holder))
+
+    def heartbeat(self) -> None:
+        """Renew the lease, a few times in ``expires_s``. Raises ``LeaseHeld`` (``lease-lost``): stop writing."""
+        with self._one_at_a_time:
+            self._renew(self._record)
+
+    def release(self) -> None:
+        """Release the lease. A lease that has been lost meanwhile is not an error here."""
+        with self._one_at_a_time:
+            released = replace(self._record, holder=None)
+            if self._ledger.release_lease(self._record):
+                self._repeat_in_file(released)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _renew(self, record: LeaseRecord) -> None:
+        record = replace(record, heartbeat_ms=self._ledger.now_ms())
+        if not self._ledger.renew_lease(record):
+            raise _lost(record, self._ledger.lease(record.stream))
+        self._record = record
+        self._repeat_in_file(record)
+
+    def _repeat_in_file(self, record: LeaseRecord) -> None:
+        # The ledger has it, and the ledger decides: a full disk is no reason to end a running query.
+        with suppress(OSError):
+            write_lease_file(self._folder, record)
+
+
+def wait_until_free(
+    ledger: Ledger, stream: str, *, wait_s: float, say: Callable[[str], None], expires_s: float = EXPIRES_S
+) -> None:
+    """Wait while a killed driver's JVM is alive on this host, with one message; return when the lease is free.
+
+    Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM does not exit.
+    """
+    deadline = time.monotonic() + wait_s
+    announced = False
+    while (lease := ledger.lease(stream)) is not None:
+        signs = _signs(lease, ledger.now_ms(), expires_s)
+        if signs is Signs.EXITED:
+            return
+        if signs is Signs.ALIVE or time.monotonic() >= deadline:
+            raise _held(lease, signs, expires_s)
+        if not announced:
+            jvm = lease.holder.jvm_pid if lease.holder else None
+            say(f"the driver of {stream} has exited, but its JVM (pid {jvm}) still runs; waiting up to {wait_s:g} s")
+            announced = True
+        time.sleep(_LOOK_AGAIN_S)
+
+
+def signs_of(lease: LeaseRecord, now_ms: int, *, expires_s: float = EXPIRES_S) -> Signs:
+    """Which processes of a lease's holder are alive now."""
+    return _signs(lease, now_ms, expires_s)
+
+
+def _write_first_file(ledger: Ledger, stream_folder: AnyLocation, taken: LeaseRecord) -> None:
+    try:
+        write_lease_file(stream_folder, taken)
+    except OSError as error:
+        ledger.release_lease(taken)
+        raise EnvironmentMissing(
+            "stream-folder-unwritable",
+            "The stream's folder cannot be written",
+            where=str(stream_folder),
+            found=str(error),
+            hint="check the folder's owner and the free space",
+        ) from error
+
+
+def _known(row: LeaseRecord | None, file: LeaseRecord | None) -> list[LeaseRecord]:
+    # The file is written after the row. Only where the ledger was lost, or restored from a backup, is the file ahead.
+    ahead = file is not None and file.fence > (row.fence if row else 0)
+    return [lease for lease in (row, file if ahead else None) if lease is not None]
+
+
+def _refuse_unless_gone(lease: LeaseRecord, now_ms: int, expires_s: float) -> None:
+    signs = _signs(lease, now_ms, expires_s)
+    if signs is not Signs.EXITED:
+        raise _held(lease, signs, expires_s)
+
+
+def _signs(lease: LeaseRecord, now_ms: int, expires_s: float) -> Signs:
+    holder = lease.holder
+    if holder is None:
+        return Signs.EXITED
+    if not can_look_up(holder):
+        return Signs.ALIVE if now_ms - lease.heartbeat_ms <= expires_s * 1000 else Signs.EXITED
+    if is_alive(holder.pid, holder.pid_started):
+        return Signs.ALIVE
+    if holder.jvm_pid is not None and is_alive(holder.jvm_pid, holder.jvm_started):
+        return Signs.ONLY_JVM
+    return Signs.EXITED
+
+
+def _held(lease: LeaseRecord, signs: Signs, expires_s: float) -> LeaseHeld:
+    return LeaseHeld(
+        "lease-held",
+        f"{lease.stream} is held by {_who(lease.holder, signs)} for {lease.purpose}, since {_iso(lease.acquired_ms)}",
+        hint=_held_hint(lease, signs, expires_s),
+    )
+
+
+def _held_hint(lease: LeaseRecord, signs: Signs, expires_s: float) -> str:
+    if signs is Signs.ONLY_JVM and lease.holder:
+        return f"the JVM of a killed driver exits by itself within seconds; if not: kill {lease.holder.jvm_pid}"
+    if lease.purpose != RUN:
+        return f"wait until it has ended: {command('status', lease.stream)}"
+    if lease.holder and not can_look_up(lease.holder):
+        return (
+            f"its last heartbeat was at {_iso(lease.heartbeat_ms)}; without another one the lease is free "
+            f"{expires_s:g} s after that. To end it: {command('stop', lease.stream)}"
+        )
+    return command("stop", lease.stream)
+
+
+def _lost(record: LeaseRecord, now: LeaseRecord | None) -> LeaseHeld:
+    taker = f"{_who(now.holder, Signs.ALIVE)} for {now.purpose}" if now and now.holder else "no process"
+    return LeaseHeld(
+        "lease-lost",
+        f"The lease of {record.stream} is no longer held by this process; nothing more may be written",
+        expected=f"fence {record.fence}",
+        found=f"fence {now.fence if now else 'none'}, held by {taker}",
+        hint=command("status", record.stream),
+    )
+
+
+def _who(holder: Holder | None, signs: Signs) -> str:
+    if holder is None:
+        return "no process"
+    if signs is Signs.ONLY_JVM:
+        return f"the JVM (pid {holder.jvm_pid}) of a driver that has exited (pid {holder.pid}) on {holder.host}"
+    return f"pid {holder.pid} on {holder.host}"
+
+
+def _iso(epoch_ms: int) -> str:
+    return iso_text(epoch_ms, "seconds")

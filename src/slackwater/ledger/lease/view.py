@@ -1,0 +1,62 @@
+"""Who holds a stream now, and whether a run without a recorded end is still running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.core.records import LeaseRecord, RunRecord
+from slackwater.ledger.lease.lease import EXPIRES_S, Signs, signs_of
+from slackwater.ledger.lease.processes import can_look_up
+
+KILLED = "killed"
+
+LeaseState = Literal["free", "held", "only-jvm", "abandoned", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """A lease as a reader sees it.
+
+    ``held``: its holder is alive. ``only-jvm``: the driver was killed and its JVM may still write. ``abandoned``: both
+    have exited, and the next process can take it. ``expired``: the same of a holder on another host, by its heartbeat.
+    """
+
+    state: LeaseState
+    record: LeaseRecord | None = None
+
+
+def view_of(record: LeaseRecord | None, now_ms: int) -> LeaseView:
+    """What can be seen of a lease now; ``None``: none was ever taken."""
+    if record is None or record.holder is None:
+        return LeaseView("free")
+    signs = signs_of(record, now_ms)
+    if signs is Signs.ALIVE:
+        return LeaseView("held", record)
+    if signs is Signs.ONLY_JVM:
+        return LeaseView("only-jvm", record)
+    return LeaseView("abandoned" if can_look_up(record.holder) else "expired", record)
+
+
+def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
+    """Whether this run is running: it has no end, and it was started under the lease that is held now."""
+    if run is None or run.end is not None or lease.state != "held" or lease.record is None:
+        return False
+    return run.started_ms >= lease.record.acquired_ms
+
+
+def end_of(run: RunRecord, lease: LeaseView) -> str:
+    """How a run ended or what it does: ``running``, ``stopping``, or the word it ended with.
+
+    A run without a recorded end whose holder has exited was killed, even before that is recorded.
+    """
+    if run.end is not None:
+        return run.end
+    if not is_running(run, lease):
+        return KILLED
+    return "stopping" if run.stop_requested_ms is not None else "running"
+
+
+def expires_ms(lease: LeaseRecord) -> int:
+    """Until when a holder on another host counts as alive without another heartbeat."""
+    return lease.heartbeat_ms + int(EXPIRES_S * 1000)

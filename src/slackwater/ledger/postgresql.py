@@ -1,0 +1,74 @@
+"""PostgreSQL behind the ledger, through psycopg 3: a clock that all hosts share, and roles that only read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.types.json import set_json_loads
+
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.masking import mask
+
+PsycopgConnection = psycopg.Connection[tuple[Any, ...]]
+
+CONNECT_TIMEOUT_S = 10
+_NO_PRIVILEGE = ("42501", "25006")
+"""PostgreSQL's codes for a missing privilege and for a write in a read-only transaction."""
+
+
+class PostgresqlServer:
+    """The database of a ledger on a server. ``url`` is a connection URI as libpq defines it."""
+
+    dialect = "postgresql"
+    errors = psycopg
+    """The module that has the driver's exceptions."""
+
+    def __init__(self, url: str) -> None:
+        self.place = mask(url)
+        self._url = url
+
+    def connect(self) -> PsycopgConnection:
+        """A new connection, outside of any transaction."""
+        driver = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+        # JSON as it is stored: columns are decoded, and checked, in one place for both databases.
+        set_json_loads(lambda stored: stored, driver)
+        return driver
+
+    def is_alive(self, driver: PsycopgConnection) -> bool:
+        """Whether a connection that was not in use can be used: the server may have been restarted."""
+        try:
+            driver.execute("")
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def begin(self, driver: PsycopgConnection, *, writes: bool = False, unflushed: bool = False) -> None:
+        """Start a transaction, which sees what others have committed. ``unflushed``: it need not reach the disk."""
+        driver.execute("BEGIN")
+        if writes and unflushed:
+            driver.execute("SET LOCAL synchronous_commit = off")
+
+    def now_ms(self, driver: PsycopgConnection) -> int:
+        """The server's clock: hosts' clocks differ."""
+        row = driver.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
+        return int(row[0] * 1000) if row else 0
+
+    def is_read_only(self, driver: PsycopgConnection) -> bool:
+        """Whether the role may read but not write."""
+        may_write = "SELECT has_table_privilege('runs', 'INSERT') AND NOT pg_is_in_recovery()"
+        return driver.execute(may_write).fetchone() != (True,)
+
+    def is_unwritable(self, error: Exception) -> bool:
+        """Whether a statement failed because the role may not write."""
+        return getattr(error, "sqlstate", None) in _NO_PRIVILEGE
+
+    def not_writable(self, cause: str | None = None) -> EnvironmentMissing:
+        """The error of a command that has to write."""
+        return EnvironmentMissing(
+            "ledger-read-only",
+            "The ledger cannot be written: this user has read access only",
+            where=self.place,
+            found=cause,
+            hint="use a PostgreSQL role that may write to the ledger's tables",
+        )

@@ -1,0 +1,41 @@
+"""Reads from a checkpoint what it shows of the query that made it."""
+
+from __future__ import annotations
+
+from slackwater.checkpoint.layout import STATE
+from slackwater.checkpoint.limited_store import limited
+from slackwater.checkpoint.listing import read_listing
+from slackwater.checkpoint.logs import logs_of_listing
+from slackwater.checkpoint.sources import SourceReader
+from slackwater.checkpoint.state.inventory import read_inventory
+from slackwater.checkpoint.state.operators import OperatorReader
+from slackwater.core.checkpoint import SourceLine
+from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, SourceEvidence
+from slackwater.core.operator import Operator
+from slackwater.core.records import GenerationRecord
+from slackwater.ledger.recording.snapshot import profile_of
+from slackwater.storage.protocols import ReadStore
+
+
+def shape_of(store: ReadStore, generation: GenerationRecord) -> CheckpointShape:
+    """The shape of the checkpoint of a generation. What is damaged or absent is left out; raises OSError."""
+    store = limited(store)
+    listing = read_listing(store)
+    entry = logs_of_listing(store, listing).newest_offset
+    found = SourceReader(store, listing, with_files=True).sources(entry)
+    # A source that the entry does not have, but that has a folder, is the past of another generation.
+    sources = [_source(line) for line in found[: len(entry.offsets)]] if entry is not None else []
+    operators: tuple[Operator, ...] = ()
+    if STATE in listing.folders:
+        operators = OperatorReader(store, listing, read_inventory(listing)).operators()
+    return CheckpointShape(tuple(sources), tuple(map(_operator, operators)), profile_of(generation))
+
+
+def _source(line: SourceLine) -> SourceEvidence:
+    files = line.log.entries if line.log is not None else ()
+    return SourceEvidence(line.kind, tuple(sorted({file.path.rpartition("/")[0] for file in files})))
+
+
+def _operator(operator: Operator) -> OperatorEvidence:
+    families = operator.stores[0].families if operator.stores else ()
+    return OperatorEvidence(operator.name, families[0].key.names if families else ())

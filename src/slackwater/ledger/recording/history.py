@@ -1,0 +1,154 @@
+"""A stream's recorded past, from the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slackwater.core.errors import FormatError
+from slackwater.core.history import History
+from slackwater.core.records import BatchRecord, RunRecord, StreamRecord
+from slackwater.core.sink import Cut
+from slackwater.formats.compactible import parse_file_source_log
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import METADATA, SINK, SIZES, SOURCES
+from slackwater.sinks.common.contract import Output, ReadByVersion
+from slackwater.sinks.common.registry import open_each
+
+TRIGGER = "triggerExecution"
+"""Spark's name for the whole time of a batch in its progress event."""
+
+
+def history_of(ledger: Ledger, stream: StreamRecord) -> History:
+    """Everything recorded of a stream; ``reconcile`` has copied the checkpoint's own logs there first."""
+    name = stream.full_name
+    batches = ledger.batches(name)
+    skipped = _skipped(ledger, stream, batches)
+    sources = [log for log in ledger.logs(name) if log.startswith(SOURCES)]
+
+    def texts(log: str) -> dict[int, str]:
+        return {entry: line.text for entry, line in ledger.lines(name, log).items()}
+
+    begins = ledger.generation(name, stream.current_generation).floor + 1
+    offsets = {batch: text for batch, text in texts("offsets").items() if batch >= begins - 1}
+    return History(
+        metadata=texts(METADATA).get(0),
+        offsets=offsets,
+        commits={batch: text for batch, text in texts("commits").items() if batch >= begins - 1},
+        written=texts(SINK),
+        sources={log.removeprefix(SOURCES): texts(log) for log in sources},
+        event_time_max_ms={b.batch_id: b.event_time_max_ms for b in batches if b.event_time_max_ms is not None},
+        input_rows={batch.batch_id: batch.input_rows for batch in batches if batch.batch_id not in skipped},
+        skipped=skipped,
+        runs=_runs(ledger.runs(name), batches, offsets),
+        begins=begins,
+        sizes=_sizes(ledger, name),
+        durations_ms={
+            batch.batch_id: took_ms
+            for batch in batches
+            if isinstance(took_ms := batch.durations_ms.get(TRIGGER), int) and batch.batch_id not in skipped
+        },
+    )
+
+
+def _sizes(ledger: Ledger, name: str) -> dict[str, int]:
+    logs = [log for log in ledger.logs(name) if log.startswith(SIZES)]
+    entries = (json.loads(line.text) for log in logs for line in ledger.lines(name, log).values())
+    return {path: size for entry in entries for path, size in entry.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a stream has read of something. ``entries``: the first entry of each source's own log that names it.
+
+    ``by_version``: the source has no log of files, but reads the versions of a table.
+    """
+
+    entries: Mapping[str, int]
+    by_version: bool = False
+
+
+def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
+    """Other streams of the home that have recorded that they read what a cut of the stream's output takes out."""
+    others = [other.full_name for other in ledger.streams() if other.full_name != stream.full_name]
+    return [other for other in others if read_of(ledger, stream, cut, other) is not None]
+
+
+def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read | None:
+    """What another stream has read of what a cut of the stream's output takes out, ``None`` for nothing."""
+    if not cut.batches:
+        return None
+    parts = zip(open_each(stream.sink), cut.members or (cut,), strict=True)
+    found = [_read_of(ledger, output, part, other) for output, part in parts if part.files]
+    known = [one for one in found if one is not None]
+    if not known:
+        return None
+    entries: dict[str, int] = {}
+    for source, entry in (item for one in known for item in one.entries.items()):
+        entries[source] = min(entry, entries.get(source, entry))
+    return Read(entries, any(one.by_version for one in known))
+
+
+def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Read | None:
+    if isinstance(output, ReadByVersion):
+        lines = ledger.lines(other, "offsets").values()
+        was_read = output.was_read((offset for line in lines for offset in _offsets(line.text)), cut)
+        return Read({}, by_version=True) if was_read else None
+    wanted, entries = set(cut.files), {}
+    for log in (log for log in ledger.logs(other) if log.startswith(SOURCES)):
+        texts = [line.text for line in ledger.lines(other, log).values() if '"path"' in line.text]
+        files = [file for text in texts for file in parse_file_source_log(text.encode())]
+        named = [file.log_offset for file in files if output.name_of(file.path) in wanted]
+        if named:
+            entries[log.removeprefix(SOURCES)] = min(named)
+    return Read(entries) if entries else None
+
+
+def _offsets(text: str) -> list[str]:
+    try:
+        entry = parse_offset_entry(text.encode())
+    except FormatError:
+        return []
+    return [offset.text for offset in entry.offsets if offset.text]
+
+
+def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord]) -> frozenset[int]:
+    """Batches that were, or may have been, run again when the sink held them already.
+
+    The file sink skips such a batch without reading its rows: the second run reports no rows and no event times. Each
+    start of a run reads both marks first; of a query that was only watched, an empty second run is all there is.
+    """
+    # Only ids that are recorded: a damaged sink can show any number as its newest batch.
+    recorded = {batch.batch_id for batch in batches} | ledger.entries(stream.full_name, "offsets")
+    held: set[int] = set()
+    for mark in ledger.sink_marks(stream.full_name):
+        if mark.committed is not None and mark.committed < mark.written:
+            held |= {mark.committed + 1} | {one for one in recorded if mark.committed < one <= mark.written}
+    if ledger.last_run(stream.full_name) is None:
+        held |= {batch.batch_id for batch in batches}
+    read = {batch.batch_id for batch in batches if batch.input_rows or all(s.start == s.end for s in batch.sources)}
+    return frozenset(held - read)
+
+
+def _runs(
+    runs: Sequence[RunRecord], batches: Sequence[BatchRecord], offsets: Mapping[int, str]
+) -> dict[int, RunRecord]:
+    """The run that executed each batch: as its progress reported, else the newest started before it was planned."""
+    by_id = {run.id: run for run in runs}
+    found = {batch: run for batch, text in offsets.items() if (run := _run_at(runs, _planned_ms(text))) is not None}
+    reported = {batch.batch_id: by_id[batch.run] for batch in batches if batch.run in by_id}
+    return {**found, **reported}
+
+
+def _planned_ms(text: str) -> int:
+    try:
+        metadata = parse_offset_entry(text.encode()).metadata
+    except FormatError:
+        return 0
+    return metadata.batch_timestamp_ms if metadata is not None else 0
+
+
+def _run_at(runs: Sequence[RunRecord], at_ms: int) -> RunRecord | None:
+    return next((run for run in reversed(runs) if run.started_ms <= at_ms), None)

@@ -1,0 +1,112 @@
+"""Which directories a home uses: its own, the outputs of its streams, their checkpoints, and what they read.
+
+An output that shares a directory with another of them is read as input, or removed with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from slackwater.core.records import StreamRecord
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.ledger.recording.history import history_of
+from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.registry import open_each
+from slackwater.storage.location import Location
+from slackwater.storage.open import is_same_store
+
+_PARTITIONS = re.compile(r"(/[^/=]+=[^/]*)+$")
+_GLOB = re.compile(r"[{}\[\]*?\\]")
+_ALTERNATIVES = re.compile(r"\{[^/]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A directory, symlinks resolved, and what it is. ``stream`` is whose output, checkpoint or input it is."""
+
+    what: str
+    place: str
+    stream: str | None = None
+
+
+def home_place(home: Home) -> Taken:
+    """The home itself."""
+    return Taken("the home", home.resolved)
+
+
+def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number: int) -> Location:
+    """Where an operation builds a checkpoint of a stream that Slackwater runs: in the home, or on the stream's store.
+
+    A checkpoint that the pipeline has put on another store than the home stays on that: the next generations are beside
+    the first one.
+    """
+    first = next((Location(one.location) for one in ledger.generations(stream.full_name)), None)
+    if first is None or is_same_store(first, home.location):
+        return home.checkpoint(stream.pipeline, stream.name, number)
+    return Location(f"{first}.{number:04d}")
+
+
+def outputs(ledger: Ledger) -> Iterator[Taken]:
+    """The outputs of all streams."""
+    for stream in ledger.streams():
+        for output in open_each(stream.sink):
+            if output.location is not None:
+                yield Taken(f"the output of stream {stream.full_name}", output.location, stream.full_name)
+
+
+def checkpoints(ledger: Ledger) -> Iterator[Taken]:
+    """The checkpoints of all streams, also those that are in no home."""
+    for stream in ledger.streams():
+        for generation in ledger.generations(stream.full_name):
+            place = Place(generation.location).location
+            yield Taken(f"a checkpoint of stream {stream.full_name}", place, stream.full_name)
+
+
+def inputs(ledger: Ledger) -> Iterator[Taken]:
+    """The folders of the files that batches have read, without those of partitions: more than one may be listed."""
+    for stream in ledger.streams():
+        for folder in _read_folders(ledger, stream):
+            yield Taken(f"files that stream {stream.full_name} reads", folder, stream.full_name)
+
+
+def is_within(place: str, other: str) -> bool:
+    """Whether a directory is another one, or is in it."""
+    return f"{place.rstrip('/')}/".startswith(f"{other.rstrip('/')}/")
+
+
+def overlap(place: str, other: str) -> bool:
+    """Whether one of two directories is the other one, or is in it."""
+    return is_within(place, other) or is_within(other, place)
+
+
+def reads_within(path: str, output: str) -> bool:
+    """Whether a source of files with this path reads what is in the output, or would list it.
+
+    Of a pattern: whether it matches the output or a folder that has the output, or only what is in the output.
+    """
+    found = _GLOB.search(path)
+    if found is None:
+        return overlap(Place(path).location, output)
+    fixed = path[: found.start()].rpartition("/")[0] or "/"
+    base, pattern = Place(fixed).location.rstrip("/"), _ALTERNATIVES.sub("*", path[len(fixed) :].lstrip("/"))
+    if is_within(base, output):
+        return True
+    if not is_within(output, base):
+        return False
+    parts, wanted = output[len(base) + 1 :].split("/"), pattern.rstrip("/").split("/")
+    return len(parts) >= len(wanted) and all(map(fnmatchcase, parts, wanted))
+
+
+def _read_folders(ledger: Ledger, stream: StreamRecord) -> set[str]:
+    if not ledger.generations(stream.full_name):
+        # Registered, and killed before its first checkpoint was made.
+        return set()
+    batches = BatchHistory(history_of(ledger, stream))
+    spans = batches.spans(0, batches.batches[-1]) if batches.batches else []
+    folders = {file.path.rpartition("/")[0] for kind, span in spans for file in kind.files(span)}
+    return {Place(_PARTITIONS.sub("", folder)).location for folder in folders}

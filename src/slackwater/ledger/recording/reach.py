@@ -1,0 +1,69 @@
+"""What the sources of a stream can still serve, looked up when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError
+from slackwater.storage.open import local_path_of, open_read_store
+from slackwater.storage.protocols import ReadStore
+
+
+@dataclass(frozen=True, slots=True)
+class StoreReach:
+    """Files by a check on their store; ``positions`` are the earliest offsets by source, as far as they are known."""
+
+    positions: Mapping[str, str] = field(default_factory=dict)
+
+    def exists(self, path: str) -> bool:
+        """Whether a source file exists; ``path`` is the URI or path as Spark recorded it."""
+        store, name = _place_of(path)
+        if store.exists(name):
+            return True
+        _require_access(store.local_path(name))
+        return False
+
+    def modified_ms(self, path: str) -> int | None:
+        """When a source file was last written, ``None`` where that is unknown, or the file does not exist."""
+        try:
+            store, name = _place_of(path)
+            return store.modified_ms(name)
+        except (OSError, SlackwaterError):
+            # Recording must continue where this process cannot read the source; ``exists`` reports why.
+            return None
+
+    def size(self, path: str) -> int | None:
+        """The bytes of a source file, ``None`` as for its time."""
+        try:
+            store, name = _place_of(path)
+            return store.size(name)
+        except (OSError, SlackwaterError):
+            return None
+
+    def earliest(self, source: str) -> str | None:
+        """The oldest position that a source still serves, as an offset string; ``None`` where it is unknown."""
+        return self.positions.get(source)
+
+
+def _require_access(file: str | None) -> None:
+    """Raises EnvironmentMissing where a file may exist in a folder that this user may not enter."""
+    try:
+        if file is not None:
+            Path(file).stat()
+    except PermissionError as error:
+        raise EnvironmentMissing(
+            "source-inaccessible",
+            "This user may not look for the files of a source",
+            where=str(Path(file or "").parent),
+            found="permission denied",
+            hint="run the command as a user who may read the source, or change the permissions of its folder",
+        ) from error
+    except (OSError, ValueError):
+        return
+
+
+def _place_of(path: str) -> tuple[ReadStore, str]:
+    folder, _, name = (local_path_of(path) or path).rpartition("/")
+    return open_read_store(folder or "/"), name

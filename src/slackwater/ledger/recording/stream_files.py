@@ -1,0 +1,93 @@
+"""Writes the record of a stream to its ``stream.json``, and restores a lost ledger from there."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from slackwater.core.records import GenerationRecord, OperationRecord, StreamRecord
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.operation_files import read_operation
+from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of, write_stream_file
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.storage.open import open_read_store
+
+
+def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
+    """Bring ``stream.json`` up to date; the id that it has stays."""
+    record = ledger.find_stream(stream)
+    known = read_stream_file(home, record.pipeline, record.name)
+    content = StreamFile(
+        id=known.id if known is not None else record.id or str(uuid.uuid4()),
+        generation=record.current_generation,
+        sink=record.sink,
+        output_mode=record.output_mode,
+        pipeline_file=record.pipeline_file,
+        generations=tuple(ledger.generations(stream)),
+    )
+    if content != known:
+        write_stream_file(home, record.pipeline, record.name, content)
+    return content
+
+
+def restore_lost(home: Home, ledger: Ledger) -> list[str]:
+    """Add the streams that have a ``stream.json`` and no record in the ledger; their full names.
+
+    Ranges come back from the checkpoints in the home, also of earlier generations; what only the ledger had (progress
+    of batches, purged entries, runs) is lost, so that a rebuild may have to read more.
+    """
+    known = {stream.full_name for stream in ledger.streams()}
+    restored = []
+    for pipeline, name in streams_of(home):
+        full_name = f"{pipeline}/{name}"
+        if full_name not in known:
+            _restore(home, ledger, pipeline, name)
+            restored.append(full_name)
+    return restored
+
+
+def _restore(home: Home, ledger: Ledger, pipeline: str, name: str) -> None:
+    content = read_stream_file(home, pipeline, name)
+    if content is None:
+        return
+    stream = StreamRecord(
+        pipeline, name, content.sink, content.output_mode, content.pipeline_file, content.generation, content.id
+    )
+    ledger.register_stream(stream)
+    generations = content.generations or _from_folders(home, stream)
+    in_use = [one for one in generations if one.number == stream.current_generation]
+    for generation in generations:
+        if generation not in in_use:
+            _restore_generation(home, ledger, stream, generation)
+    for operation in _operations(home, stream):
+        ledger.begin_operation(operation)
+    # The last, which makes the stream known: a restoration that is killed before this is repeated.
+    for generation in in_use:
+        _restore_generation(home, ledger, stream, generation)
+
+
+def _restore_generation(home: Home, ledger: Ledger, stream: StreamRecord, generation: GenerationRecord) -> None:
+    here = home.checkpoint(stream.pipeline, stream.name, generation.number)
+    store = open_read_store(here)
+    is_here = store.exists("")
+    ledger.add_generation(replace(generation, location=str(here)) if is_here else generation)
+    if is_here:
+        # Also of those no longer in use: a newer one holds only the entries that it was built from.
+        copy_new(ledger, stream.full_name, generation.number, store)
+
+
+def _from_folders(home: Home, stream: StreamRecord) -> list[GenerationRecord]:
+    """The generations by their folders: what ``stream.json`` of an earlier release does not list."""
+    numbers = {stream.current_generation, *home.generation_numbers(stream.pipeline, stream.name)}
+    return [
+        GenerationRecord(stream.full_name, number, str(home.checkpoint(stream.pipeline, stream.name, number)))
+        for number in sorted(numbers)
+    ]
+
+
+def _operations(home: Home, stream: StreamRecord) -> list[OperationRecord]:
+    folder = home.operations(stream.pipeline, stream.name)
+    names = sorted(entry.name for entry in open_read_store(folder).list() if entry.is_dir)
+    found = [read_operation(stream.full_name, folder / name) for name in names]
+    return [record for record in found if record is not None]

@@ -1,0 +1,92 @@
+"""A home with its ledger, opened for one command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from slackwater.core.commands import command
+from slackwater.core.errors import DataError, NotFound
+from slackwater.core.escaping import printable
+from slackwater.core.settings import Settings
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.stream_file import streams_of
+from slackwater.ledger.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The settings, home and ledger of a use case. ``say`` shows the user a message."""
+
+    settings: Settings
+    home: Home
+    ledger: Ledger
+    say: Callable[[str], None]
+
+    def can_refresh(self, stream: str) -> bool:
+        """Whether the ledger can be updated from the checkpoint; if not, says that recorded data is used."""
+        if self.ledger.read_only:
+            self.say(
+                f"{stream}: read access only; the ledger is not updated from the checkpoint, "
+                "and batches that are not recorded yet are not included"
+            )
+        return not self.ledger.read_only
+
+    def recorded_settings(self, stream: str) -> Mapping[str, str]:
+        """The settings that the stream's newest run had; none where they are not recorded."""
+        run = self.ledger.last_run(stream)
+        return (run.settings if run is not None else None) or {}
+
+
+@contextmanager
+def open_workspace(
+    settings: Settings, *, create: bool = False, restore: bool = False, say: Callable[[str], None] | None = None
+) -> Iterator[Workspace]:
+    """The workspace of these settings. Raises NotFound if there is no ledger yet and ``create`` is not given.
+
+    ``restore`` creates a ledger if the home has streams whose ledger was lost; ``check_home`` fills it. ``say`` shows
+    the user a message, such as that the ledger is locked; the default writes to stderr.
+    """
+    say = say or _to_stderr
+    home = Home(settings.home)
+    address = settings.ledger or home.ledger_url
+    if create and not home.is_local and "://" not in address:
+        say(
+            f"the home is on a shared store and its ledger is the file {address}: only this machine may run its streams"
+        )
+    found = [f"{pipeline}/{name}" for pipeline, name in streams_of(home)]
+    with _open_ledger(address, found, create=create or (restore and bool(found)), say=say) as ledger:
+        try:
+            yield Workspace(settings, home, ledger, say)
+        except DataError as error:
+            if error.code == "ledger-unreadable":
+                # A value that cannot be decoded is found far from where the ledger's address is known.
+                error.where = error.where or ledger.place
+            raise
+
+
+def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Callable[[str], None]) -> Ledger:
+    try:
+        return Ledger.open(address, create=create, say=say)
+    except NotFound as error:
+        if error.code != "ledger-missing" or not streams:
+            raise
+        raise NotFound(
+            "ledger-lost",
+            "The ledger of this home is lost, but the home has the checkpoints of streams",
+            where=error.where,
+            found=", ".join(streams),
+            hint=restore_command(streams[0]),
+        ) from error
+
+
+def restore_command(stream: str) -> str:
+    """The command that restores what the ledger had of all streams, and starts nothing."""
+    return f"to restore it from stream.json and the checkpoints, run: {command('plan', 'resume', stream)}"
+
+
+def _to_stderr(message: str) -> None:
+    sys.stderr.write(f"{printable(message)}\n")
+    sys.stderr.flush()

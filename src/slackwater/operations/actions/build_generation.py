@@ -1,0 +1,139 @@
+"""Builds the base of the next generation: the first steps of the measured procedure of an exact rebuild.
+
+Every recorded batch keeps its id, its range, its watermark and its boundaries; nothing is renumbered but one empty
+base, whose only work is to have Spark lay out schemas and one empty version of every state store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.core.action import ActionFacts, Places, Step
+from slackwater.core.errors import Refused
+from slackwater.core.profile import QueryProfile
+from slackwater.core.state_programs import made_by
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.ledger.recording.reach import StoreReach
+from slackwater.operations.actions.common.base import (
+    CHANGELOG,
+    Base,
+    base_renamed,
+    new_folder,
+    refuse_lost,
+    rename_base,
+    run_empty_base,
+    sources_copied,
+    write_entries,
+    write_positions,
+    write_sources,
+)
+from slackwater.operations.actions.common.facts import CODE, LAYOUT, PROGRAMS
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.replayer import Replayer
+from slackwater.operations.apply.restorable import check_restorable
+from slackwater.operations.plan.basis import check_reproducible
+from slackwater.operations.plan.contributing import StateBounds, first_contributing
+from slackwater.operations.plan.replaced import refuse_replaced
+from slackwater.operations.plan.words import duration, plan_again
+
+
+@dataclass(frozen=True, slots=True)
+class BuildGeneration(Base):
+    """Build the base of the next checkpoint aside: the query's id, source logs, and an empty state before ``first``.
+
+    ``pending`` is the batch after ``last`` that the new checkpoint plans with its recorded range, ``None`` for none.
+    """
+
+    number: int
+    query_id: str
+    first: int
+    last: int
+    pending: int | None
+    kind: Literal["build-generation"] = "build-generation"
+
+    needs = ("generation", "planned", "committed", "written", "history", "pipeline", "source-files")
+
+    @property
+    def planned(self) -> int:
+        return self.last if self.pending is None else self.pending
+
+    def text(self) -> str:
+        return f"build generation {self.number} aside, with the query's id {self.query_id}"
+
+    def step(self, places: Places) -> Step:
+        return self.titled([*sources_copied(self.planned, places), *_base(self, places)], places)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Metadata, source logs and, unless the replay starts at batch 0, an empty state before the first batch."""
+        replayer, batches = operation.open_replayer(), operation.batches
+        profile = replayer.profile()
+        _check_query(operation, batches, replayer, profile)
+        _check_served(operation, self, replayer)
+        store = new_folder(operation, self)
+        # After a reset nothing may have been written yet: there is no batch to replay, but an empty state to lay out.
+        on_base = self.first > 0 and (profile.stateful or self.first <= self.last)
+        starts = offsets_by_source(batches.offset(self.first - 1)) if on_base else {}
+        write_sources(store, self.planned, batches, replayer.compact_interval(), starts)
+        if self.first > self.last and not on_base:
+            write_entries(store, batches, max(self.last - 1, 0), self.last)
+        elif on_base:
+            run_empty_base(operation, store, batches.offset(self.first - 1))
+            rename_base(store, self.first)
+            write_positions(store, batches, self.first - 1, alone=self.first > self.last)
+        return {LAYOUT: profile.as_json(), CODE: replayer.code().digest, PROGRAMS: made_by(replayer.program())}
+
+
+ACTION = BuildGeneration
+
+
+def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer, profile: QueryProfile) -> None:
+    """The upgraded query may need older batches than the plan counted on: a longer retention, or other rows read."""
+    facts = operation.plan.facts
+    check_reproducible(profile, operation.plan.stream)
+    if facts.target < 0:
+        return
+    plan = operation.plan
+    check_restorable(operation.ledger, operation.stream, facts.target, replayer.program(), plan.pipeline_file)
+    given = operation.plan.request.retention_ms
+    retention = profile.retention_ms if given is None else given
+    state = StateBounds(profile.stateful or given is not None, retention, facts.delay_ms)
+    needed = first_contributing(batches, facts.target, state, replayer.code())
+    if needed < facts.contributing:
+        raise Refused(
+            "retention-longer",
+            "The present query needs older batches than the plan counted on",
+            where=f"stream {operation.plan.stream}",
+            expected=f"batches from {needed}",
+            found=f"batches from {facts.contributing}",
+            hint=plan_again(operation.plan, retention=duration(retention)),
+        )
+
+
+def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
+    """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
+    batches, reach = operation.batches, StoreReach(replayer.earliest_offsets())
+    missing = batches.missing_for(action.first, action.last, reach, operation.plan.request.ranges)
+    refuse_lost(operation, missing, "restore the source's data; nothing was changed")
+    replaced = batches.replaced(action.first, action.last, reach)
+    refuse_replaced(operation.plan.stream, replaced, "nothing in use was changed")
+
+
+def _base(action: BuildGeneration, places: Places) -> Iterator[str]:
+    if action.first > action.last:
+        for batch in range(max(action.last - 1, 0), action.last + 1):
+            yield f"- Copy {places.entry('offsets', batch)} and {places.entry('commits', batch)}."
+        return
+    if action.first == 0:
+        yield "- The replay starts with batch 0, so that no base is needed."
+        return
+    before, first = action.first - 1, action.first
+    entry = places.entry("offsets", before)
+    yield f"- Build an empty base: copy {entry} to `offsets/0`, and make its range empty. File source: replace"
+    yield '  the end by `{"logOffset":-1}`. Kafka source I: write `sources/I/0`, a zero byte, `v1`,'
+    yield "  a line break, and the end."
+    yield f"- Run the query once, as in the next step, with `{CHANGELOG}=false`;"
+    yield "  `query.lastProgress.numInputRows` must be 0."
+    yield from base_renamed(before, first)
+    yield f"- Delete `offsets/0`, and copy {entry} to `offsets/{before}`."

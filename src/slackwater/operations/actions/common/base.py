@@ -1,0 +1,245 @@
+"""What all actions that start a new checkpoint share: its folder, the logs of its sources, and its removal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
+from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
+from slackwater.core.action import Action, Inverse, Places, Step
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.commands import command, undo_command
+from slackwater.core.errors import Refused
+from slackwater.core.plan import Plan
+from slackwater.formats.offset_log import render_offset_entry
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.preconditions import DIGEST_SHOWN
+from slackwater.operations.plan.words import plan_again
+from slackwater.sinks.common.backup import check_removable
+from slackwater.storage.protocols import WriteStore
+
+LOST_SHOWN = 3
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+SIDE_FILE = "- Delete the hidden side file `.NAME.crc` of each file that is written, renamed or changed by hand."
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveGeneration(Inverse):
+    """Remove a checkpoint that the operation has built; its journal is the evidence that it did."""
+
+    number: int
+    kind: Literal["remove-generation"] = "remove-generation"
+
+    removes_generation = True
+
+    def text(self) -> str:
+        return f"remove generation {self.number}, which the operation has built"
+
+    def step(self, places: Places) -> Step:
+        line = f"- Delete the folder `{places.checkpoint(self.number)}`, which the steps above created."
+        return Step(f"Remove generation {self.number}", (line,))
+
+    def check(self, operation: Operation) -> None:
+        check_removable(operation.store(self.number))
+
+    def take_back(self, operation: Operation) -> None:
+        operation.store(self.number).delete_tree()
+        operation.ledger.remove_generation(operation.plan.stream, self.number)
+        write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)
+
+
+class Base(Action):
+    """The action that starts a new checkpoint: each generation that a plan builds has exactly one."""
+
+    __slots__ = ()
+
+    number: int
+    query_id: str
+    last: int
+
+    undone_by = RemoveGeneration
+
+    @property
+    def built(self) -> int:
+        return self.number
+
+    @property
+    def planned(self) -> int:
+        """The newest batch in ``offsets/`` before the first action that uses the checkpoint."""
+        return self.last
+
+    def inverse(self) -> RemoveGeneration:
+        return RemoveGeneration(self.number)
+
+    def check_start(self, operation: Operation) -> None:
+        """An operation writes only into a folder that it has made itself."""
+        folder = operation.checkpoint(self.number)
+        if operation.store(self.number).exists(""):
+            raise Refused(
+                "generation-exists",
+                f"The checkpoint of generation {self.number} exists already, and this operation did not make it",
+                where=str(folder),
+                expected="no such folder",
+                hint=f"plan again: {plan_again(operation.plan)}",
+            )
+
+    def titled(self, lines: Sequence[str], places: Places) -> Step:
+        """The step of the runbook, with the lines that create the folder before its own."""
+        new = places.checkpoint(self.number)
+        return Step(
+            f"Build the checkpoint of generation {self.number} aside",
+            (
+                f"- Create the folder `{new}`. It must not exist yet. The names below are files in it.",
+                f'- Write `metadata` with the one line `{{"id":"{self.query_id}"}}`: the query keeps its id.',
+                *lines,
+                SIDE_FILE,
+            ),
+        )
+
+
+def base_of(plan: Plan, number: int) -> tuple[int, Base]:
+    """The action that starts the checkpoint of a generation, with its index."""
+    found = ((index, one) for index, one in enumerate(plan.actions) if one.built == number and isinstance(one, Base))
+    return next(found)
+
+
+def refuse_lost(operation: Operation, lost: Sequence[str], hint: str) -> None:
+    """Raises Refused where the source has lost something that has to be read."""
+    if lost:
+        more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
+        raise Refused(
+            "source-rows-lost",
+            "The source no longer has rows that have to be read",
+            where=f"stream {operation.plan.stream}",
+            found=", ".join(lost[:LOST_SHOWN]) + more,
+            hint=hint,
+        )
+
+
+def new_folder(operation: Operation, action: Base) -> WriteStore:
+    """The folder of the checkpoint, without what an attempt before has left, with the id of the query."""
+    store = operation.store(action.number)
+    # Only reached after the journal records that the folder is this operation's own.
+    store.delete_tree()
+    write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
+    return store
+
+
+def sources_copied(newest: int, places: Places) -> list[str]:
+    """The lines of a runbook that copy the own logs of the sources up to a batch."""
+    if newest < 0:
+        return []
+    return [
+        f"- File source I: copy the entries {places.entry('sources/I', 'N')} up to the `logOffset` of batch",
+        f"  {newest} (in {places.entry('offsets', newest)}). Split a `.compact` file that has later entries by",
+        "  `batchId`: the query has to find those files again. Other sources: copy `sources/` as it is.",
+    ]
+
+
+def base_renamed(before: int, first: int) -> list[str]:
+    """The lines of a runbook that make an empty batch 0 the one before ``first``."""
+    return [
+        "- In each `state/OPERATOR/PARTITION/`, and in the folders of stores in it, rename `1.delta` to",
+        f"  `{first}.snapshot`, `1.zip` to `{first}.zip`, or `1_UUID.zip` to `{first}_UUID.zip`.",
+        f"- Rename `commits/0` to `commits/{before}`.",
+    ]
+
+
+def write_sources(
+    store: WriteStore, newest: int, batches: BatchHistory, interval: int, starts: Mapping[str, str | None]
+) -> None:
+    """The own log of each source up to ``newest``, the batch at which the new checkpoint will be.
+
+    ``starts`` are the positions of an empty base, by source, and empty without one: the base has initial offsets.
+    """
+    ends = offsets_by_source(batches.offset(newest)) if newest >= 0 else {}
+    for source, log in batches.history.sources.items():
+        end = ends.get(source)
+        kind = batches.kind(source, end)
+        files = dict(kind.log_until(end, log, interval))
+        base = kind.empty_base(starts[source]) if source in starts else None
+        files.update(base.log if base is not None else {})
+        for name, content in files.items():
+            write_log(store, source_path(source, name), content)
+
+
+def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alone: bool) -> None:
+    """The recorded entry of a batch; ``alone``: also as that of the batch before, as Spark reads two when it starts."""
+    entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
+    for number in range(max(batch - 1, 0) if alone else batch, batch + 1):
+        write_log(store, offset_path(number), entry)
+
+
+def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: int) -> None:
+    """The entries of committed batches, as they are recorded; a commit that is not has the batch's own watermark."""
+    history = batches.history
+    if last >= 0 and last - 1 not in history.offsets:
+        # After a reset nothing of the batches before its first one is known.
+        write_positions(store, batches, last, alone=True)
+    for batch in range(first, last + 1):
+        if batch not in history.offsets:
+            continue
+        write_log(store, offset_path(batch), history.offsets[batch].encode("utf-8", "surrogateescape"))
+        commit = batches.commit_text(batch) or f'v1\n{{"nextBatchWatermarkMs":{batches.offset(batch).watermark_ms}}}'
+        write_log(store, commit_path(batch), commit.encode("utf-8", "surrogateescape"))
+
+
+def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) -> None:
+    """Run an empty batch 0 at the positions of ``entry``, so that Spark lays out an empty state of each store."""
+    batches, replayer = operation.batches, operation.open_replayer()
+    bases = {one.source: batches.kind(one.source, one.text).empty_base(one.text) for one in entry.offsets}
+    empty = tuple(
+        replace(one, text=base.end) if (base := bases[one.source]) is not None else one for one in entry.offsets
+    )
+    for source, base in bases.items():
+        for name, content in (base.log if base is not None else {}).items():
+            write_log(store, source_path(source, name), content)
+    write_log(store, offset_path(0), render_offset_entry(replace(entry, offsets=empty)))
+    # A changelog of an empty version would not be the zip that the renaming turns into a snapshot.
+    replayed = replayer.run_pending(store.location, changelog=False)
+    if (replayed.batch_id, replayed.input_rows) != (0, 0):
+        raise Refused(
+            "base-not-empty",
+            "The base of the new checkpoint read rows; its range was not empty for this source",
+            where=store.location,
+            expected="batch 0 with 0 rows",
+            found=f"batch {replayed.batch_id} with {replayed.input_rows} rows",
+            hint="a rebuild from batch 0 needs no base: "
+            f"{command('plan', 'rebuild', operation.plan.stream, '--retention', 'all')}",
+        )
+
+
+def rename_base(store: WriteStore, first: int) -> None:
+    """Version 1 of each state store becomes version ``first``, and batch 0 becomes the batch before ``first``."""
+    for folder in [folder for folder in store.folders(STATE) if "/_" not in folder.path]:
+        for name in folder.files:
+            state_file = parse_state_file(name)
+            if state_file is not None and state_file.version == 1 and first > 1:
+                kind = "snapshot" if state_file.kind == "delta" else state_file.kind
+                unique = f"_{state_file.unique_id}" if state_file.unique_id else ""
+                rename_state_file(store, f"{folder.path}/{name}", f"{folder.path}/{first}{unique}.{kind}")
+    if first > 1:
+        rename_log(store, commit_path(0), commit_path(first - 1))
+    delete_log(store, offset_path(0))
+
+
+def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
+    """The refusal to continue an operation with other code than it was started with; both are digests.
+
+    What was built in staging is removed with it, but a backfill has reached the output itself.
+    """
+    in_output = any(action.reads is not None and action.changes_in_use for action in plan.actions)
+    return Refused(
+        "pipeline-edited",
+        "The pipeline file was edited while the operation was unfinished; rows or state of two versions would be mixed",
+        where=plan.pipeline_file,
+        expected=expected[:DIGEST_SHOWN],
+        found=found[:DIGEST_SHOWN],
+        hint=f"bring the file back, or go back: {undo_command(plan.id)}"
+        if in_output
+        else f"nothing in use was changed; plan again: {plan_again(plan)}",
+    )

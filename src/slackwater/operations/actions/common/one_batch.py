@@ -1,0 +1,105 @@
+"""Plans one batch in a checkpoint that the operation has built, and runs it: the batch of a backfill."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+
+from slackwater.checkpoint.layout import offset_path
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.writer import write_log
+from slackwater.core.action import Action
+from slackwater.core.checkpoint_logs import SourceOffset
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.escaping import code_span
+from slackwater.core.records import GenerationRecord
+from slackwater.formats.offset_log import render_offset_entry
+from slackwater.operations.actions.common.base import base_of, pipeline_edited
+from slackwater.operations.actions.common.facts import CODE
+from slackwater.operations.actions.start_generation import StartGeneration, entry_of
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.replayer import OperationRun, Replayer
+from slackwater.operations.goals.backfill import stateful
+from slackwater.operations.plan.words import plan_again
+from slackwater.storage.protocols import WriteStore
+
+Running = Callable[[Replayer, OperationRun], None]
+
+
+class OneBatch(Action):
+    """Run batch ``ran``, and no other, with checkpoint ``number``.
+
+    ``ends`` has for each source the offset at which the batch ends, as Spark writes it.
+    """
+
+    __slots__ = ()
+
+    number: int
+    ends: dict[str, str]
+
+    reads = "range"
+    uses_checkpoint = True
+
+    @property
+    @abstractmethod
+    def ran(self) -> int:
+        """The id of the batch."""
+
+
+def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, run: Running) -> None:
+    """Run the batch, unless it is committed. A run that was killed is continued exactly-once.
+
+    Raises Refused where the code is not that of the first attempt, or Spark ran another batch.
+    """
+    store = operation.store(action.number)
+    if read_logs(store).committed < action.ran:
+        _check_query(operation, action)
+        operation.ledger.add_generation(record)
+        _plan(operation, action, store)
+        recorded = OperationRun(
+            record, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home
+        )
+        run(operation.open_replayer(), recorded)
+    found = read_logs(store)
+    if (found.planned, found.committed) != (action.ran, action.ran):
+        raise Refused(
+            "replay-strayed",
+            "Spark ran another batch than the one of the backfill",
+            where=store.location,
+            expected=f"batch {action.ran} planned and committed",
+            found=f"batch {found.planned} planned, batch {found.committed} committed",
+            hint=_ways_on(operation, action),
+        )
+
+
+def _check_query(operation: Operation, action: OneBatch) -> None:
+    """The code is that of the first attempt: of several outputs one may have the batch from it."""
+    replayer = operation.open_replayer()
+    if replayer.profile().stateful:
+        raise stateful(operation.plan.stream)
+    index, _ = base_of(operation.plan, action.number)
+    expected, found = operation.journal.facts(index)[CODE], replayer.code().digest
+    if found != expected:
+        raise pipeline_edited(operation.plan, str(expected), found)
+
+
+def _ways_on(operation: Operation, action: OneBatch) -> str:
+    if not action.changes_in_use:
+        # No stream depends on a side output: what was written to it is removed.
+        return f"nothing in use was changed; plan again: {plan_again(operation.plan)}"
+    return f"go back: {command('undo', operation.plan.id, '--yes')}"
+
+
+def _plan(operation: Operation, action: OneBatch, store: WriteStore) -> None:
+    _, base = base_of(operation.plan, action.number)
+    if isinstance(base, StartGeneration):
+        ends = tuple(SourceOffset(start.source, action.ends[start.source]) for start in base.starts)
+        entry = replace(entry_of(operation, base), offsets=ends)
+        write_log(store, offset_path(action.ran), render_offset_entry(entry))
+
+
+def ends_listed(action: OneBatch) -> str:
+    """Where the batch ends, source by source, for the runbook."""
+    return ", ".join(f"{code_span(end)} for source {source}" for source, end in action.ends.items())

@@ -1,0 +1,19 @@
+"""Outputs that are built aside and put in the place of the real one. The outputs themselves know how."""
+
+from __future__ import annotations
+
+from slackwater.core.errors import Refused
+from slackwater.operations.apply.operation import Operation
+from slackwater.sinks.common.contract import Swappable
+
+
+def swappable(operation: Operation) -> Swappable:
+    """The output. Raises Refused where another cannot be built aside."""
+    if not isinstance(operation.output, Swappable):
+        raise Refused(
+            "swap-unsupported",
+            "This output cannot be built aside and swapped",
+            where=operation.output.location,
+            hint="plan again with another --output",
+        )
+    return operation.output

@@ -1,0 +1,96 @@
+"""Builds the next generation from the checkpoint of another one: its state as it is, its ranges as they are recorded.
+
+No batch is run, so that neither Spark nor the pipeline file is needed, and any state can be kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.checkpoint.writer import copy_state
+from slackwater.core.action import ActionFacts, Places, Step
+from slackwater.core.state_programs import entries_until
+from slackwater.formats.compactible import DEFAULT_INTERVAL
+from slackwater.operations.actions.common.base import Base, new_folder, sources_copied, write_entries, write_sources
+from slackwater.operations.actions.common.facts import LAYOUT, PROGRAMS
+from slackwater.operations.apply.operation import Operation
+from slackwater.storage.open import open_read_store
+
+COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyGeneration(Base):
+    """Build the next checkpoint aside from that of generation ``source``, up to batch ``last``.
+
+    ``pending`` is the batch after ``last`` that the new checkpoint plans with its recorded range, ``None`` for none.
+    ``state`` is the newest batch whose state is copied, ``None`` for none.
+    """
+
+    number: int
+    source: int
+    query_id: str
+    last: int
+    pending: int | None
+    state: int | None
+    kind: Literal["copy-generation"] = "copy-generation"
+
+    needs = ("generation", "planned", "committed", "written", "history", "source-files")
+
+    @property
+    def planned(self) -> int:
+        return self.last if self.pending is None else self.pending
+
+    def text(self) -> str:
+        if self.last < 0:
+            what = "without any batch"
+        elif self.state is None:
+            what = f"with the ranges up to batch {self.last}"
+        else:
+            what = f"with the state up to batch {self.state}"
+        return f"copy generation {self.source} to generation {self.number} aside, {what}"
+
+    def step(self, places: Places) -> Step:
+        lines = sources_copied(self.planned, places)
+        if self.last >= 0:
+            lines.append(
+                f"- Copy {places.entry('offsets', 'N')} and {places.entry('commits', 'N')} up to batch {self.last}."
+            )
+        if self.state is not None:
+            old, state = places.checkpoint(self.source), self.state
+            lines += [
+                f"- Copy `{old}/state`, but no version above {state + 1}, the state after batch {state}: the numbers",
+                "  of `N.delta`, `N.changelog`, `N.snapshot` and `N.zip` are versions.",
+            ]
+        return self.titled(lines, places)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Metadata, source logs, the entries up to the last batch, and the state after it."""
+        generation = operation.ledger.generation(operation.plan.stream, self.source)
+        store = new_folder(operation, self)
+        write_sources(store, self.planned, operation.batches, _compact_interval(operation), {})
+        oldest = _oldest_needed(operation, self)
+        write_entries(store, operation.batches, oldest, self.last)
+        if self.state is not None:
+            # Where the ledger has it: a pipeline can have adopted a checkpoint, so that it is in no home.
+            copy_state(open_read_store(generation.location), store, self.state)
+        return {LAYOUT: dict(generation.layout or {}), PROGRAMS: entries_until(generation.programs, self.last)}
+
+
+ACTION = CopyGeneration
+
+
+def _oldest_needed(operation: Operation, action: CopyGeneration) -> int:
+    """The commits of the checkpoint format 2 name the state files of their batches: all that have state stay."""
+    if action.state is None:
+        return max(action.last - 1, 0)
+    kept = (batch for batch in operation.history.commits if batch in operation.history.offsets)
+    return min([batch for batch in kept if batch <= action.last], default=action.last)
+
+
+def _compact_interval(operation: Operation) -> int:
+    """As the newest run had it set."""
+    run = operation.ledger.last_run(operation.plan.stream)
+    text = ((run.settings if run is not None else None) or {}).get(COMPACT_INTERVAL, "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else DEFAULT_INTERVAL

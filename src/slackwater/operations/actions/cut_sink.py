@@ -1,0 +1,111 @@
+"""Cuts whole batches from the sink, and restores them. The output itself determines which files these are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.core.action import Action, ActionFacts, Inverse, Marks, Places, Step
+from slackwater.core.escaping import code_span
+from slackwater.core.sink import Cut, cut_step, newest_batch
+from slackwater.core.units import batch_range
+from slackwater.operations.actions.common.facts import NOTHING
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.witness import backup_for, changed_nothing, check_records, check_started
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreSink(Inverse):
+    """Put batches that were cut back into the sink, from the operation's backup."""
+
+    cut: Cut
+    kind: Literal["restore-sink"] = "restore-sink"
+
+    def text(self) -> str:
+        return f"restore {_batches(self.cut)} in the sink"
+
+    def step(self, _places: Places) -> Step:
+        line = f"- Put what was cut ({_batches(self.cut)}) back from the backup, with its entries in the manifest."
+        return Step("Restore the output", (line,))
+
+    def check(self, operation: Operation) -> None:
+        check_records(operation, operation.index_of(self))
+        if not changed_nothing(operation, operation.index_of(self)):
+            operation.output.check_restore(self.cut, operation.backup)
+
+    def take_back(self, operation: Operation) -> None:
+        if not changed_nothing(operation, operation.index_of(self)):
+            operation.output.restore(self.cut, operation.backup)
+
+
+@dataclass(frozen=True, slots=True)
+class CutSink(Action):
+    """Take whole batches out of the sink, as the output itself listed them; the operation's backup keeps them."""
+
+    cut: Cut
+    kind: Literal["cut-sink"] = "cut-sink"
+
+    needs = ("written", "readers", "others")
+    needs_adopted = ("planned", "committed", "writer")
+    changes_in_use = changes_output = True
+    undone_by = RestoreSink
+
+    @property
+    def change(self) -> Cut:
+        return self.cut
+
+    def marks_after(self, marks: Marks) -> Marks:
+        return {**marks, "written": self.cut.after}
+
+    def text(self) -> str:
+        return f"{cut_step('the sink', self.cut.after)}: {_taken_out(self.cut)}, moved to the backup"
+
+    def step(self, _places: Places) -> Step:
+        lines = [
+            f"- Remove from the output what {_batches(self.cut)} added, and nothing else. Copy it to a backup first:",
+            *_listed(self.cut),
+            f"- Afterwards the output shows {newest_batch(self.cut.after)} as the newest.",
+        ]
+        return Step(cut_step("the output", self.cut.after).capitalize(), tuple(lines))
+
+    def inverse(self) -> RestoreSink:
+        return RestoreSink(self.cut)
+
+    def check_continued(self, operation: Operation) -> None:
+        check_started(operation, self)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Cut; what is taken out is in the operation's backup afterwards."""
+        operation.output.cut(self.cut, operation.history.written, backup_for(operation, self))
+        operation.ledger.record_sink_mark(operation.plan.stream, self.cut.after)
+        return NOTHING
+
+
+ACTION = CutSink
+
+
+def _batches(cut: Cut) -> str:
+    return batch_range(cut.batches[0], cut.batches[-1])
+
+
+def _taken_out(cut: Cut) -> str:
+    """What a cut takes out, in the units that the output counts, of each of several outputs."""
+    if cut.members:
+        return "; ".join(_taken_out(part) for part in cut.members if part.batches)
+    files = f"{len(cut.files)} files, {cut.bytes:,} bytes" if cut.files else ""
+    rows = f"{cut.rows:,} rows" if cut.rows is not None else ""
+    return ", ".join(filter(None, (rows, files))) or _batches(cut)
+
+
+def _listed(cut: Cut) -> Iterator[str]:
+    for index, member in enumerate(cut.members, start=1):
+        yield f"- Output {index}: {_batches(member) if member.batches else 'nothing'}"
+        yield from (f"  {line}" for line in _listed(member))
+    if cut.rows is not None:
+        yield f"- {cut.rows:,} rows"
+    if cut.version is not None:
+        yield f"- The cut was worked out from version `{cut.version}` of the output."
+    if cut.files:
+        yield f"- {len(cut.files):,} files, {cut.bytes:,} bytes, with their entries in the output's own manifest:"
+        yield from (f"  - {code_span(name)}" for name in cut.files)

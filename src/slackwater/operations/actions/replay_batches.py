@@ -1,0 +1,174 @@
+"""Runs the recorded batches again in the new checkpoint, under their own ids, ranges, watermarks and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from slackwater.checkpoint.layout import commit_path, offset_path
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.writer import write_log
+from slackwater.core.action import Action, ActionFacts, Places, Step
+from slackwater.core.commands import mention
+from slackwater.core.errors import Refused
+from slackwater.core.escaping import code_span
+from slackwater.core.state_programs import made_by
+from slackwater.core.strict import STRICT
+from slackwater.core.units import batch_range
+from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
+from slackwater.operations.actions.common.base import SIDE_FILE, base_of, pipeline_edited
+from slackwater.operations.actions.common.facts import CODE, PROGRAMS
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.plan.contributing import Code
+from slackwater.operations.plan.words import plan_again
+from slackwater.storage.protocols import WriteStore
+
+NOOP_BATCH = """\
+query = (
+    frame.writeStream.format("noop")
+    .option("checkpointLocation", NEW)
+    .outputMode(OUTPUT_MODE)
+    .trigger(once=True)
+    .start()
+)
+query.awaitTermination()"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """Batches ``first`` to ``last`` are replayed under these SQL settings: those of the runs that executed them.
+
+    ``None``: not recorded; they are replayed under the settings of the session.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    first: int
+    last: int
+    settings: dict[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayBatches(Action):
+    """Run the recorded batches again under their own ids and watermarks, without output, to recompute their state."""
+
+    number: int
+    first: int
+    last: int
+    settings: tuple[ReplaySettings, ...]
+    kind: Literal["replay-batches"] = "replay-batches"
+
+    def text(self) -> str:
+        return f"replay {batch_range(self.first, self.last)} under their own ids, without output"
+
+    def step(self, places: Places) -> Step:
+        last, entry = self.last, places.entry
+        lines = [
+            (
+                f"`{mention('apply')}` does this. "
+                "It runs each of these batches once, in this order, as the code below does:"
+            ),
+            "with its recorded range and its own id, without output.",
+            "",
+            "| batches | SQL settings to set before |",
+            "|---|---|",
+            *(_settings_row(group) for group in self.settings),
+            "",
+            "```python",
+            f'NEW = os.path.expandvars("{places.checkpoint(self.number)}")',
+            f"for batch in range({self.first}, {last + 1}):",
+            '    copy_recorded("offsets", batch, NEW)',
+            *(f"    {line}" for line in NOOP_BATCH.splitlines()),
+            '    assert query.lastProgress["batchId"] == batch',
+            "```",
+            "",
+            "- `frame` is what the function of the stream returns, in a session with the settings of the batch;",
+            "  `OUTPUT_MODE` is that of the stream.",
+            f"- `copy_recorded` copies {entry('offsets', 'N')} unchanged.",
+            "- Never start the query before the entry is copied: it would plan a new batch and discard its rows.",
+            "- `query.lastProgress.numInputRows` of each batch must be the number of rows that is recorded of it.",
+            f"- Afterwards set `nextBatchWatermarkMs` in `commits/{last}` to that of {entry('commits', last)}.",
+            SIDE_FILE,
+        ]
+        title = f"Replay {batch_range(self.first, last)} into generation {self.number}, without output"
+        return Step(title, tuple(lines))
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Run the batches that are not committed yet. Raises Refused where Spark reads other rows than before.
+
+        A replay that was killed is continued with the batch that was in progress: running it again is exact.
+        """
+        replayer = operation.open_replayer()
+        code = replayer.code()
+        _check_same_code(operation, self.number, code.digest)
+        store, batches = operation.store(self.number), operation.batches
+        done = read_logs(store).committed
+        for batch in range(max(self.first, done + 1), self.last + 1):
+            entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
+            if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
+                write_log(store, offset_path(batch), entry)
+            replayed = replayer.run_pending(store.location, changelog=True, settings=_settings(self, batch))
+            _check_replayed(operation, batch, replayed, code)
+            operation.progress.batch(batch)
+        _restore_next_watermark(operation, store, self.last)
+        # Analysed under the settings of the newest batch, as its state is: the time zone, for example, is in the plan.
+        return {PROGRAMS: made_by(replayer.program(_settings(self, self.last)))}
+
+
+ACTION = ReplayBatches
+
+
+def _settings_row(group: ReplaySettings) -> str:
+    if group.settings is None:
+        shown = "not recorded: those of the session"
+    else:
+        shown = ", ".join(code_span(f"{name}={value}") for name, value in sorted(group.settings.items())) or "none"
+    return f"| {batch_range(group.first, group.last)} | {shown.replace('|', '&#124;')} |"
+
+
+def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:
+    return next((group.settings for group in action.settings if group.first <= batch <= group.last), None)
+
+
+def _check_same_code(operation: Operation, number: int, digest: str) -> None:
+    """A replay that was killed can only be continued with the code that it was started with."""
+    built, _ = base_of(operation.plan, number)
+    started_with = operation.journal.facts(built).get(CODE)
+    if started_with is not None and started_with != digest:
+        raise pipeline_edited(operation.plan, str(started_with), digest)
+
+
+def _check_replayed(operation: Operation, batch: int, replayed: Replayed, code: Code) -> None:
+    if replayed.batch_id != batch:
+        raise Refused(
+            "replay-strayed",
+            "Spark ran another batch than the recorded one",
+            where=f"stream {operation.plan.stream}",
+            expected=str(batch),
+            found=str(replayed.batch_id),
+            hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
+        )
+    comparable = code.counts_as(operation.history.runs.get(batch))
+    expected = operation.batches.rows(batch) if comparable else None
+    if expected is not None and expected != replayed.input_rows:
+        raise Refused(
+            "rows-differ",
+            f"Batch {batch} does not read the rows that it read before",
+            where=f"stream {operation.plan.stream}",
+            expected=f"{expected} rows",
+            found=f"{replayed.input_rows} rows",
+            hint="restore the source's data; nothing in use was changed",
+        )
+
+
+def _restore_next_watermark(operation: Operation, store: WriteStore, last: int) -> None:
+    """Spark loses per-operator maxima at each start, so the watermark after the last batch is the recorded one."""
+    recorded = operation.batches.commit(last)
+    if recorded is None:
+        return
+    commit = parse_commit_entry(store.read(commit_path(last)))
+    if commit.next_batch_watermark_ms != recorded.next_batch_watermark_ms:
+        corrected = replace(commit, next_batch_watermark_ms=recorded.next_batch_watermark_ms)
+        write_log(store, commit_path(last), render_commit_entry(corrected))

@@ -1,0 +1,115 @@
+"""Runs the batch of a backfill into a side output, and removes it again. Nothing of the stream is changed.
+
+The directory belongs to the operation from its first file on, so that undo knows what it may remove.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from slackwater.core.action import ActionFacts, Inverse, Places, Step
+from slackwater.core.errors import Refused
+from slackwater.core.escaping import code_span
+from slackwater.core.plan import BEFORE_ALL
+from slackwater.core.records import GenerationRecord
+from slackwater.core.sink import SideOutput
+from slackwater.ledger.recording.history import readers_of
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.operations.actions.common.base import base_of
+from slackwater.operations.actions.common.facts import LAYOUT, NOTHING
+from slackwater.operations.actions.common.one_batch import OneBatch, ends_listed, run_once
+from slackwater.operations.apply.operation import Operation
+from slackwater.sinks.files import side_output
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardAside(Inverse):
+    """Remove what the operation has written to a side output; the directory itself stays."""
+
+    output: SideOutput
+    kind: Literal["discard-aside"] = "discard-aside"
+
+    def text(self) -> str:
+        return f"remove from {self.output.path} what the operation has written to it"
+
+    def step(self, _places: Places) -> Step:
+        return Step("Empty the side output", (f"- Delete what the batch wrote to {code_span(self.output.path)}.",))
+
+    def check_unused(self, operation: Operation) -> None:
+        """Other streams that have read the side output would keep rows that are nowhere else."""
+        output = side_output.open_side_output(self.output)
+        if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
+            return
+        written = replace(operation.stream, sink=side_output.identity(self.output))
+        readers = readers_of(operation.ledger, written, output.cut_after(BEFORE_ALL, {}))
+        if readers:
+            raise Refused(
+                "side-output-was-read",
+                "The rows of the side output would be removed, but other streams have read them",
+                where=output.location,
+                found=", ".join(readers),
+                hint="the side output can stay: the stream does not depend on it",
+            )
+
+    def take_back(self, operation: Operation) -> None:
+        side_output.discard(self.output, operation.plan.id)
+
+
+@dataclass(frozen=True, slots=True)
+class RunAside(OneBatch):
+    """Run batch 0, and no other, with checkpoint ``number`` into a side output.
+
+    Batch 0, because readers of the file sink's manifest need every entry from the first one on. ``ends`` has for each
+    source the offset at which the batch ends, as Spark writes it.
+    """
+
+    number: int
+    ends: dict[str, str]
+    output: SideOutput
+    kind: Literal["run-aside"] = "run-aside"
+
+    needs = ("side-output",)
+    undone_by = DiscardAside
+
+    @property
+    def ran(self) -> int:
+        return 0
+
+    def text(self) -> str:
+        where = f"{self.output.path}, as {self.output.format} files"
+        return f"run the batch with generation {self.number} into {where}"
+
+    def step(self, places: Places) -> Step:
+        new, last = places.checkpoint(self.number), places.entry("offsets", places.committed)
+        lines = (
+            f"- Copy {last} to `{new}/offsets/0`, and replace its last lines, the offsets, by",
+            f"  {ends_listed(self)}.",
+            f"- Run the query of the stream with `checkpointLocation` `{new}` and `trigger(once=True)` into",
+            f"  {code_span(self.output.path)}, as {self.output.format} files.",
+            "  The directory must be empty. It runs this batch and no other.",
+            f"- Afterwards `{new}/commits/0` is there. Start no query on this checkpoint again.",
+        )
+        return Step("Run the batch into the side output", lines)
+
+    def inverse(self) -> DiscardAside:
+        return DiscardAside(self.output)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Claim the directory, then run the batch. A run that was killed is continued exactly-once."""
+        plan, output = operation.plan, self.output
+        side_output.claim(output, plan.id, plan.stream, str(operation.home.location))
+        record = _record(operation, self.number)
+        run_once(operation, self, record, lambda replayer, run: replayer.run_aside(run, output))
+        copy_new(operation.ledger, plan.stream, self.number, operation.store(self.number))
+        return NOTHING
+
+
+ACTION = RunAside
+
+
+def _record(operation: Operation, number: int) -> GenerationRecord:
+    """The checkpoint, for the ledger: it inherits nothing, and no other one inherits from it."""
+    index, built = base_of(operation.plan, number)
+    folder, layout = str(operation.checkpoint(number)), operation.journal.facts(index).get(LAYOUT)
+    return GenerationRecord(operation.plan.stream, number, folder, query_id=built.query_id, layout=layout)

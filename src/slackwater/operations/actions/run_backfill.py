@@ -1,0 +1,181 @@
+"""Runs the batch of a backfill into the output of the stream, and takes it out again.
+
+The batch has the next id of the stream, so that a sink that is keyed by batch ids writes it once, however often it is
+run. Which files or rows it writes is not known before: undo asks the output then, and keeps the answer until all of it
+is taken out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.core.action import ActionFacts, Inverse, Marks, Places, Step
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Cut, cut_step, others_of
+from slackwater.ledger.lineage import SINK
+from slackwater.ledger.recording.history import readers_of
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.operations.actions.common.facts import NOTHING
+from slackwater.operations.actions.common.one_batch import OneBatch, ends_listed, run_once
+from slackwater.operations.actions.common.record import record_of
+from slackwater.operations.apply.operation import BACKUP, PLAN_FILE, Operation
+from slackwater.operations.apply.others import refused
+from slackwater.sinks.common.backup import RecordFile
+from slackwater.sinks.common.registry import open_each
+from slackwater.storage.open import open_write_store
+
+
+@dataclass(frozen=True, slots=True)
+class _TakenOut:
+    """What an undo takes out, and the folder of the operation's backup that keeps it."""
+
+    backup: str
+    cut: Cut
+
+
+RECORD = RecordFile("backfill-cut.json", "slackwater.backfill-cut/1", _TakenOut)
+
+
+@dataclass(frozen=True, slots=True)
+class CutBackfill(Inverse):
+    """Take out of the sink what it has of the batches after ``after``; which files these are is known only then."""
+
+    after: int
+    kind: Literal["cut-backfill"] = "cut-backfill"
+
+    def text(self) -> str:
+        return cut_step("the sink", self.after)
+
+    def step(self, _places: Places) -> Step:
+        line = f"- Remove from the output what batch {self.after + 1} wrote, and nothing else, if it has the batch."
+        return Step(cut_step("the output", self.after).capitalize(), (line,))
+
+    def check_unused(self, operation: Operation) -> None:
+        """The batch may be one that cannot be taken out, or that other streams have read."""
+        if operation.journal.state(operation.index_of(self)) == "undoing":
+            return
+        output, batch = operation.output, self.after + 1
+        if output.traits.cuts:
+            cut = output.cut_after(self.after, operation.history.written)
+            _check_unread(operation, readers_of(operation.ledger, operation.stream, cut))
+            if others_of(cut).any:
+                raise refused(operation.plan.stream, others_of(cut), _instead(operation))
+        elif _may_skip(operation, self.after):
+            raise Refused(
+                "backfill-kept",
+                f"The sink cannot remove what batch {batch} wrote, and would skip the next batch with this id",
+                where=output.location,
+                expected=f"a sink without batch {batch}",
+                hint=_instead(operation),
+            )
+
+    def take_back(self, operation: Operation) -> None:
+        """Cut the batch from the sink, if it has it. Can be repeated after a kill."""
+        folder = operation.files
+        taken = RECORD.read(folder)
+        if taken is None and _newest(operation) > self.after and operation.output.traits.cuts:
+            number = sum(1 for entry in operation.backup.list() if entry.name.startswith("backfill-")) + 1
+            cut = operation.output.cut_after(self.after, operation.history.written)
+            taken = _TakenOut(f"backfill-{number}", cut)
+            RECORD.write(folder, taken)
+        if taken is not None:
+            backup = open_write_store(operation.folder / BACKUP / taken.backup, private=True)
+            operation.output.cut(taken.cut, operation.history.written, backup)
+            operation.ledger.record_sink_mark(operation.plan.stream, self.after)
+        # The id is used for other data now: what the sink wrote under it is not the past of the generation in use.
+        operation.ledger.remove_lines(operation.plan.stream, _generation_in_use(operation), SINK, after=self.after)
+        folder.delete(RECORD.name)
+
+
+@dataclass(frozen=True, slots=True)
+class RunBackfill(OneBatch):
+    """Run ``batch``, and no other, with checkpoint ``number`` into the output of the stream.
+
+    ``ends`` has for each source the offset at which the batch ends, as Spark writes it.
+    """
+
+    number: int
+    batch: int
+    ends: dict[str, str]
+    kind: Literal["run-backfill"] = "run-backfill"
+
+    needs = ("generation", "planned", "committed", "written")
+    changes_in_use = changes_output = True
+    undone_by = CutBackfill
+
+    @property
+    def ran(self) -> int:
+        return self.batch
+
+    def marks_after(self, marks: Marks) -> Marks:
+        return marks if marks["written"] is None else {**marks, "written": self.batch}
+
+    def text(self) -> str:
+        return f"run batch {self.batch} with generation {self.number} into the sink, and no other batch"
+
+    def step(self, places: Places) -> Step:
+        new, batch = places.checkpoint(self.number), self.batch
+        query = f"the query of the stream with `checkpointLocation` `{new}` into its output"
+        lines = (
+            f"- Copy `{new}/offsets/{batch - 1}` to `{new}/offsets/{batch}`, and replace its last lines, the offsets,",
+            f"  by {ends_listed(self)}.",
+            f"- Run {query}, under the id of the stream,",
+            "  with `trigger(once=True)`. It runs this batch and no other.",
+            f"- Afterwards `{new}/commits/{batch}` is there. Start no query on this checkpoint again.",
+        )
+        return Step(f"Run batch {batch} into the output", lines)
+
+    def inverse(self) -> CutBackfill:
+        return CutBackfill(self.batch - 1)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Plan the batch and run it, unless it is committed. A run that was killed is continued exactly-once."""
+        run_once(operation, self, record_of(operation, self.number), lambda replayer, run: replayer.run_backfill(run))
+        # The run does so, too, unless it was killed behind the commit.
+        store = operation.store(self.number)
+        copy_new(operation.ledger, operation.plan.stream, self.number, store, operation.output)
+        written = operation.output.last_written()
+        if written is not None:
+            operation.ledger.record_sink_mark(operation.plan.stream, written)
+        return NOTHING
+
+
+ACTION = RunBackfill
+
+
+def _may_skip(operation: Operation, after: int) -> bool:
+    """Whether one of the outputs has, or may have, the batch, and would leave out another one of its id."""
+    for output in open_each(operation.stream.sink):
+        written = output.last_written()
+        if output.traits.skips_known_batches and (written is None or written > after):
+            return True
+    return False
+
+
+def _check_unread(operation: Operation, readers: list[str]) -> None:
+    if readers:
+        raise Refused(
+            "cut-was-read",
+            "The batch of the backfill would have to be taken out of the sink, but other streams have read it",
+            where=operation.output.location,
+            found=", ".join(readers),
+            hint=_instead(operation),
+        )
+
+
+def _instead(operation: Operation) -> str:
+    switched = next(index for index, one in enumerate(operation.plan.actions) if one.switch is not None)
+    if operation.journal.state(switched) == "done":
+        return f"the stream can continue with it: {command('run', operation.plan.pipeline_file)}"
+    return f"finish it: {command('apply', str(operation.folder / PLAN_FILE), '--yes')}"
+
+
+def _newest(operation: Operation) -> int:
+    shown = (one.last_written() for one in open_each(operation.stream.sink))
+    return max((written for written in shown if written is not None), default=-1)
+
+
+def _generation_in_use(operation: Operation) -> int:
+    return operation.ledger.find_stream(operation.plan.stream).current_generation

@@ -1,0 +1,47 @@
+"""Runs the query with the new checkpoint into the staged output, until it has caught up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.checkpoint.logs import read_logs
+from slackwater.core.action import Action, ActionFacts, Places, Step
+from slackwater.operations.actions.common.facts import COMMITTED, PLANNED
+from slackwater.operations.actions.common.record import record_of
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.replayer import OperationRun
+
+
+@dataclass(frozen=True, slots=True)
+class RunStaged(Action):
+    """Run the query with the new checkpoint into the staged output, until it has processed what its sources have."""
+
+    number: int
+    kind: Literal["run-staged"] = "run-staged"
+
+    needs = ("pipeline",)
+    changes_output = uses_checkpoint = True
+    reads = "rest"
+
+    def text(self) -> str:
+        return f"run the query with generation {self.number} into it, until it has caught up"
+
+    def step(self, places: Places) -> Step:
+        new = places.checkpoint(self.number)
+        line = f"- Run the query with `checkpointLocation` `{new}` into the output aside, until it has caught up."
+        return Step("Fill the output aside", (line,))
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Run it. A run that was killed is continued exactly-once."""
+        generation = record_of(operation, self.number)
+        operation.ledger.add_generation(generation)
+        run = OperationRun(
+            generation, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home
+        )
+        operation.open_replayer().run_staged(run)
+        logs = read_logs(operation.store(self.number))
+        return {PLANNED: logs.planned, COMMITTED: logs.committed}
+
+
+ACTION = RunStaged

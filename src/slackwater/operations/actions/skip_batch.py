@@ -1,0 +1,51 @@
+"""Leaves the id of a batch out in the new checkpoint: another checkpoint runs the batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.checkpoint.layout import commit_path, offset_path
+from slackwater.checkpoint.writer import write_log
+from slackwater.core.action import Action, ActionFacts, Places, Step
+from slackwater.core.plan import Plan
+from slackwater.operations.actions.common.facts import NOTHING
+from slackwater.operations.apply.operation import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class SkipBatch(Action):
+    """Plan and commit ``batch`` in the new checkpoint where the batch before it ended, without running it.
+
+    Its id is that of a batch that another checkpoint runs; the query continues behind it from exactly there.
+    """
+
+    number: int
+    batch: int
+    kind: Literal["skip-batch"] = "skip-batch"
+
+    def text(self) -> str:
+        return f"skip batch {self.batch} in it: the query continues with batch {self.batch + 1} from where it is"
+
+    def step(self, places: Places) -> Step:
+        batch, before, new = self.batch, self.batch - 1, places.checkpoint(self.number)
+        lines = (
+            f"- Copy `{new}/offsets/{before}` to `{new}/offsets/{batch}`, unchanged.",
+            f"- Copy `{new}/commits/{before}` to `{new}/commits/{batch}`, unchanged.",
+        )
+        return Step(f"Skip batch {batch} in generation {self.number}", lines)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Write the entries of the batch before it once more, under its id: Spark continues from there."""
+        store, before = operation.store(self.number), self.batch - 1
+        write_log(store, offset_path(self.batch), store.read(offset_path(before)))
+        write_log(store, commit_path(self.batch), store.read(commit_path(before)))
+        return NOTHING
+
+
+ACTION = SkipBatch
+
+
+def skipped_in(plan: Plan, number: int) -> int | None:
+    """The batch that a generation leaves out, ``None`` for none."""
+    return next((one.batch for one in plan.actions if isinstance(one, SkipBatch) and one.number == number), None)

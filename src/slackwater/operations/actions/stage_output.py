@@ -1,0 +1,71 @@
+"""Prepares an output aside, which another action fills and a third one puts in the place of the real one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.core.action import Action, ActionFacts, Inverse, Places, Step
+from slackwater.core.sink import Owner
+from slackwater.operations.actions.common.facts import NOTHING
+from slackwater.operations.actions.common.staging import swappable
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.others import others_in
+from slackwater.sinks.common.contract import ReplacesUnmarked
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardStaged(Inverse):
+    """Remove the staged output of the operation."""
+
+    kind: Literal["discard-staged"] = "discard-staged"
+
+    def text(self) -> str:
+        return "remove the output that was built aside"
+
+    def step(self, _places: Places) -> Step:
+        return Step("Remove the output that was built aside", ("- Delete it; the real output is another place.",))
+
+    def take_back(self, operation: Operation) -> None:
+        swappable(operation).discard_staged(operation.plan.id)
+
+
+@dataclass(frozen=True, slots=True)
+class StageOutput(Action):
+    """Prepare an output aside with what the batches up to ``after`` wrote, -1 for nothing."""
+
+    after: int
+    kind: Literal["stage-output"] = "stage-output"
+
+    needs = ("written", "readers", "others")
+    changes_output = True
+    undone_by = DiscardStaged
+
+    def text(self) -> str:
+        batches = f"with batches 0..{self.after}" if self.after >= 0 else "without any batch"
+        return f"prepare an output aside, {batches}"
+
+    def step(self, _places: Places) -> Step:
+        holds = f"a copy of what batches 0..{self.after} wrote" if self.after >= 0 else "no row of the stream"
+        line = (
+            f"- Create another output beside the real one. It holds {holds}, and the rows of others that are to stay."
+        )
+        return Step("Prepare an output aside", (line,))
+
+    def inverse(self) -> DiscardStaged:
+        return DiscardStaged()
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Prepare the staged output and claim it for the stream."""
+        output, identifier = swappable(operation), operation.plan.id
+        stream = operation.stream
+        owner = Owner(stream.id or "", stream.full_name, str(operation.home.location))
+        operation.output.claim(owner)
+        if isinstance(output, ReplacesUnmarked) and not others_in(operation.plan).sure:
+            output = output.without_marker()
+        output.stage(identifier, self.after, operation.history.written)
+        output.staged(identifier).claim(owner)
+        return NOTHING
+
+
+ACTION = StageOutput

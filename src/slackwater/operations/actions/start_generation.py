@@ -1,0 +1,118 @@
+"""Builds a generation whose sources start at positions that were chosen, with empty state: of a reset or backfill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from slackwater.checkpoint.layout import commit_path, offset_path, source_path
+from slackwater.checkpoint.writer import write_log
+from slackwater.core.action import ActionFacts, Places, Step
+from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
+from slackwater.core.escaping import code_span, markdown
+from slackwater.core.plan import SourceStart
+from slackwater.core.state_programs import made_by
+from slackwater.formats.offset_log import render_offset_entry
+from slackwater.ledger.recording.reach import StoreReach
+from slackwater.operations.actions.common.base import (
+    CHANGELOG,
+    Base,
+    base_renamed,
+    new_folder,
+    refuse_lost,
+    rename_base,
+    run_empty_base,
+)
+from slackwater.operations.actions.common.facts import CODE, LAYOUT, PROGRAMS
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.replayer import Replayer
+from slackwater.operations.goals.backfill import ranges_of
+from slackwater.operations.plan.words import plan_again
+from slackwater.sources.common.source import encoded
+from slackwater.storage.protocols import WriteStore
+
+
+@dataclass(frozen=True, slots=True)
+class StartGeneration(Base):
+    """Build a checkpoint aside whose sources start at ``starts``, with empty state, behind batch ``last``.
+
+    -1: the checkpoint has no batch, and the first one is 0.
+    """
+
+    number: int
+    query_id: str
+    last: int
+    starts: tuple[SourceStart, ...]
+    kind: Literal["start-generation"] = "start-generation"
+
+    needs = ("generation", "planned", "committed", "written", "pipeline")
+
+    def log_of(self, start: SourceStart) -> dict[str, str]:
+        """The own log of one of its sources. Where a source cannot start so, its first batch is planned: all of it."""
+        return start.log if self.last >= 0 or start.first is None else start.first
+
+    def text(self) -> str:
+        before = f"behind batch {self.last}" if self.last >= 0 else "before batch 0"
+        return f"build generation {self.number} aside, {before}, with its sources at the positions above and no state"
+
+    def step(self, places: Places) -> Step:
+        setting, lines = f"with `{CHANGELOG}=false`", list[str]()
+        for start in self.starts:
+            lines.append(f"- Source {start.source} starts at {code_span(start.offset)} ({markdown(start.summary)}).")
+            lines += [f"- Write `sources/{start.source}/{name}`, as the plan has it." for name in self.log_of(start)]
+        if self.last >= 0:
+            lines += [
+                f"- Write `offsets/0` with these offsets as the ends, run the query once {setting} and the",
+                "  no-op sink, and check that it read no rows.",
+                *base_renamed(self.last, self.last + 1),
+                f"- Rename `offsets/0` to `offsets/{self.last}`, and copy it to `offsets/{max(self.last - 1, 0)}`.",
+            ]
+        return self.titled(lines, places)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Metadata, source logs and, where the first batch is not 0, an empty batch before it at the positions."""
+        replayer = operation.open_replayer()
+        profile = replayer.profile()
+        _check_served(operation, replayer)
+        store = new_folder(operation, self)
+        if self.last >= 0:
+            entry = entry_of(operation, self)
+            if profile.stateful:
+                run_empty_base(operation, store, entry)
+                rename_base(store, self.last + 1)
+            else:
+                write_log(store, commit_path(self.last), b'v1\n{"nextBatchWatermarkMs":0}')
+            # Spark reads the entries of two batches when it starts.
+            for batch in range(max(self.last - 1, 0), self.last + 1):
+                write_log(store, offset_path(batch), render_offset_entry(entry))
+        for start in self.starts:
+            _write_log_of(store, start, self.log_of(start))
+        return {LAYOUT: profile.as_json(), CODE: replayer.code().digest, PROGRAMS: made_by(replayer.program())}
+
+
+ACTION = StartGeneration
+
+
+def _check_served(operation: Operation, replayer: Replayer) -> None:
+    """The whole range of a backfill must still exist: its batch would fail in the middle, or leave rows out."""
+    ranges = ranges_of(operation.plan.request)
+    if ranges:
+        reach = StoreReach(replayer.earliest_offsets())
+        lost = [line for kind, span in ranges for line in kind.unavailable(span, reach)]
+        refuse_lost(operation, lost, f"nothing was changed; plan again: {plan_again(operation.plan)}")
+
+
+def entry_of(operation: Operation, action: StartGeneration) -> OffsetEntry:
+    """The entry of the empty batch, under the settings that the newest recorded batch was planned with."""
+    batches = operation.batches
+    metadata = batches.offset(batches.batches[-1]).metadata if batches.batches else None
+    planned_ms = round(datetime.fromisoformat(operation.plan.made_at).timestamp() * 1000)
+    conf = metadata.conf if metadata is not None else {}
+    offsets = tuple(SourceOffset(start.source, start.offset) for start in action.starts)
+    return OffsetEntry(1, OffsetMetadata(0, planned_ms, conf), offsets)
+
+
+def _write_log_of(store: WriteStore, start: SourceStart, log: dict[str, str]) -> None:
+    for name, content in log.items():
+        write_log(store, source_path(start.source, name), encoded(content))

@@ -1,0 +1,77 @@
+"""Puts the staged output in the place of the real one, and the real one back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.core.action import Action, ActionFacts, Inverse, Places, Step
+from slackwater.core.sink import Swap
+from slackwater.operations.actions.common.facts import NOTHING
+from slackwater.operations.actions.common.staging import swappable
+from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.witness import backup_for, changed_nothing, check_records, check_started
+
+
+@dataclass(frozen=True, slots=True)
+class SwapBack(Inverse):
+    """Put the output that was replaced back in its place."""
+
+    swap: Swap
+    kind: Literal["swap-back"] = "swap-back"
+
+    def text(self) -> str:
+        return "put the old output back in its place"
+
+    def step(self, _places: Places) -> Step:
+        return Step("Put the old output back", ("- Give the old output its place again; keep the new one aside.",))
+
+    def check(self, operation: Operation) -> None:
+        check_records(operation, operation.index_of(self))
+        if not changed_nothing(operation, operation.index_of(self)):
+            swappable(operation).check_swap_back(self.swap, operation.backup)
+
+    def take_back(self, operation: Operation) -> None:
+        if not changed_nothing(operation, operation.index_of(self)):
+            swappable(operation).swap_back(self.swap, operation.backup)
+
+
+@dataclass(frozen=True, slots=True)
+class SwapOutput(Action):
+    """Put the staged output in the place of the real one, in one step; the real one is kept."""
+
+    swap: Swap
+    kind: Literal["swap-output"] = "swap-output"
+
+    needs = ("written", "others")
+    changes_in_use = changes_output = True
+    undone_by = SwapBack
+
+    @property
+    def change(self) -> Swap:
+        return self.swap
+
+    def text(self) -> str:
+        return "put it in the place of the output, in one step; the old output stays"
+
+    def step(self, _places: Places) -> Step:
+        line = "- Rename the real output, then give the one aside its place. Nobody may read or write either meanwhile."
+        return Step(
+            "Put the new output in the place of the old one", (line, "- Keep the old one until it is verified.")
+        )
+
+    def inverse(self) -> SwapBack:
+        return SwapBack(self.swap)
+
+    def check_continued(self, operation: Operation) -> None:
+        check_started(operation, self)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        swappable(operation).swap(self.swap, backup_for(operation, self))
+        written = operation.output.last_written()
+        if written is not None:
+            operation.ledger.record_sink_mark(operation.plan.stream, written)
+        return NOTHING
+
+
+ACTION = SwapOutput

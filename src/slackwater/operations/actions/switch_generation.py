@@ -1,0 +1,240 @@
+"""Makes another generation the one in use: the ledger first, then ``stream.json``; both can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.checkpoint.logs import read_logs
+from slackwater.core.action import Action, ActionFacts, Inverse, Places, Step, Switch
+from slackwater.core.commands import command, mention, undo_command
+from slackwater.core.errors import Refused, SlackwaterError
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.operations.actions.common.base import base_of
+from slackwater.operations.actions.common.facts import BY_HAND, COMMITTED, KEPT, NOTHING, PLANNED
+from slackwater.operations.actions.common.record import record_of
+from slackwater.operations.actions.skip_batch import skipped_in
+from slackwater.operations.apply.operation import PLAN_FILE, Operation
+from slackwater.operations.plan.adopted import is_of_objects
+from slackwater.operations.plan.document import parse
+from slackwater.operations.plan.words import at_batch
+from slackwater.storage.open import open_read_store
+from slackwater.storage.protocols import ReadStore
+
+BOTH = f"`{mention('apply')}` and `{mention('undo')}`"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchGeneration(Action, Inverse):
+    """Make another checkpoint the one in use; the old one stays."""
+
+    old: int
+    new: int
+    kind: Literal["switch-generation"] = "switch-generation"
+
+    needs = ("generation",)
+    needs_adopted = ("planned", "committed", "writer")
+    changes_in_use = uses_checkpoint = True
+
+    @property
+    def switch(self) -> Switch:
+        return Switch(self.old, self.new)
+
+    def text(self) -> str:
+        if self.new < self.old:
+            # Numbers only grow: this is the inverse, after which the operation's own generation is removed.
+            return f"switch back from generation {self.old} to {self.new}"
+        return f"switch from generation {self.old} to {self.new}; {self.old} stays"
+
+    def step(self, places: Places) -> Step:
+        if places.adopted is not None:
+            return _replace_files(self) if is_of_objects(places.adopted) else _exchange(self)
+        lines = (
+            f"- If Slackwater runs the stream, do not switch by hand: only {BOTH} record",
+            f"  in the ledger and in `stream.json` that generation {self.new} is in use.",
+            f"- If you run the query yourself, start it with `checkpointLocation` `{places.checkpoint(self.new)}`.",
+            f"- Keep `{places.checkpoint(self.old)}` until the result is verified, and start no query on it.",
+        )
+        return Step(f"Switch from generation {self.old} to {self.new}", lines)
+
+    def inverse(self) -> SwitchGeneration:
+        return SwitchGeneration(self.new, self.old)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Record the new generation with what it inherits, then make it the one in use."""
+        ledger, adopted = operation.ledger, operation.adopted
+        _record_kept(operation, self)
+        if adopted is not None:
+            # The journal has how to do by hand what a failure of the machine leaves halfway.
+            _journal(operation, self, {BY_HAND: list(adopted.by_hand)})
+            adopted.put_in_place()
+            record = record_of(operation, self.new)
+            adopted.record_in_place(record)
+        else:
+            record = record_of(operation, self.new)
+            ledger.add_generation(record)
+        copy_new(ledger, record.stream, record.number, operation.store(self.new))
+        _use(operation, self.new)
+        return NOTHING
+
+    def check(self, operation: Operation) -> None:
+        """The checkpoint to switch back to must be as it was when the operation switched."""
+        expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted
+        if expected is None or (adopted is not None and adopted.is_old_in_place):
+            return
+        location = operation.ledger.generation(operation.plan.stream, self.new).location
+        store = open_read_store(location) if adopted is None else adopted.store_of_old()
+        found = _seen_in(store)
+        if found != expected:
+            raise Refused(
+                "checkpoint-changed",
+                f"The checkpoint of generation {self.new}, to switch back to, was deleted or changed since the "
+                "operation was applied; nothing was changed",
+                where=store.location,
+                expected=_shown(expected),
+                found=_shown(found),
+                hint="restore the checkpoint from a backup and run the command again; "
+                "or stay with the generation in use",
+            )
+
+    def check_unused(self, operation: Operation) -> None:
+        """The generation that was switched in must be in use, and have run no batch since."""
+        state, adopted = operation.journal.state(operation.index_of(self)), operation.adopted
+        # Its own program could start the query as soon as the new checkpoint was in place.
+        exchanged = state == "started" and adopted is not None and adopted.is_new_in_place
+        if state == "done" or exchanged:
+            _check_in_use(operation, self.old, exchanged=exchanged)
+            _check_not_run(operation, self.old)
+
+    def take_back(self, operation: Operation) -> None:
+        adopted = operation.adopted
+        if adopted is not None:
+            adopted.put_back()
+            adopted.record_back()
+        _use(operation, self.new)
+
+
+ACTION = SwitchGeneration
+
+
+def _record_kept(operation: Operation, action: SwitchGeneration) -> None:
+    """Journal what the checkpoint has that an undo will switch back to, before the switch is made."""
+    adopted = operation.adopted
+    if adopted is not None and not adopted.is_old_in_place:
+        # An earlier release has started the exchange, without recording this.
+        return
+    if KEPT not in operation.journal.facts(operation.index_of(action)):
+        location = operation.ledger.generation(operation.plan.stream, action.old).location
+        _journal(operation, action, {KEPT: _seen_in(open_read_store(location))})
+
+
+def _journal(operation: Operation, action: SwitchGeneration, facts: ActionFacts) -> None:
+    index = operation.index_of(action)
+    known = operation.journal.facts(index)
+    operation.journal.write(index, action.kind, "started", operation.ledger.now_ms(), {**known, **facts})
+
+
+def _seen_in(store: ReadStore) -> dict[str, object]:
+    """What a checkpoint is recognised by: the query's id, and its newest batches."""
+    logs = read_logs(store)
+    return {"query": logs.query_id, PLANNED: logs.planned, COMMITTED: logs.committed}
+
+
+def _check_in_use(operation: Operation, number: int, *, exchanged: bool) -> None:
+    current = operation.ledger.find_stream(operation.plan.stream).current_generation
+    if current != number and not exchanged:
+        raise Refused(
+            "undo-superseded",
+            f"Generation {number}, which the operation switched to, is no longer in use",
+            where=f"stream {operation.plan.stream}",
+            expected=f"generation {number} in use",
+            found=f"generation {current} in use",
+            hint=f"undo the newer operation first: {undo_command(_newest_applied(operation))}",
+        )
+
+
+def _check_not_run(operation: Operation, number: int) -> None:
+    plan, adopted = operation.plan, operation.adopted
+    found = read_logs(operation.store(number) if adopted is None else adopted.store_of_new())
+    planned, committed = _left_at(operation, number)
+    if found.committed > committed or found.planned > planned:
+        raise Refused(
+            "undo-late",
+            "The stream has run since the operation was applied: undo would leave its sink ahead of its checkpoint",
+            where=f"stream {plan.stream}",
+            expected=f"batch {committed} as the newest committed",
+            found=f"batch {found.committed} committed, batch {found.planned} planned",
+            hint="to go back to an older batch: "
+            f"{command('plan', 'rebuild', plan.stream, '--at', at_batch(plan.facts.target))}",
+        )
+
+
+def _left_at(operation: Operation, number: int) -> tuple[int, int]:
+    """The newest planned and committed batch when the generation was switched in."""
+    for index in range(len(operation.plan.actions)):
+        facts = operation.journal.facts(index)
+        if PLANNED in facts:
+            return facts[PLANNED], facts[COMMITTED]
+    skipped = skipped_in(operation.plan, number)
+    if skipped is not None:
+        return skipped, skipped
+    _, built = base_of(operation.plan, number)
+    return built.planned, built.last
+
+
+def _newest_applied(operation: Operation) -> str:
+    """The operation that switched in the generation in use: the newest that was applied and has switched."""
+    records = operation.ledger.operations(operation.plan.stream)
+    applied = sorted((one for one in records if one.status == "applied"), key=lambda one: one.started_ms)
+    return next((one.id for one in reversed(applied) if _has_switched(operation, one.id)), applied[-1].id)
+
+
+def _has_switched(operation: Operation, identifier: str) -> bool:
+    stream = operation.stream
+    folder = operation.home.operation(stream.pipeline, stream.name, identifier)
+    try:
+        plan = parse(open_read_store(folder).read(PLAN_FILE).decode(), folder / PLAN_FILE)
+    except (OSError, ValueError, SlackwaterError):
+        # Only a hint depends on it.
+        return True
+    return any(one.switch is not None for one in plan.actions)
+
+
+def _use(operation: Operation, number: int) -> None:
+    operation.ledger.set_current_generation(operation.plan.stream, number)
+    write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)
+
+
+def _exchange(action: SwitchGeneration) -> Step:
+    lines = (
+        f"- Only {BOTH} record in the ledger which generation is at the path, and",
+        "  they exchange the two directories in one step where the file system can. By hand, in this order:",
+        "",
+        "```sh",
+        'mv -T "$CHECKPOINT" "$ASIDE.held"',
+        'mv -T "$ASIDE" "$CHECKPOINT"',
+        'mv -T "$ASIDE.held" "$ASIDE"',
+        "```",
+        "",
+        "- If the machine fails in between: where `$CHECKPOINT` does not exist, continue with the second command;",
+        "  else, where `$ASIDE.held` exists, with the third.",
+    )
+    return Step(f"Exchange the checkpoints: generation {action.new} for {action.old}", lines)
+
+
+def _replace_files(action: SwitchGeneration) -> Step:
+    lines = (
+        f"- Only {BOTH} record in the ledger which generation is at the path.",
+        "- Copy all files below `$CHECKPOINT` to a folder that stays.",
+        "- Replace `$CHECKPOINT/metadata` by a line that is no JSON: no query can start on it then.",
+        "- Delete the files below `$CHECKPOINT` that `$ASIDE` does not have, and copy those of `$ASIDE` there, without",
+        "  the checksums `.*.crc`, and `metadata` last.",
+        "- Operator metadata below `state/` names schema files by absolute paths: they begin with `$CHECKPOINT` then.",
+    )
+    return Step(f"Replace the checkpoint: generation {action.new} for {action.old}", lines)
+
+
+def _shown(facts: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in facts.items())

@@ -1,0 +1,197 @@
+"""Checkpoints that the user's own code names, of queries that Slackwater does not run but has recorded.
+
+There is no lease on them, and a new checkpoint has to end up at the same path. What may not happen: a change while the
+query runs, and one that a kill leaves half done.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from slackwater.checkpoint.writer import is_halted
+from slackwater.core.commands import command, write_code_command
+from slackwater.core.errors import NotFound, Refused
+from slackwater.core.records import STREAM_NAME, BatchRecord, StreamRecord
+from slackwater.core.units import utc_text
+from slackwater.ledger.workspace import Workspace
+from slackwater.sinks.common.aside import MARK
+from slackwater.storage.local import exists
+from slackwater.storage.location import Location
+from slackwater.storage.open import is_uri, local_path_of, open_read_store
+
+QUIET_MIN_MS = 60_000
+"""How long nothing must have been written to a checkpoint until its query counts as stopped, at least."""
+
+RECENT = 10
+"""How many of the newest batches show how often the query writes."""
+
+_WRITTEN_ONCE = "_metadata"
+"""Folders of operators and schemas: a query writes them with its first batch only, and an operation may after that."""
+
+
+def find_stream(workspace: Workspace, name: str) -> StreamRecord:
+    """The stream with this name, or with its checkpoint in use at this location.
+
+    Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``).
+    """
+    if not _is_location(name):
+        try:
+            return workspace.ledger.find_stream(name)
+        except NotFound:
+            # A relative path looks as pipeline/stream does.
+            if not exists(name):
+                raise
+    wanted = _comparable(name)
+    for stream in workspace.ledger.streams():
+        current = workspace.ledger.generation(stream.full_name, stream.current_generation)
+        if _comparable(current.location) == wanted:
+            return stream
+    raise NotFound(
+        "location-unknown",
+        "The ledger has no stream whose checkpoint in use is at this location",
+        where=name,
+        found=", ".join(stream.full_name for stream in workspace.ledger.streams()) or "no stream",
+        hint="have the query recorded: call slackwater.watch(spark, ledger=...) in its program, name it by "
+        f".queryName(...), and start it; what the checkpoint holds is shown by {command('inspect', 'LOCATION')}",
+    )
+
+
+def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
+    """The directory, symlinks resolved, of a checkpoint that the user's code names; ``None`` of any other stream.
+
+    Of one on another store its URI. Raises Refused where no other directory can be put in its place.
+    """
+    if not stream.is_watched:
+        return None
+    _check_name(stream)
+    location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
+    local = local_path_of(location)
+    if local is None:
+        return location.rstrip("/")
+    real = Path(local).resolve()
+    problem = _fixed(real)
+    if problem is not None:
+        raise Refused(
+            "checkpoint-fixed",
+            f"The directory of the checkpoint of stream {stream.full_name} cannot change places with another",
+            where=str(real),
+            expected="a directory of this user that can be renamed, in a parent folder that can be written to",
+            found=problem,
+            hint="mount it one level higher, or repeat the command as the user who runs the query",
+        )
+    return str(real)
+
+
+def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
+    """Raises Refused (``code-needed``) where a goal runs the query, and no pipeline file with it is known."""
+    if not reference:
+        raise Refused(
+            "code-needed",
+            f"A {goal} of stream {stream.full_name} runs its query again, and Slackwater does not have its code",
+            where=f"stream {stream.full_name}",
+            expected=f"a pipeline file with a stream {stream.name} whose function returns the query's DataFrame",
+            found="no --pipeline",
+            hint=f"{write_code_command(stream)}\nput the query into {stream.name}.py, then: "
+            + command("plan", goal, stream.full_name, "--pipeline", f"{stream.name}.py"),
+        )
+
+
+def check_stopped(workspace: Workspace, stream: StreamRecord, *, since_ms: int, stopped: bool) -> None:
+    """Raises Refused (``checkpoint-in-use``) where a watched query seems to run and is not said to be ``stopped``.
+
+    Files that were written before ``since_ms``, by an operation itself, do not count.
+    """
+    if stopped or not stream.is_watched:
+        return
+    newest = newest_file(workspace, stream, since_ms)
+    quiet_ms = quiet_time_ms(workspace.ledger.batches(stream.full_name))
+    now_ms = round(time.time() * 1000)
+    if newest is None or now_ms - newest[1] >= quiet_ms:
+        return
+    raise Refused(
+        "checkpoint-in-use",
+        f"The query of stream {stream.full_name} may be running: its checkpoint has just been written to",
+        where=newest[0],
+        expected=f"nothing written in the last {quiet_ms // 1000} s",
+        found=f"written {max(now_ms - newest[1], 0) // 1000} s ago",
+        hint="stop the query and run the command again; if it has stopped already, with --i-stopped-it",
+    )
+
+
+def written_since(workspace: Workspace, stream: StreamRecord, since_ms: int) -> str:
+    """The newest file of the checkpoint in use that was written since then, ``none`` without one: a precondition."""
+    newest = newest_file(workspace, stream, since_ms)
+    return "none" if newest is None else f"{newest[0]} at {utc_text(newest[1])}"
+
+
+def quiet_time_ms(batches: Sequence[BatchRecord]) -> int:
+    """How long a query that runs may write nothing: twice its usual interval between batches."""
+    gaps = sorted(later.timestamp_ms - earlier.timestamp_ms for earlier, later in pairwise(batches[-RECENT:]))
+    return max(QUIET_MIN_MS, 2 * gaps[len(gaps) // 2] if gaps else 0)
+
+
+def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tuple[str, int] | None:
+    """The file of the checkpoint in use that was written last and after ``since_ms``, with that time."""
+    location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
+    return max((one for one in _times_ms(location) if one[1] > since_ms), key=lambda one: one[1], default=None)
+
+
+def modified_ms(file: Location) -> int:
+    """When a file was written last, by the clock of its store; 0 where it does not exist."""
+    try:
+        return open_read_store(file.parent).modified_ms(file.name) or 0
+    except FileNotFoundError:
+        return 0
+
+
+def _times_ms(location: str) -> Iterator[tuple[str, int]]:
+    store = open_read_store(location)
+    if is_halted(store):
+        # An operation that was killed has written these files; the query cannot have started since.
+        return
+    for path, written_ms in store.written_ms():
+        *folders, name = path.split("/")
+        # Files with a mark are of an operation, or what one that was killed has left of it.
+        if _WRITTEN_ONCE not in folders and MARK not in name:
+            yield f"{store.location.rstrip('/')}/{path}", written_ms
+
+
+def _is_location(name: str) -> bool:
+    return is_uri(name) or name.startswith(("/", "./", "../", "~")) or name.count("/") > 1
+
+
+def _comparable(location: str) -> str:
+    local = local_path_of(location)
+    return location.rstrip("/") if local is None else str(Path(local).expanduser().resolve())
+
+
+def _fixed(real: Path) -> str | None:
+    """Why no other directory can be put in its place, which the query could then use as before."""
+    if real.is_mount():
+        return "a mount point"
+    if not os.access(_existing(real.parent), os.W_OK):
+        return f"no permission to write to {real.parent}"
+    if real.exists() and real.stat().st_uid != os.geteuid():
+        return f"a directory of user {real.stat().st_uid}; this is user {os.geteuid()}"
+    return None
+
+
+def _existing(folder: Path) -> Path:
+    return next(one for one in (folder, *folder.parents) if one.exists())
+
+
+def _check_name(stream: StreamRecord) -> None:
+    """The name becomes a folder of the home."""
+    if STREAM_NAME.fullmatch(stream.name) is None:
+        raise Refused(
+            "query-name",
+            "An operation on this query cannot be recorded: its name cannot be that of a folder",
+            where=f"stream {stream.full_name}",
+            expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
+            found=repr(stream.name),
+            hint="give the query such a name with .queryName(...), and start it once more with slackwater.watch",
+        )

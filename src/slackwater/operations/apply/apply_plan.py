@@ -1,0 +1,260 @@
+"""Applies a plan, or continues one whose apply was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from slackwater.core.action import Action, Inverse
+from slackwater.core.commands import command, undo_command
+from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError
+from slackwater.core.plan import Plan, Precondition
+from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, leader_id
+from slackwater.ledger.home.identity import ensure_identity
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.workspace import Workspace
+from slackwater.operations.actions.common.base import pipeline_edited
+from slackwater.operations.adopted import check_stopped
+from slackwater.operations.apply.before import check_continued, plan_changed
+from slackwater.operations.apply.executor import execute, summary_of
+from slackwater.operations.apply.journal import PRUNED
+from slackwater.operations.apply.operation import PLAN_FILE, Operation
+from slackwater.operations.apply.operations import operations_of, ready
+from slackwater.operations.apply.others import check_consent
+from slackwater.operations.apply.preconditions import compare
+from slackwater.operations.apply.replayer import QueryRuntime, Replayer
+from slackwater.operations.apply.revalidate import Opened, check_derived
+from slackwater.operations.check_home import Consent, check_home, check_own
+from slackwater.operations.gather import reconcile
+from slackwater.operations.plan.document import has_plan, render
+from slackwater.storage.location import Location
+
+
+class ApplyDisplay(Protocol):
+    """The display of an apply."""
+
+    def say(self, text: str) -> None:
+        """A message."""
+
+    def action(self, action: Action | Inverse) -> None:
+        """An action starts."""
+
+    def batch(self, batch: int) -> None:
+        """A batch was replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The outcome of an apply. ``repeated`` is true where it had been applied before, so that nothing was done now."""
+
+    plan: Plan
+    outcome: Literal["applied"] = "applied"
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """What the user declares: about a home that was moved or copied, that a query that Slackwater does not run was
+    ``stopped``, and that rows of others may go. ``file`` has the plan."""
+
+    consent: Consent = None
+    stopped: bool = False
+    discard_others: bool = False
+    file: Path | str | None = None
+
+
+def apply_plan(
+    workspace: Workspace, plan: Plan, runtime: QueryRuntime, display: ApplyDisplay, options: ApplyOptions
+) -> Applied:
+    """Apply the plan, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
+    if not options.discard_others and _status(workspace, plan) in {None, "refused", "undone"}:
+        given = ("--confirm", plan.stream.rpartition("/")[2]) if plan.needs_name else ("--yes",)
+        check_consent(plan, command("apply", str(options.file or "PLAN"), *given))
+    check_home(workspace, options.consent, display.say)
+    ledger = workspace.ledger
+    _check_whole(workspace, plan)
+    if all(_status(workspace, one) in {"applied", PRUNED} for one in plan.members):
+        return Applied(plan, repeated=True)
+    streams = [ledger.find_stream(one.stream) for one in plan.members]
+    with (
+        LeaseKeeper(streams, workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
+        _one_at_a_time(workspace, runtime, leases.add_jvm) as opened,
+    ):
+        for stream in streams:
+            reconcile(workspace, stream)
+        if not plan.actions:
+            # Not recorded as an operation: there is nothing that could be continued or undone.
+            check_derived(workspace, plan, runtime, opened)
+            return Applied(plan)
+        operations = operations_of(workspace, plan, display, leases.fence)
+        if operations[0].journal.in_progress or operations[0].journal.end in {"applied", PRUNED}:
+            for operation in operations:
+                check_own(workspace, operation.plan.id)
+                _check_continued(operation)
+                check_continued(operation)
+        else:
+            for stream in streams:
+                check_stopped(workspace, stream, since_ms=0, stopped=options.stopped)
+            _begin(workspace, operations, runtime, opened)
+        changed = []
+        for operation in operations:
+            with opened(operation.plan) as open_replayer:
+                changed.append(_apply_one(operations, ready(workspace, operation, runtime, open_replayer)))
+    return Applied(plan, repeated=not any(changed))
+
+
+def is_started(workspace: Workspace, plan: Plan) -> bool:
+    """Whether the plan was applied before, or an apply of it was interrupted."""
+    return _status(workspace, plan) not in {None, "refused"}
+
+
+def _status(workspace: Workspace, plan: Plan) -> str | None:
+    """The recorded status of the operation of a plan, ``None`` where it was never started."""
+    operations = workspace.ledger.operations(plan.stream)
+    return next((one.status for one in operations if one.id == plan.id), None)
+
+
+def _check_whole(workspace: Workspace, plan: Plan) -> None:
+    """Raises Refused for the plan of a later stage alone."""
+    leader = leader_id(plan.id)
+    if leader == plan.id:
+        return
+    records = (one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name))
+    whole = next((one for one in records if one.id == leader), None)
+    raise Refused(
+        "plan-of-a-part",
+        f"This plan is a downstream part of operation {leader}",
+        where=f"stream {plan.stream}",
+        hint="apply the plan that it is a part of"
+        if whole is None
+        else command("apply", str(_file_of(workspace, whole.stream, leader)), "--yes"),
+    )
+
+
+def _file_of(workspace: Workspace, stream: str, operation: str) -> Location:
+    pipeline, name = stream.split("/", 1)
+    return workspace.home.operation(pipeline, name, operation) / PLAN_FILE
+
+
+def _apply_one(operations: Sequence[Operation], operation: Operation) -> bool:
+    """Apply the plan of one stream, or what is left of it; false where nothing was."""
+    plan, ledger, journal = operation.plan, operation.ledger, operation.journal
+    if journal.end in {"applied", PRUNED}:
+        # Killed between the journal's last line and the ledger's, or later.
+        if any(one.id == plan.id and one.ended_ms is None for one in ledger.operations(plan.stream)):
+            ledger.end_operation(plan.id, journal.end, summary_of(plan))
+        return False
+    try:
+        execute(operation)
+    finally:
+        if operations[0].journal.end == "refused":
+            _end_as_refused(operations[1:], f"operation {operations[0].plan.id} was refused")
+    return True
+
+
+def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: QueryRuntime, opened: Opened) -> None:
+    """Compare the plan with one derived now, then record the operations: that of the whole first, which is undone."""
+    try:
+        check_derived(workspace, operations[0].plan, runtime, opened)
+    except SlackwaterError as error:
+        # Recorded by an attempt that was killed before its first action: it must not keep the streams from a new plan.
+        _end_as_refused(operations, str(error))
+        raise
+    for operation in operations:
+        _record(operation)
+
+
+def _end_as_refused(operations: Sequence[Operation], why: str) -> None:
+    for operation in operations:
+        plan = operation.plan
+        if any(one.id == plan.id and one.ended_ms is None for one in operation.ledger.operations(plan.stream)):
+            operation.ledger.end_operation(plan.id, "refused", why)
+
+
+def _check_continued(operation: Operation) -> None:
+    """A continued apply takes the same plan that it started with, and not one that is being undone."""
+    undoing = any(
+        one.id == operation.plan.id and one.status == UNDOING
+        for one in operation.ledger.operations(operation.plan.stream)
+    )
+    if operation.journal.being_undone or undoing:
+        raise Refused(
+            "undo-unfinished",
+            f"Operation {operation.plan.id} is being undone; what it had built may be removed already",
+            where=str(operation.folder),
+            hint=undo_command(operation.plan.id),
+        )
+    file, known = operation.folder / PLAN_FILE, operation.journal.files
+    is_lost = known is not None and not operation.files.exists(PLAN_FILE)
+    recorded = known.plan if known is not None and is_lost else operation.files.read(PLAN_FILE).decode()
+    if known is not None and recorded != known.plan:
+        raise plan_changed(operation.plan.id, file)
+    if not has_plan(recorded, operation.plan):
+        raise Refused(
+            "plan-differs",
+            f"Operation {operation.plan.id} was started with another plan of this id",
+            where=str(operation.folder / PLAN_FILE),
+            hint="continue with the plan that it started with: "
+            f"{command('apply', str(operation.whole / PLAN_FILE), '--yes')}\n"
+            f"or, to go back: {undo_command(operation.plan.id)}",
+        )
+
+
+def _record(operation: Operation) -> None:
+    """The operation's folder, plan and ledger record, before its first action."""
+    operation.files.write(PLAN_FILE, render(operation.plan).encode())
+    plan, now_ms = operation.plan, operation.ledger.now_ms()
+    home = ensure_identity(operation.home)
+    operation.journal.begin(OperationFiles(plan.id, home.id, operation.stream.id or "", render(plan)))
+    operation.ledger.begin_operation(
+        OperationRecord(plan.id, plan.stream, plan.goal, "applying", now_ms, summary=str(operation.whole / PLAN_FILE))
+    )
+
+
+@contextmanager
+def _one_at_a_time(workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable[[int], None]) -> Iterator[Opened]:
+    """Keeps a replayer from one use to the next, so that Spark starts once to check a plan and to apply it.
+
+    It is closed when one of another plan is opened, and at the end.
+    """
+    with ExitStack() as stack:
+        kept: dict[str, Replayer] = {}
+
+        def open_replayer(plan: Plan) -> Replayer:
+            if plan.id not in kept:
+                _require(runtime, plan)
+                _check_code(workspace, runtime, plan)
+                stream = workspace.ledger.find_stream(plan.stream)
+                opened = runtime.open_replayer(workspace, stream, plan.pipeline_file, on_jvm)
+                kept[plan.id] = stack.enter_context(opened)
+            return kept[plan.id]
+
+        @contextmanager
+        def keep(plan: Plan) -> Iterator[Callable[[], Replayer]]:
+            if plan.id not in kept:
+                stack.close()
+                kept.clear()
+            yield lambda: open_replayer(plan)
+
+        yield keep
+
+
+def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan) -> None:
+    """Raises Moved or Refused for a file that the plan does not name by its digest: loading it would run its code."""
+    named = [one for one in plan.preconditions if one.name == "pipeline"] or [Precondition(0, "pipeline", "no digest")]
+    found = runtime.digest(plan.pipeline_file)
+    if not is_started(workspace, plan):
+        compare(plan, named, lambda _: found)
+    elif any(one.expected != found for one in named):
+        raise pipeline_edited(plan, named[0].expected, found)
+
+
+def _require(runtime: QueryRuntime, plan: Plan) -> None:
+    try:
+        runtime.require_spark()
+    except EnvironmentMissing as error:
+        error.hint = f"{error.hint}; applying plan {plan.id} replays batches with Spark"
+        raise

@@ -1,0 +1,124 @@
+"""Applies plans and takes them back: one loop over the actions, each journaled before and after it is done.
+
+A killed apply is continued by running it again, or taken back by ``undo``. Three outcomes: applied, refused (what was
+built aside is removed, nothing in use was changed), unknown (nothing more is changed).
+"""
+
+from __future__ import annotations
+
+from slackwater.core.action import Action
+from slackwater.core.commands import command, undo_command
+from slackwater.core.errors import OutcomeUnknown, SlackwaterError
+from slackwater.core.plan import Plan, Undo
+from slackwater.operations.apply import preconditions
+from slackwater.operations.apply.journal import End
+from slackwater.operations.apply.operation import PLAN_FILE, Operation
+from slackwater.operations.plan.words import where_to
+
+
+def execute(operation: Operation) -> None:
+    """Apply the plan, or what is left of it.
+
+    Raises Refused (or another error) where nothing in use was changed, OutcomeUnknown where something may have been.
+    An interruption (KeyboardInterrupt) leaves the operation to be continued or undone, and has a note on how.
+    """
+    journal = operation.journal
+    try:
+        for index, action in enumerate(operation.plan.actions):
+            if journal.state(index) != "done":
+                _apply_one(operation, index, action)
+    except (SlackwaterError, OSError) as error:
+        _fail(operation, error)
+        raise
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(_ways(operation))
+        raise
+    _end(operation, "applied", summary_of(operation.plan))
+
+
+def summary_of(plan: Plan) -> str:
+    """What the ledger records of an operation that was applied."""
+    return f"{plan.goal} {where_to(plan)}"
+
+
+def undo(operation: Operation) -> None:
+    """Take back what the operation has done, the last action first. Can be repeated after a kill."""
+    try:
+        _take_back_all(operation)
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"continue: {undo_command(operation.plan.id)}")
+        raise
+    _end(operation, "undone", "undone")
+
+
+def has_changed_what_is_in_use(operation: Operation) -> bool:
+    """Whether an action was started that changes more than what is built aside."""
+    return any(
+        operation.journal.state(index) is not None
+        for index, action in enumerate(operation.plan.actions)
+        if action.changes_in_use
+    )
+
+
+def _apply_one(operation: Operation, index: int, action: Action) -> None:
+    journal, now_ms = operation.journal, operation.ledger.now_ms
+    operation.progress.action(action)
+    if journal.state(index) is None:
+        preconditions.check(operation.plan, index, operation.look())
+        action.check_start(operation)
+        journal.write(index, action.kind, "started", now_ms())
+    facts = action.do(operation)
+    journal.write(index, action.kind, "done", now_ms(), facts)
+
+
+def _take_back_all(operation: Operation) -> None:
+    for one in operation.plan.undo:
+        if operation.journal.state(one.action) is not None:
+            _undo_one(operation, one)
+
+
+def _undo_one(operation: Operation, one: Undo) -> None:
+    journal, now_ms = operation.journal, operation.ledger.now_ms
+    operation.progress.action(one.inverse)
+    if one.inverse.removes_generation:
+        _forget_work_on_it(operation)
+    journal.write(one.action, one.inverse.kind, "undoing", now_ms())
+    one.inverse.take_back(operation)
+    journal.write(one.action, one.inverse.kind, "undone", now_ms())
+
+
+def _forget_work_on_it(operation: Operation) -> None:
+    """Actions without an inverse are taken back with the generation that they worked on: they are to be done again."""
+    inverted = {one.action for one in operation.plan.undo}
+    for index, action in enumerate(operation.plan.actions):
+        if index not in inverted and operation.journal.state(index) is not None:
+            operation.journal.write(index, action.kind, "undone", operation.ledger.now_ms())
+
+
+def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
+    """Remove what was built aside; once the change of something in use was started, nothing more is changed.
+
+    Before a later stage is changed, the earlier ones have been.
+    """
+    if operation.is_part or has_changed_what_is_in_use(operation):
+        raise OutcomeUnknown(
+            "apply-interrupted",
+            f"The plan was applied in part: {error}",
+            where=f"stream {operation.plan.stream}",
+            hint=_ways(operation),
+        ) from error
+    _take_back_all(operation)
+    _end(operation, "refused", str(error) or "interrupted")
+
+
+def _ways(operation: Operation) -> str:
+    """How an operation that stopped halfway is brought to an end."""
+    return (
+        f"continue: {command('apply', str(operation.whole / PLAN_FILE), '--yes')}; "
+        f"or go back: {undo_command(operation.plan.id)}"
+    )
+
+
+def _end(operation: Operation, end: End, summary: str) -> None:
+    operation.journal.write_end(end, operation.ledger.now_ms())
+    operation.ledger.end_operation(operation.plan.id, end, summary)

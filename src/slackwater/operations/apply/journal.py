@@ -1,0 +1,207 @@
+"""The journal of one operation: a line before each action and one after it, on the disk before anything happens.
+
+Lines are keyed by the action's index in the plan, so that a plan can hold several actions of one kind. ``facts`` of a
+line are what later actions need of this one. The ledger has a copy, which gets each line first: a file that was deleted
+or is too short is written again from there, and one with other lines is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, Protocol
+
+from slackwater.core.errors import FormatError, Refused
+from slackwater.core.escaping import quoted
+from slackwater.core.records import OperationFiles
+from slackwater.storage.location import AnyLocation, Location
+from slackwater.storage.open import open_write_store
+
+State = Literal["started", "done", "undoing", "undone"]
+End = Literal["applied", "pruned", "refused", "undone"]
+STATES: tuple[State, ...] = ("started", "done", "undoing", "undone")
+ENDS: tuple[End, ...] = ("applied", "pruned", "refused", "undone")
+PRUNED: Literal["pruned"] = "pruned"
+"""The end of an operation that was applied and can no longer be undone: what that needs was deleted."""
+JOURNAL = "journal.jsonl"
+
+
+class Copies(Protocol):
+    """Where the copies of journals are: the ledger."""
+
+    def operation_files(self, operation: str) -> OperationFiles | None:
+        """What is recorded of an operation's folder."""
+
+    def record_operation_files(self, files: OperationFiles) -> None:
+        """Record what an operation starts with."""
+
+    def record_journal(self, operation: str, text: str) -> None:
+        """Record the whole journal of an operation."""
+
+
+def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What later actions need. Raises ValueError or TypeError for one of another type."""
+    facts = dict(record.get("facts") or {})
+    if not isinstance(facts.get("layout", {}), dict):
+        raise TypeError(facts)
+    return facts
+
+
+class Journal:
+    """``journal.jsonl`` in an operation's folder, and its copy.
+
+    ``files`` is the ledger's record of the folder as it was read, ``None`` where it has none.
+    Raises FormatError (``journal-damaged``) if the journal cannot be parsed, or if the copy has other lines.
+    """
+
+    def __init__(self, folder: AnyLocation, copies: Copies | None = None) -> None:
+        self._folder = Location(folder)
+        self._path = self._folder / JOURNAL
+        self._store = open_write_store(self._folder, private=True)
+        self._copies = copies
+        self.files = copies.operation_files(self._folder.name) if copies is not None else None
+        self._states: dict[int, State] = {}
+        self._facts: dict[int, Mapping[str, Any]] = {}
+        self.end: End | None = None
+        self.started_ms: int | None = None
+        self._lines = b""
+        self._read()
+
+    def begin(self, files: OperationFiles) -> None:
+        """Record what the operation starts with, before its first line; lines of an attempt before stay."""
+        if self._copies is not None:
+            self.files = replace(files, journal=self._lines.decode())
+            self._copies.record_operation_files(self.files)
+
+    def state(self, index: int) -> State | None:
+        """How far an action came in this or an earlier, killed attempt; ``None``: not started, or undone."""
+        state = self._states.get(index)
+        return None if state == "undone" else state
+
+    @property
+    def being_undone(self) -> bool:
+        """Whether an undo of the operation was started and has not ended."""
+        return self.end is None and not {"undoing", "undone"}.isdisjoint(self._states.values())
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether an action was started that was not undone."""
+        return any(state != "undone" for state in self._states.values())
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether an action was started by an attempt that has not ended."""
+        return bool(self._states) and self.end is None
+
+    def facts(self, index: int) -> Mapping[str, Any]:
+        """What the action recorded when it was done."""
+        return self._facts.get(index, {})
+
+    def write(self, index: int, kind: str, state: State, at_ms: int, facts: Mapping[str, Any] | None = None) -> None:
+        """Record an action's state. It is on the disk when this returns."""
+        self._append({"index": index, "kind": kind, "state": state, "at_ms": at_ms, "facts": dict(facts or {})})
+        self._states[index] = state
+        if facts:
+            self._facts[index] = facts
+        self.end = None
+
+    def write_end(self, end: End, at_ms: int) -> None:
+        """Record how the operation ended."""
+        self._append({"end": end, "at_ms": at_ms})
+        self._end(end)
+
+    def _end(self, end: End) -> None:
+        self.end = end
+        if end not in {"applied", PRUNED}:
+            # Nothing of the operation is left, also of those actions that have no inverse of their own.
+            self._states.clear()
+            self._facts.clear()
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        lines = self._lines + (json.dumps(record, sort_keys=True) + "\n").encode()
+        if self._copies is not None and self.files is not None:
+            # First, so that no file has a line that the copy lacks.
+            self._copies.record_journal(self._folder.name, lines.decode())
+        if self._store.traits.append:
+            # What follows the last line break was being written when the process was killed, and was never acted on.
+            known = self._content().rfind(b"\n") + 1
+            self._store.append(JOURNAL, lines[known:], known)
+        else:
+            # Whole: the lease allows one writer, and the ledger has each line before.
+            self._store.write(JOURNAL, lines)
+        self._lines = lines
+
+    def _content(self) -> bytes:
+        try:
+            return self._store.read(JOURNAL)
+        except FileNotFoundError:
+            return b""
+
+    def _read(self) -> None:
+        content = self._content()
+        self._lines = content[: content.rfind(b"\n") + 1]
+        for line in self._lines.splitlines():
+            self._take(line)
+        if self.files is not None and self._lines != self.files.journal.encode():
+            self._take_missing(self.files.journal.encode())
+
+    def _take_missing(self, recorded: bytes) -> None:
+        """Take the lines that only the copy has: the file was deleted or cut short, or a kill came between the two."""
+        if not recorded.startswith(self._lines):
+            count = recorded.count(b"\n")
+            raise self._damaged("was changed", f"the {count} lines that the ledger has recorded", "other or more lines")
+        for line in recorded[len(self._lines) :].splitlines():
+            self._take(line)
+        self._lines = recorded
+
+    def _take(self, line: bytes) -> None:
+        try:
+            record = json.loads(line)
+            if "step" in record:
+                raise self._of_another_release()
+            self.started_ms = int(record["at_ms"]) if self.started_ms is None else self.started_ms
+            if "end" in record:
+                self._end(ENDS[ENDS.index(record["end"])])
+                return
+            index, state = int(record["index"]), STATES[STATES.index(record["state"])]
+            facts = _facts(record)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise self._damaged("cannot be parsed", "a line of JSON for each step", repr(line[:80])) from error
+        self._states[index] = state
+        self.end = None
+        if facts:
+            self._facts[index] = facts
+
+    def _of_another_release(self) -> Refused:
+        return Refused(
+            "journal-version",
+            "The operation was started by an earlier release, whose journal this one cannot continue",
+            where=str(self._path),
+            expected="a line for each action by its index",
+            found="a line for each kind of step",
+            hint="finish or undo it with the release that started it; nothing was changed",
+        )
+
+    def _damaged(self, what: str, expected: str, found: str) -> FormatError:
+        again = (
+            "restore the file from a backup"
+            if self.files is None
+            else "if the ledger was restored from a backup, restore its newest one; else move the journal away, so "
+            f"that it is written again from the ledger: {move_away(self._path)}"
+        )
+        return FormatError(
+            "journal-damaged",
+            f"The journal of an operation {what}; nothing was changed",
+            where=str(self._path),
+            expected=expected,
+            found=found,
+            hint=f"{again}; then run the command again",
+        )
+
+
+def move_away(file: Location) -> str:
+    """The command that moves a file out of the way of the one that is written in its place, or what to do by hand."""
+    if file.local is None:
+        return f"rename {file} to {file.name}.damaged"
+    return f"mv {quoted(str(file))} {quoted(f'{file}.damaged')}"

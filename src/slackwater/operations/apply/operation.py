@@ -1,0 +1,121 @@
+"""What an operation works with while its plan is applied or undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
+
+from slackwater.core.action import Action, Inverse
+from slackwater.core.history import History
+from slackwater.core.plan import Plan, PreconditionName
+from slackwater.core.records import StreamRecord
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.ledger.recording.places import generation_location
+from slackwater.operations.apply.adopted import AdoptedCheckpoint
+from slackwater.operations.apply.adopted_directory import AdoptedDirectory
+from slackwater.operations.apply.adopted_objects import AdoptedObjects
+from slackwater.operations.apply.journal import Journal
+from slackwater.operations.apply.replayer import Replayer
+from slackwater.sinks.common.contract import Output
+from slackwater.storage.location import Location
+from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import WriteStore
+
+BACKUP = "backup"
+PLAN_FILE = "plan.json"
+
+
+class Progress(Protocol):
+    """The display of an operation."""
+
+    def action(self, action: Action | Inverse) -> None:
+        """An action starts."""
+
+    def batch(self, batch: int) -> None:
+        """A batch was replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation on one stream, under the stream's lease.
+
+    ``look`` begins a new look at what the preconditions of an action are about; ``open_replayer`` starts Spark when it
+    is first needed. ``epoch`` is the fence number of the lease. ``whole`` is the folder of the operation that this one
+    belongs to: its own, unless it is on a later stage of a plan for several streams.
+    """
+
+    plan: Plan
+    stream: StreamRecord
+    home: Home
+    ledger: Ledger
+    journal: Journal
+    output: Output
+    history: History
+    look: Callable[[], Mapping[PreconditionName, Callable[[], str]]]
+    open_replayer: Callable[[], Replayer]
+    progress: Progress
+    epoch: int
+    whole: Location
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is on a later stage of a plan for several streams."""
+        return self.whole != self.folder
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the ledger has copies of its plan and journal; of operations of earlier releases it has none."""
+        return self.journal.files is not None
+
+    @property
+    def folder(self) -> Location:
+        """The operation's folder in the home, with its plan, journal and backup."""
+        return self.home.operation(self.stream.pipeline, self.stream.name, self.plan.id)
+
+    @property
+    def files(self) -> WriteStore:
+        """The store of the operation's folder."""
+        return open_write_store(self.folder, private=True)
+
+    @property
+    def backup(self) -> WriteStore:
+        """Where what is cut from the sink is kept."""
+        return open_write_store(self.folder / BACKUP, private=True)
+
+    @property
+    def batches(self) -> BatchHistory:
+        """The recorded batches, decoded."""
+        return BatchHistory(self.history)
+
+    @property
+    def adopted(self) -> AdoptedCheckpoint | None:
+        """The checkpoint of a query that the user's own program runs; ``None`` where Slackwater runs the stream."""
+        if not self.stream.is_watched:
+            return None
+        name = self.plan.stream
+        # Whichever generation is in use is the one at the path that the code names.
+        current = self.ledger.generation(name, self.ledger.find_stream(name).current_generation)
+        moves = open_write_store(current.location).traits.moves_directories
+        kind = AdoptedDirectory if moves else AdoptedObjects
+        return kind(self.plan, self.ledger, current.location, self.folder)
+
+    def index_of(self, step: Action | Inverse) -> int:
+        """The index of an action of the plan, or of the action that an inverse of the plan takes back."""
+        actions = (index for index, one in enumerate(self.plan.actions) if one is step)
+        inverses = (one.action for one in self.plan.undo if one.inverse is step)
+        return next(chain(actions, inverses))
+
+    def store(self, number: int) -> WriteStore:
+        """The store of a checkpoint that the operation builds or has built."""
+        return open_write_store(self.checkpoint(number))
+
+    def checkpoint(self, number: int) -> Location:
+        """The directory of a checkpoint that the operation builds or has built; never read from a plan."""
+        adopted = self.adopted
+        if adopted is not None:
+            return adopted.checkpoint(number)
+        return generation_location(self.home, self.ledger, self.stream, number)

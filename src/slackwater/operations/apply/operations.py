@@ -1,0 +1,121 @@
+"""The operations of a plan: one for each stream that it is about, with what applying and undoing them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.plan import Plan, PreconditionName
+from slackwater.core.records import StreamRecord
+from slackwater.core.sink import Cut, Swap
+from slackwater.core.snapshot import Snapshot
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.ledger.recording.history import history_of, readers_of
+from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot, stream_id
+from slackwater.ledger.workspace import Workspace
+from slackwater.operations.adopted import modified_ms, written_since
+from slackwater.operations.apply.journal import Journal
+from slackwater.operations.apply.operation import PLAN_FILE, Operation, Progress
+from slackwater.operations.apply.replayer import PipelineReader, Replayer
+from slackwater.operations.plan.assembly import listed
+from slackwater.operations.plan.basis import batches_used, written_text
+from slackwater.sinks.common.contract import Swappable
+from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.files.side_output import found_in, side_output
+
+
+def operations_of(
+    workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int]
+) -> tuple[Operation, ...]:
+    """The operation of the plan, then those on later stages, of what the ledger has now. Nothing is written.
+
+    ``fence`` is the fence number of a stream's lease. They can replay, and check preconditions, when
+    ``ready`` has added what that needs.
+    """
+    leader = workspace.ledger.find_stream(plan.stream)
+    whole = workspace.home.operation(leader.pipeline, leader.name, plan.id)
+    found = []
+    for one in plan.members:
+        stream = workspace.ledger.find_stream(one.stream)
+        history = history_of(workspace.ledger, stream)
+        operation = Operation(
+            plan=one,
+            stream=replace(stream, id=stream_id(workspace.home, stream)),
+            home=workspace.home,
+            ledger=workspace.ledger,
+            journal=Journal(workspace.home.operation(stream.pipeline, stream.name, one.id), workspace.ledger),
+            output=open_output(stream.sink),
+            history=history,
+            look=dict,
+            open_replayer=_no_replayer,
+            progress=progress,
+            epoch=fence(stream.full_name),
+            whole=whole,
+        )
+        found.append(operation)
+    return tuple(found)
+
+
+def ready(
+    workspace: Workspace, operation: Operation, code: PipelineReader, open_replayer: Callable[[], Replayer]
+) -> Operation:
+    """The operation with what applying it needs: the facts that preconditions are about, and Spark."""
+    return replace(operation, look=lambda: _facts(workspace, operation, code), open_replayer=open_replayer)
+
+
+def _no_replayer() -> Replayer:
+    raise EnvironmentMissing("replayer-unneeded", "Taking an operation back replays nothing")
+
+
+def _facts(
+    workspace: Workspace, operation: Operation, code: PipelineReader
+) -> Mapping[PreconditionName, Callable[[], str]]:
+    """How the fact of each precondition is looked up. The checkpoint and the output are read at most once."""
+    plan, stream, history = operation.plan, operation.stream, operation.history
+    ledger, batches = workspace.ledger, BatchHistory(history)
+    facts, target = plan.facts, plan.facts.target
+    change = next((action.change for action in plan.actions if action.change is not None), None)
+    into = plan.request.into
+    context = SnapshotContext(ledger, workspace.home, own_lease=True)
+
+    def readers() -> list[str]:
+        output = open_output(stream.sink)
+        if isinstance(change, Swap) and isinstance(output, Swappable):
+            return readers_of(ledger, stream, output.whole(history.written))
+        return readers_of(ledger, stream, change) if isinstance(change, Cut) else []
+
+    def seen() -> str:
+        output = open_output(stream.sink)
+        if isinstance(change, Swap) and isinstance(output, Swappable):
+            return output.swap_of(plan.id, stream.id or "", target).seen
+        return output.cut_after(change.after, history.written).seen if isinstance(change, Cut) else ""
+
+    def started_ms() -> int:
+        # The clock of the files, not that of the ledger's server.
+        return modified_ms(workspace.home.operation(stream.pipeline, stream.name, plan.id) / PLAN_FILE)
+
+    def current() -> StreamRecord:
+        return ledger.find_stream(stream.full_name)
+
+    @cache
+    def snapshot() -> Snapshot:
+        return read_snapshot(context, current())
+
+    return {
+        "generation": lambda: str(current().current_generation),
+        "planned": lambda: str(snapshot().marks.planned),
+        "committed": lambda: str(snapshot().marks.committed),
+        "written": lambda: written_text(snapshot()),
+        "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
+        "pipeline": lambda: code.digest(plan.pipeline_file),
+        "readers": lambda: listed(readers()),
+        "others": seen,
+        "side-output": lambda: listed(() if into is None else found_in(side_output(stream.sink, into))),
+        "writer": lambda: written_since(workspace, current(), started_ms()),
+        "source-files": lambda: listed(
+            batches.missing_for(facts.contributing, target, StoreReach(), plan.request.ranges)
+        ),
+    }

@@ -1,0 +1,50 @@
+"""Checks the preconditions of one action just before it starts, and reports what changed since the plan was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from slackwater.core.errors import Moved
+from slackwater.core.plan import PRECONDITIONS, Plan, Precondition, PreconditionName
+from slackwater.operations.plan.words import plan_again
+
+DIGEST_SHOWN = 12
+
+
+def check(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], str]]) -> None:
+    """Compare the preconditions of an action with the facts. Raises Moved at the first that no longer holds."""
+    compare(
+        plan,
+        [one for one in plan.preconditions if one.action == index],
+        lambda precondition: facts[precondition.name](),
+    )
+
+
+def compare(plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable[[Precondition], str]) -> None:
+    """Raises Moved at the first precondition whose fact has changed."""
+    for precondition in preconditions:
+        found = fact_of(precondition)
+        if found != precondition.expected:
+            raise Moved(
+                f"moved-{precondition.name}",
+                "Something has changed since the plan was made: "
+                + _what(precondition.name, precondition.expected, found),
+                where=f"stream {plan.stream}",
+                expected=_short(precondition.expected),
+                found=_short(found),
+                hint=f"plan again: {plan_again(plan)}",
+            )
+
+
+def _what(name: PreconditionName, expected: str, found: str) -> str:
+    # A plan can be edited: what it expects may be no number.
+    numbers = expected.removeprefix("-").isdecimal() and found.isdecimal()
+    if name in ("committed", "planned", "written") and numbers and int(found) > int(expected):
+        first, last = int(expected) + 1, int(found)
+        batches = f"batch {first} was" if first == last else f"batches {first}-{last} were"
+        return f"{batches} {name} since"
+    return f"{PRECONDITIONS[name]} changed"
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= 60 else value[:DIGEST_SHOWN] + "..."  # noqa: PLR2004 - a digest is recognised by its start

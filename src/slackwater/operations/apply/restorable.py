@@ -1,0 +1,41 @@
+"""Whether a rebuild with changed code makes the output right: one that does not would only hide the change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slackwater.core.errors import Refused
+from slackwater.core.program import Program
+from slackwater.core.records import StreamRecord
+from slackwater.core.state_programs import program_of_batch
+from slackwater.core.verdict import Effect
+from slackwater.diagnose.program_changes import verdict
+from slackwater.diagnose.refusal import Ways
+from slackwater.ledger.ledger import Ledger
+from slackwater.sinks.common.registry import open_output
+
+
+def check_restorable(
+    ledger: Ledger, stream: StreamRecord, target: int | None, program: Mapping[str, object] | None, reference: str
+) -> None:
+    """Raises Refused (``rebuild-insufficient``) where rows up to batch ``target`` do not fit those of the program.
+
+    ``None``: the newest batch that is recorded as committed; -1: all output is written again, by one program. Nothing
+    is refused where a program is not recorded.
+    """
+    generation = ledger.generation(stream.full_name, stream.current_generation)
+    batch = max(ledger.entries(stream.full_name, "commits"), default=-1) if target is None else target
+    kept = program_of_batch(generation.programs, batch)
+    if batch < 0 or kept is None or program is None:
+        return
+    found = verdict(Program.from_json(kept), Program.from_json(program))
+    if found.effect < Effect.NOT_RESTORABLE:
+        return
+    traits = open_output(stream.sink).traits
+    ways = Ways(stream.full_name, reference, "swap" if traits.swaps else "clear" if traits.cuts else "keep")
+    raise Refused(
+        "rebuild-insufficient",
+        f"A rebuild of stream {stream.full_name} would not make its output right: "
+        + "; ".join(one.text for one in found.changes if one.effect is Effect.NOT_RESTORABLE),
+        hint="\n".join(ways.lines(found)),
+    )

@@ -1,0 +1,202 @@
+"""Undoes an operation, also a partially applied one, by the inverses in its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from slackwater.core.commands import command
+from slackwater.core.errors import DataError, FormatError, NotFound, Refused, UsageError
+from slackwater.core.plan import Plan
+from slackwater.core.records import UNDOING, OperationRecord, leader_id
+from slackwater.core.settings import Settings
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.adopted import check_stopped, modified_ms
+from slackwater.operations.apply.apply_plan import ApplyDisplay
+from slackwater.operations.apply.before import check_undo, plan_changed
+from slackwater.operations.apply.executor import undo
+from slackwater.operations.apply.journal import JOURNAL, PRUNED
+from slackwater.operations.apply.operation import PLAN_FILE, Operation
+from slackwater.operations.apply.operations import operations_of
+from slackwater.operations.check_home import Consent, check_home, check_own
+from slackwater.operations.gather import reconcile
+from slackwater.operations.plan.document import IDENTIFIER, parse
+from slackwater.operations.plan.words import at_batch
+from slackwater.storage.location import AnyLocation, Location
+from slackwater.storage.open import open_read_store
+
+ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
+"""Statuses of operations that have nothing to undo."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The outcome of an undo. ``repeated``: there was nothing to undo."""
+
+    plan: Plan
+    outcome: Literal["undone"] = "undone"
+    repeated: bool = False
+
+
+def find_operation(workspace: Workspace, name: str) -> OperationRecord:
+    """The operation with this id, or that with a part of this id. Raises NotFound (``operation-unknown``)."""
+    operations = [one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name)]
+    leader = leader_id(name) if name in {one.id for one in operations} else None
+    for operation in operations:
+        if operation.id == leader:
+            return operation
+    raise NotFound(
+        "operation-unknown",
+        f"The ledger has no operation {name}",
+        expected=", ".join(one.id for one in operations[-5:]) or "no operation was applied in this home",
+        found=name,
+        hint=f"{command('ledger', '--operations')} lists them",
+    )
+
+
+def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
+    """The plan that an operation was started with. Raises NotFound, or UsageError where it was changed since."""
+    if IDENTIFIER.fullmatch(operation.id) is None:
+        raise DataError(
+            "ledger-unreadable",
+            "The ledger lists an operation whose id Slackwater did not give",
+            expected="an id such as 20260105T093000-1a2b3c",
+            found=operation.id[:60],
+            hint="restore the ledger from a backup; nothing was changed",
+        )
+    pipeline, name = operation.stream.split("/", 1)
+    folder = workspace.home.operation(pipeline, name, operation.id)
+    known = workspace.ledger.operation_files(operation.id)
+    try:
+        content = open_read_store(folder).read(PLAN_FILE).decode("utf-8", "replace")
+    except FileNotFoundError as error:
+        if known is None:
+            raise NotFound(
+                "operation-folder-missing",
+                f"The folder of operation {operation.id} has no plan",
+                where=str(folder / PLAN_FILE),
+                expected="the plan, here or in the ledger",
+                hint="restore the folder from a backup; nothing was changed",
+            ) from error
+        content = known.plan
+    if known is not None and content != known.plan:
+        raise plan_changed(operation.id, folder / PLAN_FILE)
+    plan = parse(content, folder / PLAN_FILE)
+    if (plan.id, plan.stream) != (operation.id, operation.stream):
+        raise UsageError(
+            "plan-damaged",
+            "The plan in the folder of the operation belongs to another operation",
+            where=str(folder / PLAN_FILE),
+            expected=f"{operation.id} on {operation.stream}",
+            found=f"{plan.id} on {plan.stream}",
+            hint="restore the folder from a backup; nothing was changed",
+        )
+    return plan
+
+
+def recorded_plan(settings: Settings, file: AnyLocation) -> Plan | None:
+    """The plan of an operation whose own file was deleted, from the ledger; ``None`` where ``file`` is no such file."""
+    file, home = Location(file), Home(settings.home)
+    if not file.startswith(home.location / ""):
+        return None
+    try:
+        with open_workspace(settings) as workspace:
+            ledger = workspace.ledger
+            for one in (record for name in ledger.stream_names() for record in ledger.operations(name)):
+                pipeline, name = one.stream.split("/", 1)
+                if home.operation(pipeline, name, one.id) / PLAN_FILE == file:
+                    return plan_of_operation(workspace, one)
+    except NotFound:
+        return None
+    return None
+
+
+def undo_operation(
+    workspace: Workspace,
+    operation: OperationRecord,
+    plan: Plan,
+    display: ApplyDisplay,
+    consent: Consent = None,
+    *,
+    stopped: bool = False,
+) -> Undone:
+    """Take the operation back. Raises Refused where a stream has run since, or what the undo needs was pruned.
+
+    ``stopped``: the user declares that a query that Slackwater does not run was stopped.
+    """
+    check_home(workspace, consent, display.say)
+    check_own(workspace, operation.id)
+    records = _records(workspace, operation, plan)
+    if all(one.status in ENDED_WITHOUT_EFFECT for one in records):
+        return Undone(plan, repeated=True)
+    _check_kept(records, plan)
+    streams = [workspace.ledger.find_stream(one.stream) for one in plan.members]
+    with LeaseKeeper(streams, workspace.home, workspace.ledger, f"undo {plan.goal}", display.say) as leases:
+        for stream in streams:
+            reconcile(workspace, stream)
+        left = _left(operations_of(workspace, plan, display, leases.fence), records)
+        for one, record in left:
+            _check(one, record)
+            # What the operation itself has written is older than the last line of its journal.
+            since_ms = modified_ms(one.folder / JOURNAL)
+            check_stopped(workspace, one.stream, since_ms=since_ms, stopped=stopped)
+        for one, record in left:
+            # Open until it has ended: a run between two steps of an undo that was killed would find neither state.
+            file = str(one.whole / PLAN_FILE)
+            workspace.ledger.begin_operation(replace(record, status=UNDOING, ended_ms=None, summary=file))
+        for one, _ in reversed(left):
+            undo(one)
+    return Undone(plan)
+
+
+def check_undoable(workspace: Workspace, operation: OperationRecord, display: ApplyDisplay) -> None:
+    """Raises the error that an undo of the operation would end with, as far as it can be seen; nothing is written."""
+    plan = plan_of_operation(workspace, operation)
+    records = _records(workspace, operation, plan)
+    _check_kept(records, plan)
+    check_own(workspace, operation.id)
+    for one, record in _left(operations_of(workspace, plan, display, lambda _: 0), records):
+        _check(one, record)
+
+
+def _check(operation: Operation, record: OperationRecord) -> None:
+    if record.status not in {"applying", UNDOING} and not operation.journal.has_effect:
+        raise FormatError(
+            "journal-damaged",
+            f"The journal of operation {record.id} is missing: what the operation has changed is unknown",
+            where=str(operation.folder / JOURNAL),
+            expected="the lines of an operation that was applied",
+            found="no line",
+            hint="restore the file from a backup; nothing was changed",
+        )
+    check_undo(operation)
+
+
+def _records(workspace: Workspace, operation: OperationRecord, plan: Plan) -> list[OperationRecord]:
+    """The record of each stream's operation that was recorded; killed before, it has changed nothing."""
+    ledger, ids = workspace.ledger, [one.id for one in plan.downstream]
+    later = [one for stage in plan.downstream for one in ledger.operations(stage.stream) if one.id in ids]
+    return [operation, *later]
+
+
+def _left(
+    operations: Sequence[Operation], records: Sequence[OperationRecord]
+) -> list[tuple[Operation, OperationRecord]]:
+    """Those that have an effect, in the order in which they were applied."""
+    open_ones = {one.id: one for one in records if one.status not in ENDED_WITHOUT_EFFECT}
+    return [(one, open_ones[one.plan.id]) for one in operations if one.plan.id in open_ones]
+
+
+def _check_kept(records: Sequence[OperationRecord], plan: Plan) -> None:
+    for one in records:
+        if one.status == PRUNED:
+            raise Refused(
+                "undo-pruned",
+                f"Operation {records[0].id} can no longer be undone: the generation to switch back to was deleted",
+                where=f"stream {one.stream}",
+                hint="to go back to an older batch: "
+                f"{command('plan', 'rebuild', records[0].stream, '--at', at_batch(plan.facts.target))}",
+            )

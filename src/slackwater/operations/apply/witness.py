@@ -1,0 +1,111 @@
+"""The backup of an operation, whose files the journal witnesses: what a cut or a swap can be undone with.
+
+A cut or a swap makes its record in the backup durable before it changes anything (``sinks/common/backup``). Here the
+hash of each record is journaled before the call that writes it returns. So a record that the journal does not name
+was never acted on, and one that it names must be there, as it was written, before anything is undone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from slackwater.core.action import Action
+from slackwater.core.sink import Cut
+from slackwater.operations.apply.operation import BACKUP, Operation
+from slackwater.sinks.common.backup import damaged
+from slackwater.storage.below import Below
+from slackwater.storage.protocols import WriteStore
+
+BACKUP_FACT = "backup"
+"""Of an action in the journal: the hashes of its records, by path. The last one counts, but a kill may have left the
+one before it."""
+
+_Hashes = Mapping[str, list[str]]
+
+
+class WitnessedBackup(Below):
+    """The backup of one action of an operation."""
+
+    def __init__(self, operation: Operation, action: Action) -> None:
+        super().__init__(operation.files, BACKUP)
+        self._operation = operation
+        self._action = action
+        self._index = operation.index_of(action)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a record and journal its hash; copies of files, which records have the hashes of, come in pieces."""
+        known = hashes_of(self._operation, self._index).get(path, [])
+        digest = hashlib.sha256(data).hexdigest()
+        if known:
+            # It is replaced: until it is durable, the one before counts.
+            self._journal(path, [*known, digest])
+            self.write_pieces(path, (data,))
+        else:
+            self.write_pieces(path, (data,))
+            self._journal(path, [digest])
+
+    def _journal(self, path: str, hashes: list[str]) -> None:
+        operation = self._operation
+        facts = operation.journal.facts(self._index)
+        backup = {**hashes_of(operation, self._index), path: hashes}
+        facts = {**facts, BACKUP_FACT: backup}
+        operation.journal.write(self._index, self._action.kind, "started", operation.ledger.now_ms(), facts)
+
+
+def hashes_of(operation: Operation, index: int) -> _Hashes:
+    """The hashes of the records that an action has made."""
+    found: _Hashes = operation.journal.facts(index).get(BACKUP_FACT, {})
+    return found
+
+
+def backup_for(operation: Operation, action: Action) -> WriteStore:
+    """The backup for an action that starts or continues. Raises Refused (``backup-damaged``) if it was changed.
+
+    What an attempt before has left without a record in the journal was never acted on, and is made again.
+    """
+    index = operation.index_of(action)
+    if operation.is_recorded and not hashes_of(operation, index):
+        backup = operation.backup
+        for folder in list(backup.folders()):
+            for name in folder.files:
+                backup.delete(f"{folder.path}/{name}".lstrip("/"))
+    check_records(operation, index)
+    return WitnessedBackup(operation, action)
+
+
+def changed_nothing(operation: Operation, index: int) -> bool:
+    """Whether an action ended, or was interrupted, before it changed anything: it has made no record."""
+    return operation.is_recorded and not hashes_of(operation, index)
+
+
+def check_started(operation: Operation, action: Action) -> None:
+    """Raises Refused (``backup-damaged``) where the action was started, and a record of it is not as it was written."""
+    index = operation.index_of(action)
+    if operation.journal.state(index) == "started":
+        check_records(operation, index)
+
+
+def check_records(operation: Operation, index: int) -> None:
+    """Raises Refused (``backup-damaged``) where a record of the action is not as it was written."""
+    backup = operation.backup
+    for path, hashes in hashes_of(operation, index).items():
+        try:
+            found = hashlib.sha256(backup.read(path)).hexdigest()
+        except (OSError, ValueError):
+            found = "no file"
+        if found not in hashes:
+            raise damaged(f"{backup.location}/{path}", f"sha256 {hashes[-1]}", found)
+    if not operation.is_recorded and _must_have_records(operation, index) and not _names(backup.list()):
+        raise damaged(backup.location, "the record of what was changed", "no file")
+
+
+def _must_have_records(operation: Operation, index: int) -> bool:
+    """Whether an earlier release, which journaled no hashes, has changed the output."""
+    change = operation.plan.actions[index].change
+    changes = change is not None and (not isinstance(change, Cut) or bool(change.batches))
+    return changes and operation.journal.state(index) == "done"
+
+
+def _names(entries: Iterable[object]) -> list[object]:
+    return list(entries)

@@ -1,0 +1,56 @@
+"""The directory of a backfill that writes files in place of the stream's output: it is not shared, and is empty."""
+
+from __future__ import annotations
+
+from slackwater.core.errors import Refused
+from slackwater.core.plan import Request
+from slackwater.core.records import StreamRecord
+from slackwater.core.sink import SideOutput
+from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
+from slackwater.ledger.workspace import Workspace
+from slackwater.sinks.common.directory import absolute, directory
+from slackwater.sinks.files.side_output import found_in, open_side_output, side_output
+
+SHOWN = 3
+ANOTHER = "give --into a directory that does not exist yet, outside of every output and of what streams read"
+
+
+def absolute_path(path: str) -> str:
+    """The path as a plan has it: absolute, or the URI. Raises PipelineError (``sink-path``) for what is neither."""
+    return absolute(directory(path, "--into /data/older"))
+
+
+def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> SideOutput | None:
+    """The side output that a request asks for. Raises Refused (``side-output-...``) where there can be none."""
+    if request.into is None:
+        return None
+    output = side_output(stream.sink, request.into)
+    _check(workspace, output)
+    return output
+
+
+def _check(workspace: Workspace, output: SideOutput) -> None:
+    """Raises Refused for a directory that is in use, or that is, has in it or is in the output of a stream."""
+    place = open_side_output(output).location
+    ledger = workspace.ledger
+    for taken in (home_place(workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):
+        if overlap(place, taken.place):
+            raise Refused(
+                "side-output-shared",
+                f"The side output would share its directory with {taken.what}",
+                where=place,
+                expected="a directory of its own",
+                found=taken.place,
+                hint=ANOTHER,
+            )
+    names = found_in(output)
+    if names:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        raise Refused(
+            "side-output-occupied",
+            "There is something in the directory of the side output already",
+            where=place,
+            expected="an empty directory, or none",
+            found=", ".join(names[:SHOWN]) + more,
+            hint=ANOTHER,
+        )

@@ -1,0 +1,155 @@
+"""The first checks of every command that changes something: the place of the home, and a lost ledger."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Literal
+
+from slackwater.core.commands import copy_again_command
+from slackwater.core.errors import Refused
+from slackwater.core.records import StreamRecord
+from slackwater.core.sink import Owner
+from slackwater.diagnose.refusal import refusal
+from slackwater.diagnose.rules.home_copied import RULE as COPIED
+from slackwater.diagnose.rules.home_moved import RULE as MOVED
+from slackwater.ledger.home.identity import (
+    Place,
+    ensure_identity,
+    place_of,
+    read_identity,
+    shared_path,
+    write_identity,
+)
+from slackwater.ledger.home.operation_files import files_in
+from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, write_stream_file
+from slackwater.ledger.recording.stream_files import restore_lost, write_stream_file_of
+from slackwater.ledger.workspace import Workspace
+from slackwater.sinks.common.registry import open_each
+from slackwater.storage.location import Location
+
+Consent = Literal["moved", "copied"] | None
+"""What the user declares about a home that was moved or copied."""
+
+
+def check_home(workspace: Workspace, consent: Consent, say: Callable[[str], None]) -> None:
+    """Recognise a moved or copied home, and restore what a lost ledger had.
+
+    Raises Refused (``home-moved``, ``home-copied``) unless the user declares it.
+    """
+    place = place_of(workspace.home)
+    if place.place != "here":
+        if consent != place.place:
+            raise refusal((MOVED if place.place == "moved" else COPIED).misplaced(place.was), "all")
+        if place.place == "copied":
+            _refuse_links(workspace, place)
+        # Also the ids and places of streams that only stream.json has are those of the original.
+        _restore(workspace, say)
+        _accept(workspace, place)
+        say(f"the home is now at {workspace.home.location}" + (", with ids of its own" if consent == "copied" else ""))
+    ensure_identity(workspace.home, workspace.ledger.home_of_operations())
+    _restore(workspace, say)
+
+
+def _refuse_links(workspace: Workspace, place: Place) -> None:
+    """Raises Refused (``home-shares-files``) for a copy made of links (cp -l, rsync --link-dest, a linked folder)."""
+    home, original = workspace.home.location.local, Location(str(place.was)).local
+    if home is None or original is None:
+        # A store of objects has no links.
+        return
+    shared = shared_path(home, original)
+    if shared is not None:
+        raise Refused(
+            "home-shares-files",
+            "The copied home has a file or folder of the original by a link; a change of one would be one of both",
+            where=str(shared),
+            expected="files of its own",
+            found=f"a link to {original / shared.relative_to(home)}",
+            hint=copy_again_command(str(original), str(home.resolve())),
+        )
+
+
+def _restore(workspace: Workspace, say: Callable[[str], None]) -> None:
+    restored = restore_lost(workspace.home, workspace.ledger)
+    if restored:
+        say(
+            f"the ledger had no record of {', '.join(restored)}: restored from stream.json and the checkpoints; "
+            "what only the ledger had recorded is lost"
+        )
+
+
+def _accept(workspace: Workspace, place: Place) -> None:
+    home, ledger = workspace.home, workspace.ledger
+    streams = ledger.streams()
+    if place.place == "copied":
+        if workspace.settings.ledger is not None:
+            raise Refused(
+                "home-shares-ledger",
+                "A copied home needs a ledger of its own; this one still uses the ledger of the original",
+                where=str(home.location),
+                hint="set another ledger in slackwater.toml, or leave it out to use one in the home",
+            )
+        _leave_outputs_to_the_original(workspace, streams, place)
+        ledger.replace_ids({stream.full_name: _new_id(workspace, stream) for stream in streams})
+    ledger.relocate(str(place.was), home.resolved)
+    if place.place == "copied":
+        _end_operations_of_the_original(workspace, streams, place)
+        identifier = str(uuid.uuid4())
+    else:
+        identifier = ensure_identity(home, ledger.home_of_operations()).id
+    write_identity(home, identifier)
+    for stream in streams:
+        write_stream_file_of(home, ledger, stream.full_name)
+
+
+def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
+    """An output without an owner's mark was written by the original; from now on the mark names it."""
+    for stream in streams:
+        known = read_stream_file(workspace.home, stream.pipeline, stream.name)
+        if known is None:
+            continue
+        for output in open_each(stream.sink):
+            if output.owner() is None and (output.last_written() or 0) >= 0:
+                output.claim(Owner(known.id, stream.full_name, str(place.was)))
+
+
+def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
+    """What the original was doing when it was copied is for the original to finish or take back.
+
+    Also operations of which the ledger has no copies are recorded as the original's.
+    """
+    ledger = workspace.ledger
+    for stream in streams:
+        for operation in ledger.operations(stream.full_name):
+            if ledger.operation_files(operation.id) is None:
+                folder = workspace.home.operation(stream.pipeline, stream.name, operation.id)
+                ledger.record_operation_files(files_in(folder, home=str(place.was), stream_id=stream.id or ""))
+            if operation.ended_ms is None:
+                ledger.end_operation(operation.id, "refused", f"started in {place.was}, and not in this copy")
+
+
+def is_own(workspace: Workspace, operation: str) -> bool:
+    """Whether an operation was started in this home, and not in the one that it was copied from."""
+    known, identity = workspace.ledger.operation_files(operation), read_identity(workspace.home.location)
+    return known is None or identity is None or known.home == identity.id
+
+
+def check_own(workspace: Workspace, operation: str) -> None:
+    """Raises Refused (``operation-foreign``) for an operation of the home that this one was copied from."""
+    if not is_own(workspace, operation):
+        raise Refused(
+            "operation-foreign",
+            f"Operation {operation} was started in the home that this one was copied from, and changes its outputs; "
+            "nothing was changed",
+            where=str(workspace.home.location),
+            hint="undo it in the original home; here, give the stream an output of its own, and run it",
+        )
+
+
+def _new_id(workspace: Workspace, stream: StreamRecord) -> str:
+    identifier = str(uuid.uuid4())
+    known = read_stream_file(workspace.home, stream.pipeline, stream.name)
+    if known is not None:
+        content = StreamFile(identifier, known.generation, known.sink, known.output_mode, known.pipeline_file)
+        write_stream_file(workspace.home, stream.pipeline, stream.name, content)
+    return identifier

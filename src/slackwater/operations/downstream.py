@@ -1,0 +1,202 @@
+"""Derives a plan together with those of the later stages, which have read what it takes out of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+
+from slackwater.core.errors import Refused, UsageError
+from slackwater.core.history import History
+from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, OutputTreatment, Plan, Request
+from slackwater.core.records import StreamRecord, member_id
+from slackwater.core.sink import Cut, Swap
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.ledger.recording.history import history_of, read_of, readers_of
+from slackwater.ledger.workspace import Workspace
+from slackwater.operations.apply.replayer import PipelineReader
+from slackwater.operations.gather import gather, reconcile
+from slackwater.operations.goals.common.goal import goal_named
+from slackwater.operations.plan.document import HOW_TO_PLAN
+from slackwater.operations.plan.stream_facts import StreamFacts
+from slackwater.operations.plan.words import at_batch, plan_command
+from slackwater.operations.planner import PlannedStream, QueryReader, derive
+from slackwater.sinks.common.contract import Swappable
+from slackwater.sinks.common.registry import open_output
+
+QueryReaders = Callable[[StreamRecord], QueryReader]
+"""The reader of each stream's present query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What every stage of a plan is derived with. ``identity`` is the plan's id and the time at which it was made.
+
+    ``readers`` read the present query of a stream. ``own_lease``: the caller holds the leases.
+    """
+
+    workspace: Workspace
+    reader: PipelineReader
+    query_readers: QueryReaders
+    identity: tuple[str, str]
+    own_lease: bool = False
+
+    def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
+        """The facts about a stream for a goal. ``pipeline_file`` replaces the one of the last run, if it is named."""
+        named = replace(stream, pipeline_file=pipeline_file or stream.pipeline_file)
+        executed = goal_named(goal).needs_executed
+        return gather(self.workspace, named, self.reader, with_executed=executed, own_lease=self.own_lease)
+
+
+def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan:
+    """The plan for a stream, and for the later stages if these were asked for.
+
+    Raises as ``derive`` does, for any of them; nothing is changed then.
+    """
+    stream = facts.stream
+    if request.ranges != "recorded":
+        raise UsageError(
+            "plan-damaged",
+            "The plan was changed or damaged: its request is one of a later stage",
+            where=f"stream {stream.full_name}",
+            hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+        )
+    request = replace(request, pipeline_file=stream.pipeline_file)
+    read_query = planning.query_readers(stream)
+    derived = derive(planning.workspace, facts, request, read_query, identity=planning.identity)
+    if not request.downstream or not derived.plan.actions:
+        return derived.plan
+    return _Stages(planning, request).with_later(stream, derived)
+
+
+class _Stages:
+    """The later stages of one plan."""
+
+    def __init__(self, planning: Planning, request: Request) -> None:
+        self._planning = planning
+        self._workspace = planning.workspace
+        self._request = request
+        self._changes: list[tuple[StreamRecord, Cut]] = []
+
+    def with_later(self, stream: StreamRecord, derived: PlannedStream) -> Plan:
+        """The plan of the first stream with those of all that have read what is changed."""
+        self._changes.append((stream, _change(derived)))
+        plans: list[Plan] = []
+        untouched: list[str] = []
+        for stage in _later(self._workspace, stream):
+            batch = self._first_batch(stage)
+            if batch is None:
+                untouched.append(stage.full_name)
+                continue
+            planned = self._derive(stage, stream, batch, member_id(self._planning.identity[0], len(plans) + 2))
+            self._changes.append((stage, _change(planned)))
+            plans.append(planned.plan)
+        facts = derived.plan.facts
+        notes = (*facts.notes, *(f"{name} has read nothing that is changed: nothing to do" for name in untouched))
+        return replace(derived.plan, facts=replace(facts, notes=notes), downstream=tuple(plans))
+
+    def _first_batch(self, stage: StreamRecord) -> int | None:
+        """The first batch of a stage that has read something that is changed, ``None`` for none."""
+        ledger, found = self._workspace.ledger, []
+        for earlier, change in self._changes:
+            read = read_of(ledger, earlier, change, stage.full_name)
+            if read is None:
+                continue
+            if read.by_version and change.after > BEFORE_ALL:
+                raise self._by_version(stage, earlier, change)
+            found.append(0 if read.by_version else first_batch(history_of(ledger, stage), read.entries))
+        return min(found, default=None)
+
+    def _derive(self, stage: StreamRecord, first: StreamRecord, batch: int, identifier: str) -> PlannedStream:
+        treatment: OutputTreatment = "swap" if self._request.output == "swap" else "cut"
+        pipeline_file = first.pipeline_file if stage.pipeline == first.pipeline else ""
+        facts = self._planning.facts(stage, pipeline_file, self._request.goal)
+        request = request_from(batch, facts.snapshot.written_or_committed, treatment)
+        request = replace(request, pipeline_file=facts.stream.pipeline_file)
+        identity = (identifier, self._planning.identity[1])
+        return derive(self._workspace, facts, request, self._planning.query_readers(stage), identity=identity)
+
+    def _by_version(self, stage: StreamRecord, earlier: StreamRecord, change: Cut) -> Refused:
+        first, changed = self._changes[0]
+        request = goal_named(self._request.goal).swapped(self._request, changed.after)
+        return Refused(
+            "cut-was-read-by-version",
+            f"Stream {stage.full_name} reads the versions of a table: after a cut it would read again what earlier "
+            "versions have added",
+            where=open_output(earlier.sink).location,
+            expected="an output that is replaced as a whole",
+            found=f"a cut back to batch {change.after}",
+            hint=f"build new output aside: {plan_command(first.full_name, request)}",
+        )
+
+
+def _change(derived: PlannedStream) -> Cut:
+    """What readers of the output have to read again: what is cut, or everything."""
+    for action in derived.plan.actions:
+        if isinstance(action.change, Cut):
+            return action.change
+        output = open_output(derived.facts.stream.sink)
+        if isinstance(action.change, Swap) and isinstance(output, Swappable):
+            return output.whole(derived.facts.history.written)
+    return Cut(derived.plan.facts.target, ())
+
+
+def _later(workspace: Workspace, stream: StreamRecord) -> Iterator[StreamRecord]:
+    """All streams that have read the stream's output, or that of one of these; each after those that it has read."""
+    ledger = workspace.ledger
+    for other in ledger.streams():
+        reconcile(workspace, other)
+    earlier: dict[str, set[str]] = {stream.full_name: set()}
+    pending = [stream]
+    while pending:
+        one = pending.pop()
+        for reader in _readers(workspace, one):
+            if reader not in earlier:
+                pending.append(ledger.find_stream(reader))
+            earlier.setdefault(reader, set()).add(one.full_name)
+    return iter([ledger.find_stream(name) for name in _in_order(earlier) if name != stream.full_name])
+
+
+def _readers(workspace: Workspace, stream: StreamRecord) -> list[str]:
+    output, written = open_output(stream.sink), history_of(workspace.ledger, stream).written
+    if isinstance(output, Swappable) and output.traits.swaps:
+        return readers_of(workspace.ledger, stream, output.whole(written))
+    return readers_of(workspace.ledger, stream, output.cut_after(BEFORE_ALL, written)) if output.traits.cuts else []
+
+
+def _in_order(earlier: Mapping[str, set[str]]) -> list[str]:
+    try:
+        return list(TopologicalSorter({name: sorted(earlier[name]) for name in sorted(earlier)}).static_order())
+    except CycleError as error:
+        raise Refused(
+            "downstream-cycle",
+            "The streams read each other's outputs in a circle: no order of them is exact",
+            found=" -> ".join(error.args[1]),
+            hint="give one of them a new name and a new output",
+        ) from error
+
+
+def first_batch(history: History, read: Mapping[str, int]) -> int:
+    """The first batch that has read one of some entries of the sources' own logs; the next one where none has."""
+    batches = BatchHistory(history)
+    for batch in batches.batches:
+        ends = offsets_by_source(batches.offset(batch))
+        for source, entry in read.items():
+            last = batches.kind(source, ends.get(source)).cut_entry(ends.get(source))
+            if last is not None and last >= entry:
+                return batch
+    return max(batches.batches, default=BEFORE_ALL) + 1
+
+
+def request_from(batch: int, written: int, output: OutputTreatment) -> Request:
+    """The request of a stage that processes its batches from ``batch`` on again, with what its sources have.
+
+    Of what its sink does not hold (``written`` is the newest that it does) nothing has to be taken back: a rebuild.
+    """
+    if batch <= written:
+        return _request("replay", f"{BATCH}{batch}" if batch > 0 else EARLIEST, output)
+    return _request("rebuild", at_batch(batch - 1), "cut")
+
+
+def _request(goal: str, target: str, output: OutputTreatment) -> Request:
+    return Request.at(goal, target, output=output, downstream=True, ranges="new")

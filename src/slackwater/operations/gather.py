@@ -1,0 +1,116 @@
+"""Gathers what is known of a stream, with one walk of its checkpoint; updates the ledger's copies of logs meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from slackwater.checkpoint.layout import SST_FOLDERS, STATE, parse_state_file
+from slackwater.checkpoint.listing import bytes_if_cheap
+from slackwater.checkpoint.logs import loadable_batches
+from slackwater.checkpoint.opened import OpenedCheckpoint
+from slackwater.core.errors import DataError, SlackwaterError
+from slackwater.core.records import StreamRecord
+from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.number_line import findings_about
+from slackwater.ledger.recording.executed import executed
+from slackwater.ledger.recording.history import history_of
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
+from slackwater.ledger.workspace import Workspace
+from slackwater.operations.adopted import adopted_directory
+from slackwater.operations.apply.replayer import PipelineReader
+from slackwater.operations.plan.stream_facts import CheckpointFacts, Fact, PipelineFacts, Problem, StreamFacts
+from slackwater.sinks.common.registry import open_output
+from slackwater.storage.open import open_read_store
+
+
+def gather(
+    workspace: Workspace,
+    stream: StreamRecord,
+    reader: PipelineReader | None = None,
+    *,
+    with_executed: bool = False,
+    own_lease: bool = False,
+    starting: bool = True,
+) -> StreamFacts:
+    """The facts about a stream, whose ``pipeline_file`` is the one that is asked for.
+
+    The ledger is updated from checkpoint and output first, unless these are not the stream's own or cannot be read.
+    ``with_executed`` reads what all batches have read. ``own_lease``: the caller holds the lease.
+    ``starting`` reads all state that the next start reads, to find damage. Without a ``reader`` the pipeline file is
+    not read.
+    """
+    ledger, reference = workspace.ledger, stream.pipeline_file
+    directory = _tried(lambda: adopted_directory(workspace, stream))
+    seen = _tried(lambda: _checkpoint_facts(workspace, stream, own_lease=own_lease, starting=starting))
+    if isinstance(seen, CheckpointFacts) and _is_own_and_readable(seen.snapshot):
+        reconcile(workspace, stream)
+    generations = [generation.number for generation in ledger.generations(stream.full_name)]
+    return StreamFacts(
+        stream=stream,
+        checkpoint_seen=seen,
+        recorded=_tried(lambda: history_of(ledger, stream)),
+        pipeline_read=_tried(lambda: PipelineFacts(reader.digest(reference), reader.environment_read(reference)))
+        if reference and reader is not None
+        else PipelineFacts(),
+        directory=directory,
+        next_generation=max([*generations, *workspace.home.generation_numbers(stream.pipeline, stream.name)]) + 1,
+        executed=tuple(executed(ledger, stream)) if with_executed else (),
+    )
+
+
+def _tried(look: Callable[[], Fact]) -> Fact | Problem:
+    try:
+        return look()
+    except (SlackwaterError, OSError) as error:
+        return error
+
+
+def _checkpoint_facts(
+    workspace: Workspace, stream: StreamRecord, *, own_lease: bool, starting: bool
+) -> CheckpointFacts:
+    context = SnapshotContext(workspace.ledger, workspace.home, own_lease=own_lease, starting=starting)
+    snapshot, opened = look_at_stream(context, stream)
+    return CheckpointFacts(snapshot, _states(snapshot, opened), bytes_if_cheap(opened.store, opened.listing))
+
+
+def _is_own_and_readable(snapshot: Snapshot) -> bool:
+    """Whether nothing foreign would be copied into the ledger."""
+    return snapshot.output.unreadable is None and not findings_about(snapshot, "identity")
+
+
+def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:
+    """The batches whose state the checkpoint in use can load, without those that need a damaged file."""
+    found = loadable_batches(opened.logs, opened.inventory)
+    paths = (damage.path for damage in snapshot.damage if damage.path.startswith(f"{STATE}/"))
+    if any(f"/{folder}/" in damage.path for damage in snapshot.damage for folder in SST_FOLDERS):
+        # Any version may list the table.
+        return frozenset()
+    versions = [file.version for path in paths if (file := parse_state_file(path.rpartition("/")[2])) is not None]
+    return frozenset(batch for batch in found if batch + 1 < min(versions, default=batch + 2))
+
+
+def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
+    """Copy into the ledger what the checkpoint and the sink have and it lacks, if this user may write to it."""
+    if not workspace.can_refresh(stream.full_name):
+        return
+    if stream.is_watched and workspace.ledger.open_operation(stream.full_name) is not None:
+        # Until it has ended, the directory at the path may be the checkpoint of another generation than recorded.
+        return
+    generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
+    checkpoint, output = open_read_store(generation.location), open_output(stream.sink)
+    copy_new(workspace.ledger, stream.full_name, generation.number, checkpoint, output)
+
+
+def refuse_unreadable(snapshot: Snapshot) -> None:
+    """Raises DataError where the output should show which batch was written last, and cannot be parsed."""
+    problem = snapshot.output.unreadable
+    if problem is not None:
+        raise DataError(
+            problem.code,
+            problem.text,
+            where=problem.where,
+            expected=problem.expected,
+            found=problem.found,
+            hint="restore the file from a backup; nothing was changed",
+        )

@@ -1,0 +1,341 @@
+"""The scope of a backfill: one batch of an older range, under the next id of a stream that keeps its position.
+
+What is free for it: of Kafka, offsets before the position of the stream that no batch has read; of a file source, files
+that count as read and that no batch has read. Anything else was read already, or the stream reads it by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from slackwater.core.commands import command, run_command
+from slackwater.core.errors import Refused, UsageError
+from slackwater.core.plan import EARLIEST, Request, SourceStart
+from slackwater.core.snapshot import Snapshot
+from slackwater.core.targets import Latest
+from slackwater.diagnose.number_line import stops
+from slackwater.formats.compactible import parse_entry_name
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.operations.goals.common.goal import Flag, Goal, Lookups, Value, WithQuery
+from slackwater.operations.plan.basis import Basis, Scope
+from slackwater.operations.plan.contributing import StateBounds
+from slackwater.operations.plan.document import HOW_TO_PLAN
+from slackwater.operations.plan.notes import summaries_of
+from slackwater.operations.plan.targets import log_text, parse_target, position_target, target_text
+from slackwater.sources import kind_of, kinds
+from slackwater.sources.common.contract import Claims, Position, SourceRange
+from slackwater.sources.common.source import Source
+
+if TYPE_CHECKING:
+    from slackwater.operations.apply.replayer import Replayer
+
+SHOWN = 3
+_OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
+
+
+def scope_of_backfill(basis: Basis) -> Scope | None:
+    """What the backfill takes, ``None`` where its range is empty.
+
+    Raises Refused where the stream cannot keep its position, its result would differ, or the range is not free.
+    """
+    snapshot, request = basis.snapshot, basis.request
+    check_ready(snapshot)
+    live = live_ranges(snapshot, basis.batches)
+    if {start.source for start in request.starts} != set(live):
+        raise UsageError(
+            "plan-damaged",
+            "The plan was changed or damaged: its range is not one of this query",
+            where=f"stream {snapshot.stream.full_name}",
+            expected=f"sources {', '.join(live)}",
+            found=", ".join(start.source for start in request.starts),
+            hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+        )
+    wanted = [(kind, span) for kind, span in ranges_of(request) if span.start != span.end]
+    for kind, span in wanted:
+        check_free(snapshot, (kind, span), live[span.source], of_source(basis.facts.executed, span.source))
+    if not wanted:
+        return None
+    last = snapshot.marks.committed if basis.side is not None else snapshot.marks.committed + 1
+    return Scope(
+        last,
+        last + 1,
+        None,
+        StateBounds(stateful=False, retention_ms=0, delay_ms=None),
+        starts=request.starts,
+        added=True,
+    )
+
+
+def check_ready(snapshot: Snapshot) -> None:
+    """Raises Refused unless the next batch is a new one, and the order in which rows are read changes no result."""
+    stream = snapshot.stream
+    if stream.is_watched:
+        raise Refused(
+            "backfill-watched",
+            f"The batch of a backfill is run by Slackwater, which does not run the query of stream {stream.full_name}",
+            where=f"stream {stream.full_name}",
+            expected="a stream of a pipeline file",
+            found="a query that was only watched",
+            hint="put the query into a pipeline file as a stream of its own, with an output of its own",
+        )
+    if snapshot.stateful:
+        raise stateful(stream.full_name)
+    if stream.output_mode != "append":
+        raise Refused(
+            "backfill-replaces",
+            f"In {stream.output_mode} mode rows replace those with the same keys: older rows would replace newer ones",
+            where=f"stream {stream.full_name}",
+            expected="append mode",
+            found=f"{stream.output_mode} mode",
+            hint=_in_order(stream.full_name),
+        )
+    finding = next((one for one in stops(snapshot) if one.code not in _OF_OPERATIONS), None)
+    if finding is not None:
+        then = command("plan", "resume", stream.full_name)
+        raise _unready(snapshot, finding.text, "a stream that can be started", then)
+    marks = snapshot.marks
+    if marks.next_is_planned or marks.committed < 0:
+        found = "no batch was run yet" if marks.planned < 0 else f"batch {marks.next_batch} is unfinished"
+        then = f"{run_command(snapshot.stream)} --until-caught-up"
+        raise _unready(snapshot, found, "a stream whose newest batch is finished", then)
+
+
+def _unready(snapshot: Snapshot, found: str, expected: str, then: str) -> Refused:
+    return Refused(
+        "backfill-unready",
+        f"Stream {snapshot.stream.name} has no position that it could keep",
+        where=snapshot.generation.location,
+        expected=expected,
+        found=found,
+        hint=f"first: {then}",
+    )
+
+
+def stateful(stream: str) -> Refused:
+    """The refusal of a query with state, with what is possible instead."""
+    return Refused(
+        "backfill-stateful",
+        f"The query of stream {stream} keeps state: older rows would meet the state and watermark of newer ones, and "
+        "the result would differ from that of reading them in order",
+        where=f"stream {stream}",
+        expected="a query without aggregation, join of streams, deduplication or other state",
+        hint=_in_order(stream),
+    )
+
+
+def _in_order(stream: str) -> str:
+    return (
+        "process everything in order into a new output, which then replaces the old one: "
+        f"{command('plan', 'reset', stream, '--from', 'earliest')}"
+    )
+
+
+def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRange]:
+    """From the beginning to where the stream is, by source. Raises Refused where that is not wholly recorded."""
+    newest = snapshot.marks.committed
+    if not batches.is_whole(newest):
+        raise Refused(
+            "backfill-unknown",
+            f"What stream {snapshot.stream.name} has read up to batch {newest} is not all recorded",
+            where=snapshot.generation.location,
+            expected=f"offsets of batch {newest}, with the source logs that it needs",
+            hint="restore the ledger or the checkpoint from a backup",
+        )
+    logs = batches.history.sources
+    ends = offsets_by_source(batches.offset(newest))
+    return {source: SourceRange(source, None, end, logs.get(source, {})) for source, end in ends.items()}
+
+
+def of_source(executed: Sequence[SourceRange], source: str) -> list[SourceRange]:
+    """The ranges of one source."""
+    return [one for one in executed if one.source == source]
+
+
+def ranges_of(request: Request) -> list[tuple[Source, SourceRange]]:
+    """The range of each source that a request has."""
+    spans = (_range(start, request.ends[start.source]) for start in request.starts if start.source in request.ends)
+    return [(kind_of(span.end, {}), span) for span in spans]
+
+
+def _range(start: SourceStart, end: str) -> SourceRange:
+    numbered = ((parse_entry_name(name), text) for name, text in start.log.items())
+    return SourceRange(start.source, start.offset, end, {name[0]: text for name, text in numbered if name is not None})
+
+
+def check_free(
+    snapshot: Snapshot, wanted: tuple[Source, SourceRange], live: SourceRange, read: Sequence[SourceRange]
+) -> None:
+    """Raises Refused where a range has what batches have read, or what the stream will read by itself."""
+    kind, span = wanted
+    claimed = kind.claimed(span, live, read)
+    if claimed is None:
+        raise Refused(
+            "backfill-unknown",
+            f"What batches have read of source {span.source} is unknown, so that rows could be written twice",
+            where=f"stream {snapshot.stream.full_name}",
+            expected="a source of kind "
+            + " or ".join(one.kind for one in kinds() if one.shows_what_is_free)
+            + ", with all that was read recorded",
+            found=f"a source of kind {kind.kind}",
+            hint="process everything again instead: "
+            f"{command('plan', 'reset', snapshot.stream.full_name, '--from', 'earliest')}",
+        )
+    if claimed:
+        raise Refused(
+            "backfill-overlaps",
+            "The range has rows that batches have read already, or that the stream will read by itself",
+            where=f"source {span.source} of stream {snapshot.stream.full_name}",
+            expected=_listed(kind.free(live, read)) or "nothing: all of it has been read",
+            found=_listed(claimed),
+            hint="everything that is free from the start of the range on: "
+            f"{command('plan', 'backfill', snapshot.stream.full_name, '--from', 'earliest')}",
+        )
+
+
+def with_range(request: Request, look_up: Lookups, replayer: Replayer) -> Request:
+    """The request with what its batch reads: where each source starts and ends.
+
+    Raises UsageError (``target``), and Refused for a query with state and for what a source does not have.
+    """
+    facts = look_up.facts
+    if replayer.profile().stateful:
+        raise stateful(facts.stream.full_name)
+    batches, snapshot = BatchHistory(facts.history), facts.snapshot
+    live = live_ranges(snapshot, batches)
+    current = {source: span.end for source, span in live.items()}
+
+    def positions(text: str) -> Mapping[str, Position]:
+        target, offsets = position_target(text, batches, snapshot.written_or_committed, look_up.read_file)
+        return replayer.positions(
+            target,
+            current,
+            logs=batches.history.sources,
+            now_ms=look_up.now_ms(),
+            only_source=request.only_source,
+            offsets=offsets,
+        )
+
+    starts, ends = positions(request.target), positions(request.to or target_text(Latest()))
+    found = {
+        source: kind_of(start.base.end, {}).range_between(
+            start.base,
+            ends[source].base,
+            Claims(live[source], of_source(facts.executed, source), replayer.compact_interval()),
+            to_next=request.to is None,
+        )
+        for source, start in starts.items()
+    }
+    return replace(
+        request,
+        starts=tuple(
+            SourceStart(source, one.start, log_text(one.log), None, f"source {source}: {one.summary}")
+            for source, one in found.items()
+        ),
+        ends={source: one.end for source, one in found.items()},
+    )
+
+
+def _listed(items: Sequence[str]) -> str:
+    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
+    return ", ".join(items[:SHOWN]) + more
+
+
+class Backfill(Goal):
+    """An older range that is read by one batch, without changing the stream's position."""
+
+    name = "backfill"
+    summary = "Process an older range that was never read, without changing the stream's position."
+    order = 40
+    outputs = ("keep", "aside")
+    unnamed_output = "keep"
+    flags = (
+        Flag(
+            "--from",
+            "at",
+            f"where the range starts: {EARLIEST} (default), time:2026-01-31T00:00Z, by:PT6H, shift:-1000, batch:N or "
+            "offsets:FILE",
+            kind="target",
+            metavar="TARGET",
+            default=EARLIEST,
+        ),
+        Flag(
+            "--to",
+            "to",
+            "where it ends, as --from; default: where batches have read on, or the stream is",
+            kind="target",
+            metavar="TARGET",
+        ),
+        Flag(
+            "--output",
+            "output",
+            "keep (default): the rows are added to what the sink has; aside: they are written to files in the "
+            "directory of --into, and the stream is not changed",
+            kind="choice",
+            default=outputs[0],
+            choices=outputs,
+        ),
+        Flag(
+            "--into",
+            "into",
+            "the directory of --output aside; it must be new or empty",
+            kind="directory",
+            metavar="PATH",
+        ),
+        Flag(
+            "--only-source",
+            "only_source",
+            "index of the only source to read, for example 0; default: all",
+            metavar="NAME",
+        ),
+    )
+    runs_spark = True
+    needs_executed = True
+
+    def request(self, values: Mapping[str, Value], *, downstream: bool) -> Request:
+        """The request with both ends of the range. Raises UsageError also where a side output has no directory."""
+        request = super().request(values, downstream=downstream)
+        to, into = (None if (value := values.get(name)) is None else str(value) for name in ("to", "into"))
+        if to is not None:
+            self.check_target(to)
+        if (request.output == "aside") != (into is not None):
+            raise UsageError(
+                "side-output",
+                "--output aside and --into PATH are given together: the rows are written to this directory",
+                expected="--output aside --into PATH, or neither",
+                found=f"--output {request.output}" + (f" --into {into}" if into is not None else " without --into"),
+                hint=command("plan", "backfill", "--help"),
+            )
+        return replace(request, to=to, into=into)
+
+    def check_target(self, text: str) -> None:
+        """Any position of sources is a target."""
+        parse_target(text)
+
+    def complete(self, request: Request, look_up: Lookups, /) -> Request:
+        """The request with the range, which only Spark can look up."""
+        look_up.require_code()
+        check_ready(look_up.facts.snapshot)
+        look_up.check_backfill_directory(request)
+        with look_up.replayer() as replayer:
+            return with_range(request, look_up, replayer)
+
+    def accepts_positions(self, request: Request) -> bool:
+        """Each source has a start and an end."""
+        return sorted(one.source for one in request.starts) == sorted(request.ends)
+
+    def continued_after(self, _request: Request, /) -> int | None:
+        """The stream keeps its position."""
+        return None
+
+    def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
+        """What the backfill takes. Raises as ``scope_of_backfill``."""
+        return basis, scope_of_backfill(basis)
+
+    def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
+        """The range is empty."""
+        return ("nothing to do: the range has nothing that no batch has read", *summaries_of(basis.request.starts))
+
+
+GOAL = Backfill()

@@ -1,0 +1,1 @@
+"""What goals share: their base, and where they are found."""

@@ -1,0 +1,229 @@
+"""The base of goals and where they are found: what a goal declares, how its request is made, what it derives.
+
+Plans are made of what goals say, so this module imports none of the modules that make them but for their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
+
+from slackwater.core.commands import command, rebuild_command
+from slackwater.core.errors import UsageError
+from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, OutputTreatment, Request
+from slackwater.core.registry import Registry
+from slackwater.core.sink import cut_back
+from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.number_line import findings
+
+if TYPE_CHECKING:
+    from slackwater.operations.apply.replayer import Replayer
+    from slackwater.operations.plan.basis import Basis, Scope
+    from slackwater.operations.plan.stream_facts import StreamFacts
+
+LARGEST_BATCH = 2**63 - 1
+DIGITS_MAX = 19
+"""Batch ids are 64 bits wide."""
+
+Value = str | int | None
+WithQuery = Callable[["Basis"], "Basis"]
+"""Reads the present query where batches ran with other code. Raises Refused (``code-needed``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """An option of a goal. ``field`` is the name under which the goal gets its value.
+
+    A ``target`` is where to start or end; a ``duration`` is given to the goal in milliseconds, a ``directory`` as an
+    absolute path. A value of the other two is not blank, or is one of ``choices``.
+    """
+
+    option: str
+    field: str
+    help: str
+    kind: Literal["target", "string", "duration", "directory", "choice"] = "string"
+    metavar: str | None = None
+    default: str | None = None
+    choices: tuple[str, ...] | None = None
+
+
+RETENTION = Flag(
+    "--retention",
+    "retention",
+    "how far behind the watermark rows count, or 'all'",
+    kind="duration",
+    metavar="2d",
+)
+
+
+class Lookups(Protocol):
+    """What a goal may look up to make its request complete: positions and batches, as they are found now."""
+
+    @property
+    def facts(self) -> StreamFacts:
+        """The stream as it is; ``executed`` is there if the goal needs it."""
+
+    def require_code(self) -> None:
+        """Raises Refused (``code-needed``) where no pipeline file is known."""
+
+    def check_backfill_directory(self, request: Request) -> None:
+        """Raises Refused (``side-output-...``) where the directory of a backfill cannot be used."""
+
+    def replayer(self) -> AbstractContextManager[Replayer]:
+        """The present query. Raises EnvironmentMissing where Spark or Java is missing."""
+
+    def read_file(self, file: str) -> str:
+        """The content of a file of offsets. Raises UsageError (``target``) where it cannot be read."""
+
+    def now_ms(self) -> int:
+        """The present, in epoch milliseconds."""
+
+    def say(self, text: str) -> None:
+        """Show the user a message."""
+
+
+class Goal:
+    """A goal: its name is that of its module, or the one it was registered by.
+
+    ``outputs`` are the ways to treat existing output, the default first, and ``unnamed_output`` is the one that a
+    printed command leaves out; ``emptying_output`` takes rows from the output in place of a swap. ``runs_spark``: the
+    options of Spark are declared. ``needs_executed``: it is derived from what batches have read.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    order: ClassVar[int] = 1000
+    flags: ClassVar[tuple[Flag, ...]] = ()
+    outputs: ClassVar[tuple[OutputTreatment, ...]] = ("cut",)
+    unnamed_output: ClassVar[OutputTreatment] = "cut"
+    emptying_output: ClassVar[OutputTreatment] = "cut"
+    runs_spark: ClassVar[bool] = False
+    needs_executed: ClassVar[bool] = False
+
+    @property
+    def target_option(self) -> str | None:
+        """The option that takes the target, ``None`` for a goal that has no choice of targets."""
+        return next((flag.option for flag in self.flags if flag.field == "at"), None)
+
+    def request(self, values: Mapping[str, Value], *, downstream: bool) -> Request:
+        """The request that the values of the flags make. Raises UsageError for a value that cannot be used."""
+        at = str(values.get("at", LAST_WRITTEN))
+        self.check_target(at)
+        request = Request.at(
+            self.name,
+            at,
+            cast("int | None", values.get("retention")),
+            cast("OutputTreatment", values.get("output", self.outputs[0])),
+            downstream=downstream,
+        )
+        return replace(request, only_source=cast("str | None", values.get("only_source")))
+
+    def own_arguments(self, _request: Request, /) -> str:
+        """What a printed command has of options that only this goal has; it starts with a space."""
+        return ""
+
+    def check_target(self, text: str) -> None:
+        """Raises UsageError (``target``) for what is no target of the goal."""
+        self._named_batch(text)
+
+    def complete(self, request: Request, _look_up: Lookups, /) -> Request:
+        """The request with all that has to mean the same when the plan is applied."""
+        return request
+
+    def accepts(self, request: Request) -> bool:
+        """Whether the command line can make the request: a plan may have been edited."""
+        fields = {flag.field for flag in self.flags}
+        return (
+            request.output in self.outputs
+            and ("retention" in fields or request.retention_ms is None)
+            and ("only_source" in fields or request.only_source is None)
+            and ("to" in fields or request.to is None)
+            and (request.into is not None) == (request.output == "aside")
+            and self.accepts_positions(request)
+        )
+
+    def accepts_positions(self, request: Request) -> bool:
+        """Whether the positions of sources in the request are as the goal records them."""
+        return not request.starts and not request.ends
+
+    def continued_after(self, request: Request, /) -> int | None:
+        """The batch to continue after, -1 for none, ``None`` for what the goal continues after by itself.
+
+        Raises UsageError (``target``) for a target that is none of the goal.
+        """
+        return self._named_batch(request.target)
+
+    def allows_unmarked(self, _request: Request, _snapshot: Snapshot, /) -> bool:
+        """Whether the output may have rows that its marker does not show."""
+        return False
+
+    def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
+        """What has to be changed, with the basis it was derived from; ``None`` where nothing has to be done."""
+        raise NotImplementedError
+
+    def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
+        """The notes of a plan without actions."""
+        return (f"nothing to do: {findings(basis.snapshot)[0].text}",)
+
+    def why_cut(self, held: str, target: int, /) -> str | None:
+        """Why batches that the sink holds are cut where nobody asked for it."""
+        return f"the sink holds {held}, whose range is not recorded: it is {cut_back(target)}"
+
+    def target_at(self, batch: int) -> str:
+        """The target that keeps the batches up to this one."""
+        return f"{BATCH}{batch}"
+
+    def without_cut(self, basis: Basis) -> str:
+        """What to do in place of a cut that cannot be."""
+        stream = basis.snapshot.stream.full_name
+        return f"rebuild at the last written batch, which removes nothing: {command('plan', 'rebuild', stream)}"
+
+    def without_read_cut(self, basis: Basis) -> str | None:
+        """What to do in place of a cut of what others have read, ``None`` where another target can be chosen."""
+        if self.target_option is not None:
+            return None
+        return f"a rebuild is exact without a cut: {rebuild_command(basis.snapshot)}"
+
+    def swapped(self, request: Request, after: int, /) -> Request:
+        """The request that replaces the output in place of a cut back to the batch ``after``."""
+        return replace(request, goal="replay", output="swap", retention_ms=None, target=f"{BATCH}{after + 1}")
+
+    def _named_batch(self, text: str) -> int | None:
+        if text == LAST_WRITTEN:
+            return None
+        if text == EARLIEST:
+            return BEFORE_ALL
+        number = text.removeprefix(BATCH)
+        if number == text or not _is_batch(number):
+            raise UsageError(
+                "target",
+                f"Invalid target for plan {self.name}",
+                expected=f"{LAST_WRITTEN}, {EARLIEST} or {BATCH}N",
+                found=text[:60],
+                hint=command("plan", self.name, "--help"),
+            )
+        return int(number)
+
+
+def _is_batch(number: str) -> bool:
+    return number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX and int(number) <= LARGEST_BATCH
+
+
+GOALS: Registry[Goal] = Registry("slackwater.operations.goals", "GOAL", "slackwater.goals")
+
+
+def goal_named(name: str) -> Goal:
+    """The goal of this name. Raises UsageError (``plan-damaged``) where there is none."""
+    goal = GOALS.get(name)
+    if goal is None:
+        raise UsageError(
+            "plan-damaged",
+            "The plan was changed or damaged: its goal is unknown",
+            expected=", ".join(GOALS.names()),
+            found=name[:60],
+            hint="nothing was changed; install the package that has the goal, or plan again: "
+            f"{command('plan', '--help')}",
+        )
+    return goal

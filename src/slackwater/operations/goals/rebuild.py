@@ -1,0 +1,135 @@
+"""The scope of a rebuild: continue after the last written batch, with state recomputed from older batches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
+from slackwater.operations.goals.common.goal import RETENTION, Flag, Goal, WithQuery
+from slackwater.operations.plan.basis import Basis, Scope, check_cut, check_since_start, state_bounds
+from slackwater.operations.plan.contributing import first_contributing
+from slackwater.operations.plan.words import ALL, plan_command
+from slackwater.sources import kinds
+
+
+def target_batch(basis: Basis) -> int:
+    """The batch to continue after: the one asked for, else the last written one, else the newest that is recorded.
+
+    ``BEFORE_ALL`` where nothing was ever written. Raises Refused where the sink shows nothing though something was
+    written, or less than what was asked for.
+    """
+    stream, written = basis.snapshot.stream, basis.written
+    if basis.target is not None:
+        check_since_start(basis, basis.target)
+    if basis.target == BEFORE_ALL:
+        return BEFORE_ALL
+    check_shown(basis, written)
+    if basis.target is not None and basis.target > written:
+        raise Refused(
+            "target-unwritten",
+            f"The sink of stream {stream.name} does not hold batch {basis.target} yet",
+            expected=f"a batch from 0 to {written}" if written >= 0 else "earliest, as nothing was written yet",
+            found=str(basis.target),
+            hint=command("plan", "rebuild", stream.full_name),
+        )
+    wanted = written if basis.target is None else basis.target
+    known = basis.batches.newest_whole(wanted)
+    if known is None and wanted <= 0:
+        # Killed in its very first batch, before its range was recorded: there is nothing before it to continue after.
+        return BEFORE_ALL
+    if known is None:
+        raise Refused(
+            "history-empty",
+            f"Neither the checkpoint nor the ledger has the range of any batch up to {wanted} of stream {stream.name}",
+            hint="restore the ledger or the checkpoint from a backup; or give the stream a new name and a new output",
+        )
+    if basis.target is not None and known != wanted:
+        raise Refused(
+            "target-unknown",
+            f"The range of batch {wanted} is not recorded",
+            expected=f"batch {known} or older",
+            hint=command("plan", "rebuild", stream.full_name, "--at", f"batch:{known}"),
+        )
+    return known
+
+
+def check_shown(basis: Basis, written: int) -> None:
+    """A sink that shows nothing although a batch was finished has been moved or emptied."""
+    snapshot, history = basis.snapshot, basis.history
+    finished = max([snapshot.marks.committed, snapshot.recorded.shown, *history.commits, *history.written])
+    if written < 0 <= finished:
+        raise Refused(
+            "sink-empty",
+            f"The sink of stream {snapshot.stream.name} shows no written batch, but batches were finished",
+            where=snapshot.output.location,
+            expected=f"batch {finished} in the sink's own log",
+            found="no entry",
+            hint="put the output back if it was moved or deleted; or process everything again: "
+            f"{command('plan', 'rebuild', snapshot.stream.full_name, '--at', 'earliest')}",
+        )
+
+
+def scope_of_rebuild(basis: Basis) -> Scope:
+    """Which batches a rebuild reads again. Raises Refused where that is not recorded or cannot be exact."""
+    return recomputed(basis, target_batch(basis))
+
+
+def recomputed(basis: Basis, target: int) -> Scope:
+    """The scope of continuing after a batch with its state recomputed. Raises Refused as above."""
+    batches, following = basis.batches, target + 1
+    pending = following if basis.request.ranges == "recorded" and batches.is_whole(following) else None
+    state = state_bounds(basis)
+    until = target if state.stateful and target >= 0 else None
+    scope = Scope(target, 0, pending, state, keeps_pending=basis.written <= target, state_until=until)
+    check_cut(basis, scope)
+    first = first_contributing(batches, target, scope.state, basis.code) if target >= 0 else 0
+    _check_sources(basis, first, target)
+    return replace(scope, first=first)
+
+
+def _check_sources(basis: Basis, first: int, target: int) -> None:
+    """A base before batch ``first`` needs an empty range of each source; batch 0 needs none."""
+    if first == 0 or first > target:
+        return
+    stream = basis.snapshot.stream
+    for kind, span in basis.batches.spans(first, target):
+        if span.start is not None and kind.empty_base(span.start) is None:
+            raise Refused(
+                "source-unsupported",
+                f"A rebuild from batch {first} needs an empty range of source {span.source}, and none is known for its "
+                f"kind ({kind.kind})",
+                expected="a source of kind " + " or ".join(one.kind for one in kinds() if one.has_empty_base),
+                found=(span.end or "")[:120],
+                hint="a rebuild from batch 0 works for any source: "
+                + plan_command(stream.full_name, basis.request, retention=ALL),
+            )
+
+
+class Rebuild(Goal):
+    """State that is recomputed from older batches."""
+
+    name = "rebuild"
+    summary = "Continue after the last written batch, with state recomputed."
+    order = 20
+    flags = (
+        Flag(
+            "--at",
+            "at",
+            f"{LAST_WRITTEN} (default), batch:N for an older written batch, or {EARLIEST} to process everything again",
+            kind="target",
+            metavar="POSITION",
+            default=LAST_WRITTEN,
+        ),
+        RETENTION,
+    )
+    runs_spark = True
+
+    def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
+        """The batches that are read again. Raises as ``scope_of_rebuild``."""
+        basis = with_query(basis)
+        return basis, scope_of_rebuild(basis)
+
+
+GOAL = Rebuild()

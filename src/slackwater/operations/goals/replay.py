@@ -1,0 +1,309 @@
+"""The scope of a replay: process the batches from a given one on again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused, UsageError
+from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request
+from slackwater.core.targets import AtTime, ByDuration, FromFile, PositionTarget, Shift
+from slackwater.core.units import iso_text
+from slackwater.formats.text_log import shown
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.operations.goals.common.goal import RETENTION, Flag, Goal, Lookups, WithQuery
+from slackwater.operations.goals.rebuild import check_shown, recomputed
+from slackwater.operations.goals.resume import kept_scope
+from slackwater.operations.plan.basis import Basis, Scope, check_cut, check_since_start
+from slackwater.operations.plan.targets import parse_target, position_target, target_text
+from slackwater.sources.common.contract import SourceRange
+from slackwater.sources.common.source import Source
+from slackwater.sources.common.targets import check_offset
+
+
+def kept_scope_of_replay(basis: Basis) -> Scope | None:
+    """What continuing after the batch before the first one takes, ``None`` where its state has to be recomputed.
+
+    Raises Refused where the output does not hold the batches, or cannot be treated as asked for.
+    """
+    target = _target(basis)
+    if basis.request.output == "keep":
+        _check_kept(basis, target)
+    kept = kept_scope(basis, target)
+    if kept is None:
+        return None
+    scope = replace(kept, keeps_pending=False)
+    check_cut(basis, scope)
+    return scope
+
+
+def recomputed_scope_of_replay(basis: Basis) -> Scope:
+    """The replay with recomputed state. Raises Refused where that is not recorded or cannot be exact."""
+    target = _target(basis)
+    if not basis.batches.is_whole(target):
+        oldest = next((batch for batch in basis.batches.batches if basis.batches.is_whole(batch)), None)
+        raise Refused(
+            "target-unknown",
+            f"The range of batch {target}, after which the replay would start, is not recorded",
+            expected="batch 0" if oldest is None else f"batch 0, or batch {oldest + 1} or later",
+            found=f"{BATCH}{target + 1}",
+            hint=command("plan", "replay", basis.snapshot.stream.full_name, "--from", "earliest"),
+        )
+    return recomputed(basis, target)
+
+
+def _target(basis: Basis) -> int:
+    written = basis.written
+    target = written - 1 if basis.target is None else basis.target
+    if target >= 0:
+        check_shown(basis, written)
+    if not BEFORE_ALL <= target < written:
+        raise Refused(
+            "target-unwritten",
+            f"The sink of stream {basis.snapshot.stream.name} does not hold batch {target + 1}, so that it cannot be "
+            "processed again",
+            expected=f"a batch from 0 to {written}" if written >= 0 else "a stream that has written something",
+            found=str(target + 1),
+            hint=command("status", basis.snapshot.stream.full_name),
+        )
+    check_since_start(basis, target)
+    return target
+
+
+def _check_kept(basis: Basis, target: int) -> None:
+    """Only an output that does not skip batches by their id can keep what it holds of those that are run again."""
+    for output in basis.snapshot.outputs:
+        if output.written is not None or output.batches_skipped:
+            raise Refused(
+                "output-skips",
+                f"The output cannot be kept: it skips batches that it has by their id, so that the batches from "
+                f"{target + 1} on would change nothing",
+                where=output.location,
+                expected="--output cut",
+                found="--output keep",
+                hint=command("plan", "replay", basis.snapshot.stream.full_name, "--from", f"{BATCH}{target + 1}"),
+            )
+
+
+class Replay(Goal):
+    """Batches from a given one on that are processed again."""
+
+    name = "replay"
+    summary = "Process the batches from a given one on again."
+    order = 30
+    outputs = ("cut", "swap", "keep")
+    flags = (
+        Flag(
+            "--from",
+            "at",
+            f"the first batch to process again: batch:N, {EARLIEST}, {LAST_WRITTEN} (default) for that one alone; or "
+            "the first that was planned since a time (time:2026-01-31T00:00Z, by:PT6H) or has read from a position on "
+            "(shift:-1000, offsets:FILE)",
+            kind="target",
+            metavar="TARGET",
+            default=LAST_WRITTEN,
+        ),
+        Flag(
+            "--output",
+            "output",
+            "how to treat existing output of these batches: cut (default) moves it to a backup at once; swap "
+            "builds new output aside and replaces all when that has caught up; keep leaves it, so that a sink that "
+            "skips no batch gets their rows a second time",
+            kind="choice",
+            default=outputs[0],
+            choices=outputs,
+        ),
+        RETENTION,
+    )
+    runs_spark = True
+
+    def check_target(self, text: str) -> None:
+        """A time or a position is one as well: that of the first batch."""
+        parse_target(text)
+
+    def complete(self, request: Request, look_up: Lookups, /) -> Request:
+        """The request with a batch in place of a time or a position: it must mean the same when the plan is applied."""
+        if request.target in {LAST_WRITTEN, EARLIEST} or request.target.startswith(BATCH):
+            return request
+        snapshot, batches = look_up.facts.snapshot, BatchHistory(look_up.facts.history)
+        written, now_ms = snapshot.written_or_committed, look_up.now_ms()
+        target, offsets = position_target(request.target, batches, written, look_up.read_file)
+        batch = FirstBatch(snapshot.stream.full_name, batches, written, target, now_ms, offsets or {}).find()
+        planned = iso_text(planned_ms(batches, batch))
+        look_up.say(f"{request.target}: batch {batch} is the first; it was planned at {planned}")
+        return replace(request, target=f"{BATCH}{batch}")
+
+    def continued_after(self, request: Request, /) -> int | None:
+        """The batch before the one that is named."""
+        first = self._named_batch(request.target)
+        return None if first is None else max(first - 1, BEFORE_ALL)
+
+    def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
+        """What the replay takes; the query is read only where state has to be recomputed."""
+        kept = kept_scope_of_replay(basis)
+        if kept is not None:
+            return basis, kept
+        basis = with_query(basis)
+        return basis, recomputed_scope_of_replay(basis)
+
+    def why_cut(self, _held: str, _target: int, /) -> str | None:
+        """It was asked for."""
+        return None
+
+    def target_at(self, batch: int) -> str:
+        """The first batch that is processed again is the next one."""
+        return f"{BATCH}{batch + 1}"
+
+
+GOAL = Replay()
+
+
+REPLAY_TARGETS = "last-written, earliest, batch:N, time:2026-01-31T00:00Z, by:PT6H, shift:-1000 or offsets:FILE"
+
+Reads = Callable[[int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstBatch:
+    """A search in the recorded batches up to ``written``. ``offsets`` are those of the target's file."""
+
+    stream: str
+    batches: BatchHistory
+    written: int
+    target: PositionTarget
+    now_ms: int
+    offsets: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self) -> int:
+        """The first batch that was planned at the time or later, or that has read something from the position on.
+
+        Raises UsageError (``target``) for what names no batch, Refused where it is outside of what is recorded.
+        """
+        recorded = self.batches.history.offsets
+        known = [one for one in self.batches.batches if one <= self.written and (one == 0 or one - 1 in recorded)]
+        if not known:
+            raise self._outside("no written batch is recorded", expected=f"batch:{self.written}")
+        reads = self._reads(known)
+        found = next((batch for batch in known if reads(batch)), None)
+        if found is None:
+            raise self._outside(
+                f"no batch up to {known[-1]}, the newest that was written, has read anything from there on",
+                expected=self._newest(known[-1]),
+            )
+        if found == known[0] > 0:
+            raise self._outside(
+                f"batches before {found} are not recorded, and one of them may be the first",
+                expected=f"batch:{found} or later",
+            )
+        return found
+
+    def _reads(self, known: Sequence[int]) -> Reads:
+        match self.target:
+            case AtTime() | ByDuration():
+                return self._planned_since(self.target)
+            case Shift() if self.target.count < 0:
+                return self._reads_last(known, -self.target.count)
+            case FromFile():
+                self._check_offsets(known[-1], self.target)
+                return self._reads_from_offsets
+            case _:
+                raise UsageError(
+                    "target",
+                    "Invalid target for plan replay",
+                    expected=REPLAY_TARGETS,
+                    found=target_text(self.target),
+                    hint=command("plan", "replay", "--help"),
+                )
+
+    def _planned_since(self, target: AtTime | ByDuration) -> Reads:
+        time_ms = self.now_ms - target.back_ms if isinstance(target, ByDuration) else target.time_ms
+        if time_ms > self.now_ms:
+            raise self._outside("the time is in the future", expected=f"up to {iso_text(self.now_ms)}")
+        return lambda batch: planned_ms(self.batches, batch) >= time_ms
+
+    def _reads_last(self, known: Sequence[int], count: int) -> Reads:
+        """Whether a batch has read one of the newest ``count`` offsets of a partition, or one of so many files."""
+        found: set[int] = set()
+        later: dict[tuple[str, str], int] = {}
+        for batch in reversed(known):
+            for kind, span in self.batches.spans(batch, batch):
+                for part, read in _counted(kind, span).items():
+                    behind = later.get((span.source, part), 0)
+                    if read is None or read <= 0:
+                        continue
+                    later[span.source, part] = behind + read
+                    if behind < count:
+                        found.add(batch)
+        return found.__contains__
+
+    def _reads_from_offsets(self, batch: int) -> bool:
+        """Whether a batch has read something at one of the given positions, or after it."""
+        for kind, span in self.batches.spans(batch, batch):
+            if span.source in self.offsets:
+                read, ahead = _counted(kind, span), _ahead(kind, span, self.offsets[span.source])
+                if any((read.get(part) or 0) > 0 and (count or 0) > 0 for part, count in ahead.items()):
+                    return True
+        return False
+
+    def _check_offsets(self, last: int, target: FromFile) -> None:
+        """Raises UsageError for a source that was not read, Refused for a part that was not, or not so far."""
+        spans = {span.source: (kind, span) for kind, span in self.batches.spans(last, last)}
+        for source, position in self.offsets.items():
+            if source not in spans:
+                raise UsageError(
+                    "target",
+                    "The query has no source of this name",
+                    where=target.file,
+                    expected=", ".join(spans),
+                    found=shown(source),
+                    hint="sources are numbered from 0 in the order of the query",
+                )
+            kind, span = spans[source]
+            check_offset(kind, source, position, target.file)
+            for part, ahead in _ahead(kind, span, position).items():
+                if ahead is None or ahead < 0:
+                    raise self._outside(
+                        f"source {source} has read nothing of {part}, or not so far", expected=kind.describe(span.end)
+                    )
+
+    def _newest(self, last: int) -> str:
+        if isinstance(self.target, AtTime | ByDuration):
+            return f"up to {iso_text(planned_ms(self.batches, last))}, when batch {last} was planned"
+        return "up to " + ", ".join(kind.describe(span.end) for kind, span in self.batches.spans(last, last))
+
+    def _outside(self, what: str, *, expected: str) -> Refused:
+        return Refused(
+            "target-out-of-range",
+            f"The target is outside of what was processed: {what}",
+            where=f"stream {self.stream}",
+            expected=expected,
+            found=target_text(self.target),
+            hint=f"{command('ledger', self.stream)} lists the batches; batch:N names one",
+        )
+
+
+def planned_ms(batches: BatchHistory, batch: int) -> int:
+    """When the range of a batch was fixed: nothing that came later is in it, or in an older one. 0: not recorded."""
+    metadata = batches.offset(batch).metadata
+    return metadata.batch_timestamp_ms if metadata is not None else 0
+
+
+def _ahead(kind: Source, span: SourceRange, position: str) -> Mapping[str, int | None]:
+    """How far the end of a range is ahead of a position, by the parts that the position names."""
+    named = _counted(kind, replace(span, start=position, end=position))
+    return {part: count for part, count in _counted(kind, replace(span, start=position)).items() if part in named}
+
+
+def _counted(kind: Source, span: SourceRange) -> Mapping[str, int | None]:
+    counted = kind.counted(span)
+    if counted is None:
+        raise Refused(
+            "target-unsupported",
+            f"The first batch is unknown: what the offsets of source {span.source} ({kind.kind}) count is not known, "
+            "or not recorded",
+            where=f"source {span.source}",
+            found=kind.describe(span.end),
+            hint="name the first batch: batch:N, or the time since when: time:...",
+        )
+    return counted

@@ -1,0 +1,179 @@
+"""The scope of a reset: the stream starts at a position of its sources, with empty state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, SourceStart
+from slackwater.core.snapshot import Snapshot
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.operations.goals.common.goal import Flag, Goal, Lookups, WithQuery
+from slackwater.operations.plan.basis import Basis, Scope, check_cut
+from slackwater.operations.plan.contributing import StateBounds
+from slackwater.operations.plan.targets import log_text, parse_target, position_target
+from slackwater.sources import kind_of
+
+if TYPE_CHECKING:
+    from slackwater.operations.apply.replayer import Replayer
+
+
+def scope_of_reset(basis: Basis) -> Scope:
+    """What starting at the positions of the request takes.
+
+    Where the output is kept, batches are numbered after the newest that it has: a sink that is keyed by ids skips none.
+    Else they are numbered from 0. Raises Refused where the output cannot be treated as asked for.
+    """
+    keep = basis.request.output == "keep"
+    last = _newest(basis) if keep else BEFORE_ALL
+    scope = Scope(
+        last,
+        last + 1,
+        None,
+        StateBounds(stateful=False, retention_ms=None, delay_ms=None),
+        keeps_pending=False,
+        state_until=last if last >= 0 else None,
+        starts=basis.request.starts,
+    )
+    if last == BEFORE_ALL:
+        _check_from_the_first_batch(basis)
+    check_cut(basis, scope)
+    return scope
+
+
+def _newest(basis: Basis) -> int:
+    """The newest batch that an output has; of one that does not show it, the newest that was planned."""
+    snapshot = basis.snapshot
+    if snapshot.marks.written is not None and snapshot.output.unmarked is None:
+        return max(snapshot.shown)
+    return max(snapshot.marks.planned, snapshot.recorded.planned, snapshot.known_committed, *snapshot.shown, BEFORE_ALL)
+
+
+def _check_from_the_first_batch(basis: Basis) -> None:
+    """Spark reads all files of the first batch of a file source: it cannot start behind some of them."""
+    for start in basis.request.starts:
+        if start.first is None:
+            raise Refused(
+                "target-unsupported",
+                f"Source {start.source} cannot be at this position before batch 0, as the output would be cleared",
+                where=f"stream {basis.snapshot.stream.full_name}",
+                expected="earliest, or --output keep",
+                found=basis.request.target,
+                hint=_keeping(basis.snapshot.stream.full_name, basis.request.target),
+            )
+
+
+def starts_at(request: Request, look_up: Lookups, replayer: Replayer) -> tuple[SourceStart, ...]:
+    """The position of each source. Raises UsageError (``target``), and Refused for what a source does not have."""
+    batches = BatchHistory(look_up.facts.history)
+    history, written = batches.history, look_up.facts.snapshot.written_or_committed
+    target, offsets = position_target(request.target, batches, written, look_up.read_file)
+    committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
+    current: Mapping[str, str | None] = {} if committed is None else offsets_by_source(batches.offset(committed))
+    found = replayer.positions(
+        target,
+        current,
+        logs=history.sources,
+        now_ms=look_up.now_ms(),
+        only_source=request.only_source,
+        offsets=offsets,
+    )
+    return tuple(
+        SourceStart(
+            source,
+            position.base.end,
+            log_text(position.base.log),
+            None if (first := kind_of(position.base.end, {}).first_log(position.base)) is None else log_text(first),
+            position.summary,
+        )
+        for source, position in found.items()
+    )
+
+
+class Reset(Goal):
+    """A start at a position of the sources, with empty state."""
+
+    name = "reset"
+    summary = "Start again at a position of the sources, with empty state."
+    order = 50
+    outputs = ("swap", "clear", "keep")
+    emptying_output = "clear"
+    flags = (
+        Flag(
+            "--from",
+            "at",
+            f"where to start: {EARLIEST} (default), latest, time:2026-01-31T00:00Z, by:PT6H, shift:-1000, batch:N, "
+            f"{LAST_WRITTEN} or offsets:FILE",
+            kind="target",
+            metavar="TARGET",
+            default=EARLIEST,
+        ),
+        Flag(
+            "--output",
+            "output",
+            "how to treat existing output: swap (default) builds new output aside and replaces it when that has "
+            "caught up; clear moves it to a backup at once; keep leaves it, and batches count on from its newest one",
+            kind="choice",
+            default=outputs[0],
+            choices=outputs,
+        ),
+        Flag(
+            "--only-source",
+            "only_source",
+            "index of the only source to move, for example 0; default: all",
+            metavar="NAME",
+        ),
+    )
+    runs_spark = True
+
+    def check_target(self, text: str) -> None:
+        """Any position of sources is a target."""
+        parse_target(text)
+
+    def complete(self, request: Request, look_up: Lookups, /) -> Request:
+        """The request with the positions, which only Spark can look up."""
+        look_up.require_code()
+        with look_up.replayer() as replayer:
+            return replace(request, starts=starts_at(request, look_up, replayer))
+
+    def accepts_positions(self, request: Request) -> bool:
+        """Positions have a start and no end."""
+        return not request.ends
+
+    def continued_after(self, request: Request, /) -> int | None:
+        """No batch, or the newest one where the output is kept."""
+        return None if request.output == "keep" else BEFORE_ALL
+
+    def allows_unmarked(self, request: Request, snapshot: Snapshot, /) -> bool:
+        """It can replace all rows, or keep them.
+
+        From the earliest position kept rows are certainly read again, and only a person can say that an output of which
+        nobody can see the rows was emptied.
+        """
+        unmarked = snapshot.output.unmarked
+        if request.output == "keep":
+            return unmarked is None or not (unmarked.shows_rows and request.target == EARLIEST)
+        return request.output == "swap" and snapshot.can_swap_unmarked
+
+    def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
+        """What the start takes. Raises as ``scope_of_reset``."""
+        return basis, scope_of_reset(basis)
+
+    def without_cut(self, basis: Basis) -> str:
+        """The output can be kept."""
+        stream, request = basis.snapshot.stream.full_name, basis.request
+        return _keeping(stream, request.target)
+
+    def swapped(self, request: Request, _after: int, /) -> Request:
+        """The reset itself can replace the output."""
+        return replace(request, output="swap", retention_ms=None)
+
+
+def _keeping(stream: str, target: str) -> str:
+    return f"keep what the output has: {command('plan', 'reset', stream, '--from', target, '--output', 'keep')}"
+
+
+GOAL = Reset()

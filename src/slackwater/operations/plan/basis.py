@@ -1,0 +1,255 @@
+"""What the plan of an operation on checkpoint and sink is derived from, whatever its goal."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.history import History
+from slackwater.core.plan import BEFORE_ALL, Request, SourceStart
+from slackwater.core.profile import QueryProfile
+from slackwater.core.sink import Cut, SideOutput, newest_batch
+from slackwater.core.snapshot import MemberSeen, Snapshot
+from slackwater.core.units import batch_range
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.operations.goals.common.goal import goal_named
+from slackwater.operations.plan.contributing import Code, StateBounds
+from slackwater.operations.plan.stream_facts import StreamFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What an operation is planned from: the facts, the request, and what was looked up for it.
+
+    ``query`` is the profile of the present code, ``None`` where it was not needed or could not be read. ``side`` is
+    where the rows go in place of the stream's output, ``None`` for the output. ``readers`` are the streams that have
+    read what the operation changes; ``replaced`` is all that a swap replaces.
+    """
+
+    facts: StreamFacts
+    request: Request
+    query: QueryProfile | None = None
+    side: SideOutput | None = None
+    readers: tuple[str, ...] = ()
+    replaced: Cut | None = None
+
+    @property
+    def goal(self) -> str:
+        """The name of the goal."""
+        return self.request.goal
+
+    @property
+    def target(self) -> int | None:
+        """The batch to continue after that was asked for, ``None`` for the last written one."""
+        return goal_named(self.goal).continued_after(self.request)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The stream as it is."""
+        return self.facts.snapshot
+
+    @property
+    def history(self) -> History:
+        """The recorded batches."""
+        return self.facts.history
+
+    @property
+    def code(self) -> Code:
+        """The present code, with which rows it reads as far as that was looked up."""
+        return Code(self.facts.pipeline.digest, None if self.query is None else self.query.rows_digest)
+
+    @property
+    def states(self) -> frozenset[int]:
+        """The batches whose state the checkpoint in use can load."""
+        return self.facts.checkpoint.states
+
+    @property
+    def batches(self) -> BatchHistory:
+        """The history, decoded."""
+        return BatchHistory(self.history)
+
+    @property
+    def written(self) -> int:
+        """The newest batch the sink shows, -1 for none; of a sink that cannot show it, the newest committed one."""
+        return self.snapshot.written_or_committed
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which batches an operation is about: ``target`` is the one to continue after.
+
+    ``first`` to ``target`` are replayed without output, none where ``first`` is the later one; ``pending`` stays
+    planned behind them, with its recorded range. ``copied``: state and ranges are those of the checkpoint in use, so
+    that Spark is not needed. ``keeps_pending``: outputs that hold ``pending`` keep it, and skip it when it runs again.
+    ``state_until`` is the newest batch whose state the new checkpoint has, ``None`` for none. ``starts`` are positions
+    of the sources in place of the recorded end of ``target``. ``added``: one batch with a range of its own is run under
+    the next id, and the stream keeps its position.
+    """
+
+    target: int
+    first: int
+    pending: int | None
+    state: StateBounds
+    copied: bool = False
+    state_until: int | None = None
+    starts: tuple[SourceStart, ...] | None = None
+    keeps_pending: bool = True
+    added: bool = False
+
+    @property
+    def planned(self) -> int:
+        """The newest batch in ``offsets/`` of the new checkpoint."""
+        return self.target if self.pending is None else self.pending
+
+
+def is_cut(basis: Basis, scope: Scope) -> bool:
+    """Whether the sink holds batches that it must not hold after the operation.
+
+    Where batch ``pending`` is kept, its range stays the same, so that outputs that have it need not be cut.
+    """
+    shown = basis.snapshot.shown
+    return bool(shown) and max(shown) > (scope.planned if scope.keeps_pending else scope.target)
+
+
+def check_since_start(basis: Basis, target: int) -> None:
+    """Raises Refused for a batch before a reset or a backfill: what it read is not what the batches before it did."""
+    begins, stream = basis.history.begins, basis.snapshot.stream
+    if target < begins - 1:
+        raise Refused(
+            "target-unknown",
+            f"Batch {target + 1} predates the last reset or backfill of stream {stream.name} and cannot be used: "
+            "another range was read in between",
+            where=f"stream {stream.full_name}",
+            expected=f"to continue after batch {begins - 1} or a newer one",
+            found=f"to continue after batch {target}" if target >= 0 else "the beginning",
+            hint=f"process everything again: {command('plan', 'reset', stream.full_name, '--from', 'earliest')}",
+        )
+
+
+def written_text(snapshot: Snapshot) -> str:
+    """The newest batch of each output, as a precondition compares it."""
+    return ", ".join(str(one.written) for one in snapshot.outputs)
+
+
+def check_cut(basis: Basis, scope: Scope) -> None:
+    """Raises Refused where an output holds batches after the target and cannot remove what they wrote.
+
+    A sink that does not show what it holds gets them a second time where their ranges are not recorded, but only if it
+    does not skip them. Nothing is checked where nothing is to be removed.
+    """
+    if basis.request.output in {"keep", "swap"}:
+        return
+    cutting, committed, target = is_cut(basis, scope), basis.snapshot.known_committed, scope.target
+    for output in basis.snapshot.outputs:
+        if output.written is not None:
+            if cutting and output.written > target and not output.can_cut:
+                raise _uncuttable(basis, output, target, output.written)
+        elif target < committed and (basis.target is not None or output.batches_skipped):
+            raise _uncuttable(basis, output, target, committed)
+
+
+def _uncuttable(basis: Basis, output: MemberSeen, target: int, written: int) -> Refused:
+    snapshot, stream = basis.snapshot, basis.snapshot.stream
+    later, mode = batch_range(target + 1, written), stream.output_mode
+    sink = f"its output {output.name}" if snapshot.output.members else "the sink"
+    reason = (
+        f"{sink} cannot remove what {later} wrote"
+        if mode == "append"
+        else f"in {mode} mode {later} replaced rows of earlier batches, which the sink does not keep"
+    )
+    return Refused(
+        "sink-uncuttable",
+        f"The stream would {_start_of(target)}, but {reason}",
+        where=output.location,
+        expected=f"batch {written}, the newest that {sink} holds",
+        found=newest_batch(target),
+        hint=goal_named(basis.goal).without_cut(basis),
+    )
+
+
+def _start_of(target: int) -> str:
+    return f"continue after batch {target}" if target >= 0 else "start again at batch 0"
+
+
+def batches_used(first: int, target: int, pending: int | None) -> range:
+    """The batches whose recorded ranges the new checkpoint copies."""
+    return range(max(min(first, target) - 1, 0), (target if pending is None else pending) + 1)
+
+
+def ends_after(batches: BatchHistory, target: int) -> dict[str, int]:
+    """For each source the last entry of its own log that a generation based at ``target`` inherits (-1: none).
+
+    Sources that inherit all entries are left out.
+    """
+    if target < 0:
+        return dict.fromkeys(batches.history.sources, -1)
+    ends = offsets_by_source(batches.offset(target))
+    cuts = {source: batches.kind(source, text).cut_entry(text) for source, text in ends.items()}
+    return {source: entry for source, entry in cuts.items() if entry is not None}
+
+
+def query_id(basis: Basis, target: int) -> str:
+    """The id of the query, which stays. Raises Refused (``query-id-unknown``)."""
+    recorded, generation = basis.history.metadata, basis.snapshot.generation
+    if recorded is not None:
+        return str(json.loads(recorded)["id"])
+    if generation.query_id is not None:
+        return generation.query_id
+    if target == BEFORE_ALL:
+        # Killed before Spark had written its metadata: no id was ever used. The same each time the plan is derived.
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{basis.snapshot.stream.id}/{basis.facts.next_generation}"))
+    raise Refused(
+        "query-id-unknown",
+        f"The query id of stream {basis.snapshot.stream.name} is not recorded",
+        where=generation.location,
+        hint="restore the file metadata of the checkpoint from a backup",
+    )
+
+
+NOT_REPRODUCIBLE = {
+    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark: the first row of a key wins, and the order of rows "
+    "inside a batch is not fixed",
+    "FlatMapGroupsInPandasWithState": "applyInPandasWithState: a function of the user's own",
+    "FlatMapGroupsWithState": "flatMapGroupsWithState: a function of the user's own",
+    "TransformWithState": "transformWithState: a function of the user's own",
+    "TransformWithStateInPandas": "transformWithState: a function of the user's own",
+    "TransformWithStateInPySpark": "transformWithState: a function of the user's own",
+    "GlobalLimit": "limit: which rows come first is not fixed",
+}
+
+
+def check_reproducible(profile: QueryProfile, stream: str) -> None:
+    """Raises Refused where the query keeps state that no replay recomputes exactly."""
+    for operator in profile.operators:
+        if operator in NOT_REPRODUCIBLE:
+            raise Refused(
+                "state-not-reproducible",
+                f"The state of stream {stream} cannot be recomputed exactly: {NOT_REPRODUCIBLE[operator]}",
+                expected="windowed aggregations, dropDuplicates, joins",
+                found=operator,
+                hint="run the query under a new stream name into a new output: it then reads everything from the start",
+            )
+
+
+def state_bounds(basis: Basis) -> StateBounds:
+    """What bounds the state to be recomputed: by the present query where it was read, else by the recorded one."""
+    recorded, given = basis.snapshot.profile, basis.request.retention_ms
+    complete = basis.snapshot.stream.output_mode == "complete"
+    profile = basis.query or recorded
+    if profile is None:
+        retention = None if complete else given
+        stateful = basis.snapshot.marks.state is not None or given is not None
+        return StateBounds(stateful=stateful, retention_ms=retention, delay_ms=None)
+    check_reproducible(profile, basis.snapshot.stream.name)
+    # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
+    delays = recorded.watermark_delays_ms if recorded is not None else ()
+    retention = profile.retention_ms if given is None else given
+    return StateBounds(
+        stateful=profile.stateful or given is not None,
+        # In complete mode Spark drops no key: each batch writes the whole result.
+        retention_ms=None if complete else retention,
+        delay_ms=delays[0] if len(delays) == 1 else None,
+    )

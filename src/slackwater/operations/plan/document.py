@@ -1,0 +1,233 @@
+"""A plan as a JSON document, and back. The document is the plan: nothing else is needed to apply it.
+
+The document is canonical (sorted keys, fixed indentation) and carries the SHA-256 of its content. A plan file is input
+like any other: what is read here has the form of a plan; that it is the plan for this stream is for ``apply`` to find
+out, which derives it again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slackwater.core.action import ACTIONS, Action
+from slackwater.core.commands import command, mention
+from slackwater.core.errors import UsageError
+from slackwater.core.plan import PLAN_SCHEMA, Plan
+from slackwater.operations.goals.common.goal import GOALS
+from slackwater.operations.plan.notes import NOTHING_REPLAYED
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+DIGEST = "digest"
+HOW_TO_PLAN = command("plan", "rebuild", "STREAM", "--out", "plan.json")
+IDENTIFIER = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}(-[0-9]{1,4})?")
+"""The form of a plan's id, which names a folder of the home; the last number is that of a later stage."""
+
+SCHEMA_BEFORE = "slackwater.plan/5"
+"""The version before, which is read as the present one: operations of it can be continued and undone."""
+
+ON_TOP = frozenset({"goal", "pipeline_file"})
+"""Fields of a request that the document has beside it."""
+
+LARGEST = 2**63 - 1
+BYTES_MAX = 64 << 20
+_parsers: dict[tuple[type[Action], ...], TypeAdapter[Plan]] = {}
+"""By the kinds of actions that they know. One takes longer to build than a plan to parse."""
+
+
+def render(plan: Plan) -> str:
+    """The document with its digest."""
+    content = _with_goal_on_top(json.loads(json.dumps(asdict(plan))))
+    return _text({**content, DIGEST: digest_of(content)}, indent=2) + "\n"
+
+
+def digest_of(content: dict[str, Any]) -> str:
+    """SHA-256 of the content in its shortest canonical form, in hexadecimal."""
+    return sha256(_text(content).encode()).hexdigest()
+
+
+def parse(text: str, where: str | Path) -> Plan:
+    """The plan in a document. Raises UsageError where it is no plan, is of another version, or was changed."""
+    content = _content(text, where)
+    schema = content.get("schema")
+    if schema not in (PLAN_SCHEMA, SCHEMA_BEFORE):
+        raise UsageError(
+            "plan-schema",
+            "This is not a plan that can be applied here",
+            where=str(where),
+            expected=PLAN_SCHEMA,
+            found="no schema" if schema is None else str(schema)[:60],
+            hint=f"plan again with this version: {HOW_TO_PLAN}",
+        )
+    recorded = content.pop(DIGEST, None)
+    computed = digest_of(content)
+    if recorded != computed:
+        raise _damaged(where, "its content does not match its digest", str(recorded)[:16], computed[:16])
+    plan = _validated(of_version_5(content) if schema == SCHEMA_BEFORE else content, where)
+    for one in plan.members:
+        if IDENTIFIER.fullmatch(one.id) is None:
+            raise _damaged(where, "its id is not one that plan gives", "such as 20260105T093000-1a2b3c", one.id[:60])
+        if one.goal not in GOALS.names():
+            raise _damaged(where, "its goal is unknown", ", ".join(GOALS.names()), one.goal[:60])
+        if one.stream.count("/") != 1:
+            raise _damaged(where, "its stream is not named pipeline/stream", "pipeline/stream", one.stream[:60])
+    return plan
+
+
+def has_plan(text: str, plan: Plan) -> bool:
+    """Whether a document has this plan, in the present version or the one before."""
+    try:
+        return parse(text, "") == plan
+    except UsageError:
+        return False
+
+
+def _content(text: str, where: str | Path) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            "plan-unreadable", f"This is not a plan: {error}", where=str(where), hint=HOW_TO_PLAN
+        ) from error
+    if not isinstance(content, dict):
+        raise UsageError(
+            "plan-unreadable",
+            "This is not a plan",
+            where=str(where),
+            expected="a JSON object",
+            found=type(content).__name__,
+            hint=HOW_TO_PLAN,
+        )
+    return content
+
+
+def _validated(content: dict[str, Any], where: str | Path) -> Plan:
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy; only apply and undo pay for it
+
+    outside = _integer_outside(content)
+    if outside is not None:
+        raise _damaged(where, "a number is out of range", f"at most {LARGEST}", outside[:40])
+    try:
+        known = ACTIONS.all()
+        if known not in _parsers:
+            _parsers[known] = TypeAdapter(Plan)
+        return _parsers[known].validate_json(json.dumps(_with_goal_in_request(content)))
+    except (ValidationError, RecursionError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "nested too deeply"}
+        place = ".".join(str(part) for part in first["loc"])
+        raise _damaged(where, f"{place}: {first['msg']}", f"a plan as {mention('plan')} writes it", None) from error
+
+
+def _with_goal_on_top(content: dict[str, Any]) -> dict[str, Any]:
+    """The content as the document has it: goal and pipeline file are beside the request."""
+    request = content["request"]
+    above = {name: request[name] for name in ON_TOP}
+    below = {name: value for name, value in request.items() if name not in ON_TOP}
+    return {
+        **content,
+        **above,
+        "request": below,
+        "downstream": [_with_goal_on_top(one) for one in content["downstream"]],
+    }
+
+
+def _with_goal_in_request(content: dict[str, Any]) -> dict[str, Any]:
+    """The content as the model has it. What is malformed stays so, and is refused."""
+    request, stages = content.get("request"), content.get("downstream")
+    changed = dict(content)
+    if isinstance(request, dict) and not ON_TOP & request.keys():
+        changed["request"] = {**request, **{name: changed.pop(name) for name in ON_TOP & changed.keys()}}
+    if isinstance(stages, list):
+        changed["downstream"] = [_with_goal_in_request(one) if isinstance(one, dict) else one for one in stages]
+    return changed
+
+
+def _integer_outside(value: object) -> str | None:
+    """An integer that is no batch id, size or time: ids are 64 bits wide."""
+    pending: list[object] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, int) and not -LARGEST <= item <= LARGEST:
+            return str(item)
+        if isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+    return None
+
+
+def _text(content: dict[str, Any], indent: int | None = None) -> str:
+    separators = None if indent else (",", ":")
+    return json.dumps(content, sort_keys=True, indent=indent, separators=separators)
+
+
+def _damaged(where: str | Path, why: str, expected: str | None, found: str | None) -> UsageError:
+    return UsageError(
+        "plan-damaged",
+        f"The plan was changed or damaged: {why}",
+        where=str(where),
+        expected=expected,
+        found=found,
+        hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+    )
+
+
+_NOTES = (
+    ("the query keeps no state: nothing is read again", NOTHING_REPLAYED),
+    ("it is cut back to batch -1", "it is emptied"),
+)
+_COST = frozenset(
+    {
+        "batches_replayed",
+        "rows_read_again",
+        "batches_uncounted",
+        "rows_recorded",
+        "batches_cut",
+        "files_cut",
+        "bytes_cut",
+    }
+)
+
+
+def of_version_5(content: dict[str, Any]) -> dict[str, Any]:
+    """The content of a plan of version 5 and of its later stages. What is malformed stays so, and is refused.
+
+    Version 5 had other costs, notes that named a batch -1, and no output with rows that its marker does not show.
+    """
+    cost, facts, stages = content.get("cost"), content.get("facts"), content.get("downstream")
+    changed: dict[str, Any] = {"schema": PLAN_SCHEMA}
+    if isinstance(cost, dict) and cost.keys() == _COST:
+        changed["cost"] = _cost(cost)
+    if isinstance(facts, dict) and isinstance(facts.get("notes"), list):
+        changed["facts"] = {**facts, "notes": [_note(note) for note in facts["notes"]], "keeps_unmarked": False}
+    if isinstance(stages, list):
+        changed["downstream"] = [of_version_5(one) if isinstance(one, dict) else one for one in stages]
+    return content | changed
+
+
+def _cost(cost: dict[str, Any]) -> dict[str, Any]:
+    replayed = {"batches": cost["batches_replayed"], "rows": cost["rows_read_again"]}
+    unknown = {"files": None, "bytes": None, "duration_ms": None, "batches_timed": 0}
+    none = {"batches": 0, "rows": 0, "batches_uncounted": 0}
+    kept = {"batches": cost["batches_cut"], "rows": None, "files": cost["files_cut"], "bytes": cost["bytes_cut"]}
+    return {
+        "batches_replayed": cost["batches_replayed"],
+        "apply": replayed | {"batches_uncounted": cost["batches_uncounted"]} | unknown,
+        "run": none | unknown,
+        "rows_recorded": cost["rows_recorded"],
+        "output": kept,
+        "checkpoint_bytes": None,
+    }
+
+
+def _note(note: object) -> object:
+    if isinstance(note, str):
+        for old, new in _NOTES:
+            note = note.replace(old, new)
+    return note

@@ -1,0 +1,213 @@
+"""Where a manual restart would start to read, and what it would do: a new checkpoint, a query that starts there.
+
+It loses three things. Batch ids restart at 0, and a sink that is keyed by them skips every id it has; Spark's file sink
+then does not even run the batch, so that no state is written either (measured: the first batch that is not skipped
+fails with CANNOT_LOAD_STATE_STORE). State starts empty. The watermark starts again, so that rows are counted that the
+stream would have dropped. A new output directory avoids only the first of these.
+
+In this module w is the newest batch in the sink, p the batch after which the new query reads, b the first
+one whose rows still matter after w. New batches 0..w are skipped, whatever is in them. Rows of b..p are lost.
+Batches p+1..w are read a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.plan import BEFORE_ALL
+from slackwater.core.units import utc_text
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.sources import kind_named
+from slackwater.sources.common.contract import SourceRange
+
+Risk = Literal["skip", "loss", "duplicate", "wrong", "stuck", "none"]
+Output = Literal["same", "new", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One effect of a manual restart, with the ``same`` output directory, with a ``new`` one, or with ``any``.
+
+    ``batches``: those concerned (for a skip those of the new checkpoint, else recorded ones). ``rows`` is the number of
+    rows that progress events reported of those batches; ``None`` where the effect is not about known rows.
+    """
+
+    output: Output
+    risk: Risk
+    text: str
+    batches: tuple[int, int] | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestartFacts:
+    """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it is unknown. All are batch ids, or -1.
+
+    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` is why the state cannot be recomputed by
+    reading again; ``watermark_ms`` is the watermark after w. ``batches_skipped``: the sink drops a batch whose id it
+    has.
+    """
+
+    written: int
+    after: int
+    contributing: int | None
+    stateful: bool
+    source_kinds: tuple[str, ...]
+    input_rows: Mapping[int, int]
+    watermark_ms: int = 0
+    not_reproducible: str | None = None
+    batches_skipped: bool = True
+
+
+def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
+    """What a manual restart loses, duplicates or skips, the most certain first."""
+    made = [_skipped(facts), _stuck(facts), _forgotten(facts), *_read_again(facts), _late_rows(facts)]
+    effects = [effect for effect in made if effect is not None]
+    if not any(effect.output in {"new", "any"} for effect in effects):
+        effects.append(Effect("new", "none", "nothing is lost and nothing is written twice"))
+    return (*effects, *_sources(facts))
+
+
+def _skipped(facts: RestartFacts) -> Effect | None:
+    w, again = facts.written, facts.written - facts.after
+    if w < 0 or not facts.batches_skipped:
+        return None
+    text = (
+        f"the new checkpoint counts from batch 0, and the sink has batches up to {w}: it skips new {_range(0, w)} "
+        "silently, and the rows that they read are lost"
+    )
+    if again > 0:
+        new = "no new input" if again == w + 1 else f"the next {_count(w + 1 - again)}, of new input,"
+        text += (
+            f"; the input of {_range(facts.after + 1, w)} comes first: in batches as before, these and {new} are "
+            "skipped; in larger batches, more new input is"
+        )
+    return Effect("same", "skip", text, (0, w))
+
+
+def _stuck(facts: RestartFacts) -> Effect | None:
+    if not facts.stateful or facts.written < 0 or not facts.batches_skipped:
+        return None
+    first = facts.written + 1
+    return Effect(
+        "same",
+        "stuck",
+        f"a batch that is skipped writes no state: new batch {first}, the first that is not, needs the state of batch "
+        f"{facts.written} and fails (CANNOT_LOAD_STATE_STORE), so that nothing is ever written",
+        (first, first),
+    )
+
+
+def _forgotten(facts: RestartFacts) -> Effect | None:
+    if not facts.stateful or facts.after < 0:
+        return None
+    if facts.contributing is None:
+        text = "the state starts empty; which rows of earlier batches still matter is not recorded"
+        return Effect("any", "loss", text)
+    if facts.contributing > facts.after:
+        return None
+    first, last = facts.contributing, facts.after
+    rows = _rows(facts, first, last)
+    return Effect(
+        "any",
+        "loss",
+        f"the state starts empty: of the {rows:,} rows that {_range(first, last)} read, those that still matter (in "
+        "open windows, as keys seen, to be joined) are lost, and later output lacks them",
+        (first, last),
+        rows,
+    )
+
+
+def _read_again(facts: RestartFacts) -> list[Effect]:
+    first, last = facts.after + 1, facts.written
+    if first > last:
+        return []
+    rows = _rows(facts, first, last)
+    read = f"{_range(first, last)} ({rows:,} rows) {'is' if first == last else 'are'} read again"
+    if facts.stateful:
+        partly = " from these rows alone" if first > 0 else ""
+        text = f"{read}, and what the old output has of them is computed again{partly}, so that it is written twice"
+        return [Effect("new", "duplicate", text, (first, last), rows)]
+    same = f"{read}: as far as that falls to new batches after {last}, it is written a second time"
+    new = f"{read} and written twice"
+    return [
+        Effect("same", "duplicate", same, (first, last), rows),
+        Effect("new", "duplicate", new, (first, last), rows),
+    ]
+
+
+def _late_rows(facts: RestartFacts) -> Effect | None:
+    if not facts.stateful or facts.watermark_ms <= 0:
+        return None
+    return Effect(
+        "new",
+        "wrong",
+        f"the watermark, {utc_text(facts.watermark_ms)}, starts again: rows that the stream would drop as late "
+        "are counted, and the windows that they belong to, which the old output has, are written a second time",
+    )
+
+
+def _sources(facts: RestartFacts) -> list[Effect]:
+    found = dict.fromkeys(kind_named(kind).restart_effect for kind in sorted(set(facts.source_kinds)))
+    effects = [Effect("any", effect.risk, effect.text) for effect in found]
+    if facts.not_reproducible is None:
+        return effects
+    return [Effect("any", "wrong", f"reading again does not give the same state: {facts.not_reproducible}"), *effects]
+
+
+def _rows(facts: RestartFacts, first: int, last: int) -> int:
+    return sum(rows for batch, rows in facts.input_rows.items() if first <= batch <= last)
+
+
+def _range(first: int, last: int) -> str:
+    return f"batch {first}" if first == last else f"batches {first}..{last}"
+
+
+def _count(batches: int) -> str:
+    return "1 batch" if batches == 1 else f"{batches} batches"
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePosition:
+    """One source's position. ``offset`` is Spark's string, ``None`` where it is not recorded or the source has none.
+
+    ``kind`` is that of the source. ``files_read`` and ``files_to_come`` are for sources that read files: how many are
+    before the position, and which were recorded after it; ``files_read`` is ``None`` where not all are recorded.
+    """
+
+    source: str
+    kind: str
+    offset: str | None
+    files_read: int | None = None
+    files_to_come: tuple[SourceFile, ...] = ()
+
+
+def position_after(batches: BatchHistory, batch: int) -> tuple[SourcePosition, ...]:
+    """The end of a recorded batch, source by source; ``BEFORE_ALL``: where its first batch started."""
+    if not batches.batches:
+        return ()
+    if batch > BEFORE_ALL:
+        ends = offsets_by_source(batches.offset(batch))
+        return tuple(_position(batches, source, offset) for source, offset in ends.items())
+    oldest = offsets_by_source(batches.offset(batches.batches[0]))
+    return tuple(_position(batches, source, _initial(batches, source, offset)) for source, offset in oldest.items())
+
+
+def _initial(batches: BatchHistory, source: str, first_end: str | None) -> str | None:
+    """The position before batch 0; for Kafka it is recorded, because ``latest`` of that time has no other record."""
+    return batches.kind(source, first_end).initial(batches.history.sources.get(source, {}))
+
+
+def _position(batches: BatchHistory, source: str, offset: str | None) -> SourcePosition:
+    log = batches.history.sources.get(source, {})
+    kind = batches.kind(source, offset)
+    before = SourceRange(source, None, offset, log)
+    newest = offsets_by_source(batches.offset(batches.batches[-1])).get(source)
+    later = kind.files(SourceRange(source, offset, newest, log))
+    if not later and not kind.files(SourceRange(source, None, newest, log)):
+        return SourcePosition(source, kind.kind, offset)
+    read = None if kind.unrecorded(before) else len(kind.files(before))
+    return SourcePosition(source, kind.kind, offset, read, later)

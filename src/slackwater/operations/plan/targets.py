@@ -1,0 +1,268 @@
+"""Targets of goals from what was typed, and back; and the content of the file that ``offsets:FILE`` names.
+
+``last-written``, ``earliest``, ``latest``
+    As they are.
+``batch:N``
+    The batch with this id.
+``time:2026-01-31T00:00Z``
+    ISO 8601, from 1970 to 9999, to the millisecond at most, with ``Z`` or an offset such as ``+01:00``: a machine's own
+    time zone would give one command two meanings. A date alone is midnight of its zone, which it needs as well:
+    ``time:2026-01-31Z``.
+``by:PT6H``
+    ISO 8601 in days, hours, minutes and seconds: the time that is so long before *now*, as Kafka's ``--by-duration``
+    counts, not before the current position. Both ``by:PT6H`` and ``by:-PT6H`` mean six hours back; Kafka's tool takes
+    the second as a time in the future. A duration back to before 1970 is 1970.
+``shift:-1000``
+    From the current position: of each partition by so many offsets, of a file source by so many files.
+``offsets:FILE``
+    A JSON file of offsets by source, as ``parse_offsets`` describes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from slackwater.core.errors import Refused, UsageError
+from slackwater.core.targets import (
+    AtBatch,
+    AtTime,
+    ByDuration,
+    Earliest,
+    FromFile,
+    LastWritten,
+    Latest,
+    PositionTarget,
+    Shift,
+    Target,
+)
+from slackwater.core.units import EPOCH, iso_text
+from slackwater.formats.text_log import shown
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+
+LARGEST = 2**63 - 1
+"""Batch ids and offsets are 64 bits wide."""
+FILE_NAME_MAX = 4096
+RECORDED = "the recorded ranges"
+TIME_EXAMPLE = "time:2026-01-31T00:00Z"
+OFFSETS_EXAMPLE = '{"0": {"topic": {"0": 123}}}'
+TARGETS = (
+    f"last-written, earliest, latest, batch:N, {TIME_EXAMPLE}, by:PT6H, shift:-1000 or offsets:FILE",
+    "the targets are listed in docs/targets.md",
+)
+
+_WORDS: Mapping[str, Target] = {"last-written": LastWritten(), "earliest": Earliest(), "latest": Latest()}
+_NUMBER = re.compile(r"[0-9]{1,19}")
+_SIGNED = re.compile(r"[+-]?[0-9]{1,19}")
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?"
+_ZONE = r"Z|[+-](?:0[0-9]|1[0-8]):[0-5][0-9]"
+_TIME = re.compile(rf"(?P<date>{_DATE})(?:T(?P<clock>{_CLOCK}))?(?P<zone>{_ZONE})?")
+_TIMES_MS = range(253_402_300_800_000)
+_PART = "[0-9]{1,9}"
+_DURATION = re.compile(
+    rf"[+-]?P(?=.)(?:(?P<days>{_PART})D)?"
+    rf"(?:T(?=.)(?:(?P<hours>{_PART})H)?(?:(?P<minutes>{_PART})M)?(?:(?P<seconds>{_PART})(?:\.(?P<ms>[0-9]{{1,3}}))?S)?)?"
+)
+_MS = timedelta(milliseconds=1)
+_SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1000, 60_000, 3_600_000, 86_400_000
+
+
+def parse_target(text: str) -> Target:
+    """The target that a string names. Raises UsageError (``target``)."""
+    if text in _WORDS:
+        return _WORDS[text]
+    name, colon, value = text.partition(":")
+    parser = _PARSERS.get(name) if colon else None
+    if parser is None:
+        raise _invalid(text, *TARGETS)
+    return parser(text, value)
+
+
+def target_text(target: Target) -> str:
+    """The string that ``parse_target`` takes for a target, always the same one for equal targets."""
+    match target:
+        case LastWritten() | Earliest() | Latest():
+            return next(word for word, meant in _WORDS.items() if meant == target)
+        case AtBatch():
+            return f"batch:{target.batch}"
+        case AtTime():
+            whole = target.time_ms % _SECOND_MS == 0
+            return f"time:{iso_text(target.time_ms, 'seconds' if whole else 'milliseconds')}"
+        case ByDuration():
+            return f"by:{_duration_text(target.back_ms)}"
+        case Shift():
+            return f"shift:{target.count:+}" if target.count else "shift:0"
+        case FromFile():
+            return f"offsets:{target.file}"
+        case _:
+            assert_never(target)
+
+
+def parse_offsets(content: str, file: str) -> Mapping[str, str]:
+    """The offsets in the file of ``offsets:FILE``: by source, as a compact JSON string.
+
+    The file is one JSON object. Its keys are sources as the offset log names them ("0" is the first), its values are
+    offsets as Spark writes them: ``{"0": {"topic": {"0": 123}}, "1": {"logOffset": 5}}``. Of Kafka the next offset to
+    read of each partition; a partition that is not listed stays at its current position, and so does a source that is
+    not. Of a file source the newest entry of its own log that counts as read, -1 for none. Raises UsageError
+    (``target``).
+    """
+    try:
+        value: object = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_number)
+        items = value.items() if isinstance(value, dict) else ()
+        offsets = {source: json.dumps(offset, separators=(",", ":")) for source, offset in items}
+    except (ValueError, RecursionError) as error:
+        raise _not_offsets(file, shown(str(error))) from error
+    wrong = [f"{source}: {offset}" for source, offset in offsets.items() if not offset.startswith("{")]
+    if wrong or not offsets:
+        raise _not_offsets(file, shown(wrong[0] if wrong else content))
+    return offsets
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is listed twice")
+    return found
+
+
+def _no_number(constant: str) -> object:
+    raise ValueError(constant)
+
+
+def _not_offsets(file: str, found: str) -> UsageError:
+    return UsageError(
+        "target",
+        "The file is not a JSON object of offsets by source",
+        where=shown(file),
+        expected=OFFSETS_EXAMPLE,
+        found=found,
+        hint="the first source of the query is 0; its offset is JSON as in the offsets/ of a checkpoint",
+    )
+
+
+def _batch(text: str, value: str) -> Target:
+    if _NUMBER.fullmatch(value) is None or int(value) > LARGEST:
+        raise _invalid(text, "batch: and the id of a batch", "for example batch:41")
+    return AtBatch(int(value))
+
+
+def _time(text: str, value: str) -> Target:
+    found = _TIME.fullmatch(value)
+    expected = "time: and an ISO 8601 date and time from 1970 to 9999, to the millisecond at most, with Z or an offset"
+    time_ms = None if found is None else _time_ms(found["date"], found["clock"] or "00:00", found["zone"] or "Z")
+    if found is None or time_ms is None or time_ms not in _TIMES_MS:
+        raise _invalid(text, expected, f"for example {TIME_EXAMPLE}")
+    target = AtTime(time_ms)
+    if found["zone"] is None:
+        raise _invalid(text, "a time with Z or an offset such as +01:00", f"for UTC: {target_text(target)}")
+    return target
+
+
+def _time_ms(date: str, clock: str, zone: str) -> int | None:
+    """Milliseconds since 1970; ``None`` for a date or time that does not exist, such as 24:00."""
+    try:
+        since = datetime.strptime(f"{date} {clock[:5]}{zone}", "%Y-%m-%d %H:%M%z") - EPOCH
+    except (ValueError, OverflowError):
+        return None
+    seconds, _, fraction = clock[6:].partition(".")
+    if int(seconds or 0) >= _MINUTE_MS // _SECOND_MS:
+        return None
+    return since // _MS + int(seconds or 0) * _SECOND_MS + int(fraction.ljust(3, "0"))
+
+
+def _by(text: str, value: str) -> Target:
+    found = _DURATION.fullmatch(value)
+    if found is None:
+        expected = "by: and an ISO 8601 duration in days, hours, minutes and seconds"
+        raise _invalid(text, expected, "for example by:PT6H for six hours back, by:P1DT30M for a day and a half hour")
+    counts = {"days": _DAY_MS, "hours": _HOUR_MS, "minutes": _MINUTE_MS, "seconds": _SECOND_MS}
+    return ByDuration(
+        sum(int(found[unit] or 0) * factor for unit, factor in counts.items()) + int((found["ms"] or "").ljust(3, "0"))
+    )
+
+
+def _shift(text: str, value: str) -> Target:
+    if _SIGNED.fullmatch(value) is None or abs(int(value)) > LARGEST:
+        raise _invalid(text, "shift: and an integer", "for example shift:-1000 for 1000 offsets or files back")
+    return Shift(int(value))
+
+
+def _from_file(text: str, value: str) -> Target:
+    if not value or len(value) > FILE_NAME_MAX or "\0" in value or not _is_encodable(value):
+        raise _invalid(text, "offsets: and the name of a JSON file", "for example offsets:positions.json")
+    return FromFile(value)
+
+
+def _is_encodable(name: str) -> bool:
+    try:
+        name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_PARSERS: Mapping[str, Callable[[str, str], Target]] = {
+    "batch": _batch,
+    "time": _time,
+    "by": _by,
+    "shift": _shift,
+    "offsets": _from_file,
+}
+
+
+def _duration_text(duration_ms: int) -> str:
+    days, rest = divmod(duration_ms, _DAY_MS)
+    hours, rest = divmod(rest, _HOUR_MS)
+    minutes, rest = divmod(rest, _MINUTE_MS)
+    seconds, milliseconds = divmod(rest, _SECOND_MS)
+    fraction = f".{milliseconds:03}" if milliseconds else ""
+    clock = "".join(f"{count}{unit}" for count, unit in ((hours, "H"), (minutes, "M")) if count)
+    if seconds or fraction or not (days or clock):
+        clock += f"{seconds}{fraction}S"
+    return f"P{f'{days}D' if days else ''}{f'T{clock}' if clock else ''}"
+
+
+def _invalid(text: str, expected: str, hint: str) -> UsageError:
+    return UsageError("target", "This is not a target", expected=expected, found=shown(text), hint=hint)
+
+
+def position_target(
+    text: str, batches: BatchHistory, written: int, read_file: Callable[[str], str]
+) -> tuple[PositionTarget, Mapping[str, str] | None]:
+    """The target as a position, with the offsets of a file or of a recorded batch. ``written`` is the newest batch.
+
+    Raises UsageError (``target``), and Refused (``target-unknown``) for the position of a batch that is not recorded.
+    """
+    target = parse_target(text)
+    if isinstance(target, FromFile):
+        return target, parse_offsets(read_file(target.file), target.file)
+    if isinstance(target, LastWritten):
+        return FromFile(RECORDED), _recorded_ends(batches, written, text)
+    if isinstance(target, AtBatch):
+        return FromFile(RECORDED), _recorded_ends(batches, target.batch - 1, text)
+    return target, None
+
+
+def _recorded_ends(batches: BatchHistory, batch: int, text: str) -> Mapping[str, str]:
+    """The recorded end of a batch, by source."""
+    if batch not in batches.history.offsets:
+        known = batches.batches
+        raise Refused(
+            "target-unknown",
+            f"Where {text} starts is not recorded",
+            expected=f"batch:{known[0] + 1} to batch:{known[-1] + 1}" if known else "earliest, as no batch is recorded",
+            found=text,
+            hint="earliest, latest, time:... and by:... need no recorded batch",
+        )
+    ends = offsets_by_source(batches.offset(batch))
+    return {source: end for source, end in ends.items() if end is not None}
+
+
+def log_text(log: Mapping[str, bytes]) -> dict[str, str]:
+    """The files of a source's own log as the strings that a plan has."""
+    return {name: content.decode("utf-8", "surrogateescape") for name, content in log.items()}

@@ -1,0 +1,71 @@
+"""The commands that the hints of refused plans name."""
+
+from __future__ import annotations
+
+from slackwater.core.commands import command
+from slackwater.core.escaping import quoted
+from slackwater.core.plan import BATCH, EARLIEST, LAST_WRITTEN, Plan, Request
+from slackwater.operations.goals.common.goal import goal_named
+
+MS_IN_S = 1000
+ALL = "all"
+ALL_MS = 1000 * 366 * 86_400_000
+"""A thousand years: further back than any event time, so that all batches contribute."""
+
+
+def plan_command(stream: str, request: Request, *, at: str | None = None, retention: str | None = None) -> str:
+    """The command that plans what was requested; ``at`` and ``retention`` replace what the request has."""
+    line = command("plan", request.goal, stream)
+    target, planned = at or request.target, goal_named(request.goal)
+    if planned.target_option is not None and target != LAST_WRITTEN:
+        line += f" {planned.target_option} {quoted(target)}"
+    line += planned.own_arguments(request)
+    if request.to is not None:
+        line += f" --to {quoted(request.to)}"
+    if request.only_source is not None:
+        line += f" --only-source {quoted(request.only_source)}"
+    if request.output != planned.unnamed_output:
+        line += f" --output {request.output}"
+    if request.into is not None:
+        line += f" --into {quoted(request.into)}"
+    if request.downstream:
+        line += " --downstream"
+    kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
+    return line if kept is None else f"{line} --retention {kept}"
+
+
+def title(plan: Plan) -> str:
+    """What a plan is for: its goal, stream, target, and the side output if it has one."""
+    return f"{plan.goal} {plan.stream} {where_to(plan)}"
+
+
+def where_to(plan: Plan) -> str:
+    """The target of a plan, and the side output if it has one."""
+    into = plan.request.into
+    return f"at {plan.target}" if into is None else f"at {plan.target} into {into}"
+
+
+def start_command(plan: Plan) -> str:
+    """How the stream of a plan is started, for the line that names the next step."""
+    if plan.facts.adopted is not None:
+        return f"start the query again; its checkpoint is {plan.facts.adopted}"
+    return command("run", plan.pipeline_file)
+
+
+def at_batch(batch: int) -> str:
+    """The target of continuing after a batch, -1 for none."""
+    return f"{BATCH}{batch}" if batch >= 0 else EARLIEST
+
+
+def plan_again(plan: Plan, *, retention: str | None = None) -> str:
+    """The command that plans what a plan was made for, as the stream is now."""
+    command = plan_command(plan.stream, plan.request, retention=retention)
+    if plan.facts.adopted is not None and plan.pipeline_file:
+        # No run has recorded the file.
+        command += f" --pipeline {quoted(plan.pipeline_file)}"
+    return command
+
+
+def duration(retention_ms: int | None) -> str:
+    """A retention as it is typed; ``None``: unknown, so that all batches count."""
+    return ALL if retention_ms is None or retention_ms >= ALL_MS else f"{-(-retention_ms // MS_IN_S)}s"

@@ -1,0 +1,245 @@
+"""Derives a plan: once to show it, and again before it is applied, to see that it is still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from slackwater.core.commands import code_words, command, mention
+from slackwater.core.errors import Refused, UsageError
+from slackwater.core.escaping import quoted
+from slackwater.core.plan import Plan, Request
+from slackwater.core.profile import QueryProfile
+from slackwater.core.records import StreamRecord
+from slackwater.core.sink import Cut, Swap, cut_back
+from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.number_line import findings_about
+from slackwater.diagnose.refusal import refusal
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.ledger.recording.history import readers_of
+from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.workspace import Workspace
+from slackwater.operations.adopted import require_code
+from slackwater.operations.backfill_directory import backfill_directory
+from slackwater.operations.gather import reconcile, refuse_unreadable
+from slackwater.operations.goals.backfill import ranges_of
+from slackwater.operations.goals.common.goal import goal_named
+from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
+from slackwater.operations.plan.basis import Basis, Scope, is_cut
+from slackwater.operations.plan.document import HOW_TO_PLAN
+from slackwater.operations.plan.replaced import refuse_replaced
+from slackwater.operations.plan.stream_facts import StreamFacts, known
+from slackwater.operations.plan.words import plan_command
+from slackwater.sinks.common.contract import ReplacesUnmarked, Swappable
+from slackwater.sinks.common.registry import open_output
+from slackwater.sources import kind_of
+from slackwater.sources.common.targets import check_offset
+
+SHOWN = 3
+QueryReader = Callable[[], QueryProfile | None]
+"""Reads the present query's plan with Spark; ``None`` where Spark is not to be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStream:
+    """A plan with what it was derived from."""
+
+    plan: Plan
+    facts: StreamFacts
+
+
+def derive(
+    workspace: Workspace, facts: StreamFacts, request: Request, read_query: QueryReader, *, identity: tuple[str, str]
+) -> PlannedStream:
+    """The plan for a stream. ``identity`` is the plan's id and the time at which it was made.
+
+    ``read_query`` is called only where the recorded batches ran with other code. Raises Refused where no exact and safe
+    way exists, DataError where something that is needed cannot be read.
+    """
+    goal = goal_named(request.goal)
+    _check_request(request, facts.stream)
+    _refuse(facts, operation=identity[0])
+    _refuse_unmarked(facts.snapshot, request)
+    _check_offsets(request, BatchHistory(facts.history))
+    basis = Basis(facts, request, side=backfill_directory(workspace, facts.stream, request))
+    basis, scope = goal.scope(basis, lambda one: _with_query(one, read_query))
+    if scope is None:
+        return PlannedStream(plan_of_nothing(basis, *identity), facts)
+    change: Cut | Swap
+    if request.output == "swap":
+        change, basis = _swap(workspace, basis, scope, identity[0])
+    else:
+        change, readers = _cut(workspace, basis, scope)
+        basis = replace(basis, readers=tuple(readers))
+    _refuse_missing(basis, scope)
+    return PlannedStream(plan_of(basis, scope, change, *identity), facts)
+
+
+def _check_request(request: Request, stream: StreamRecord) -> None:
+    """Raises UsageError (``plan-damaged``) for a request that the command line does not make."""
+    if not goal_named(request.goal).accepts(request):
+        raise UsageError(
+            "plan-damaged",
+            f"The plan was changed or damaged: the request does not match goal '{request.goal}'",
+            where=f"stream {stream.full_name}",
+            expected=f"a request as {mention('plan', request.goal)} makes it",
+            found=str(request)[:120],
+            hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+        )
+
+
+def _check_offsets(request: Request, batches: BatchHistory) -> None:
+    """Raises UsageError (``target``) where a position of the request is none of its source: the plan was edited."""
+    newest = offsets_by_source(batches.offset(batches.batches[-1])) if batches.batches else {}
+    given = [(one.source, one.offset) for one in request.starts] + list(request.ends.items())
+    for source, offset in given:
+        log = batches.history.sources.get(source, {})
+        recorded = newest.get(source)
+        kind = kind_of(offset, log) if recorded is None and not log else kind_of(recorded, log)
+        check_offset(kind, source, offset, "the plan", log)
+
+
+def _refuse(facts: StreamFacts, operation: str) -> None:
+    """Stops that no plan removes: a fixed directory, a foreign home or output, an unreadable sink, an operation."""
+    known(facts.directory)
+    snapshot = facts.snapshot
+    for finding in findings_about(snapshot, "identity"):
+        raise refusal(finding, snapshot.stream.name)
+    if snapshot.operation is not None and snapshot.operation.id != operation:
+        for finding in findings_about(snapshot, "operation"):
+            raise refusal(finding, snapshot.stream.name)
+    refuse_unreadable(snapshot)
+
+
+def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
+    """Raises Refused (``sink-marker-lost``) where rows that the marker does not show would be written again."""
+    if snapshot.output.unmarked is not None and not goal_named(request.goal).allows_unmarked(request, snapshot):
+        for finding in findings_about(snapshot, "marker"):
+            raise refusal(finding, snapshot.stream.name)
+
+
+def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
+    """With the present query where batches ran with other code, which may have read other rows.
+
+    Raises Refused (``code-needed``) where no pipeline file is known.
+    """
+    require_code(basis.snapshot.stream, basis.goal, basis.snapshot.stream.pipeline_file)
+    runs = basis.history.runs
+    # Nothing but its checkpoint shows whether a query that was only watched has state.
+    may_have_state = basis.snapshot.stateful or basis.facts.adopted is not None
+    if not may_have_state or all(basis.code.reads_as(runs.get(batch)) for batch in basis.history.offsets):
+        return basis
+    query = read_query()
+    if query is None:
+        return replace(basis, request=replace(basis.request, query_read=False))
+    return replace(basis, query=query)
+
+
+def _cut(workspace: Workspace, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:
+    """What is in the sink after the target, and who has read it: raises Refused where they are not planned, too."""
+    stream = basis.snapshot.stream
+    if basis.request.output in {"keep", "aside"} or not is_cut(basis, scope):
+        return Cut(scope.target, ()), []
+    cut = open_output(stream.sink).cut_after(scope.target, basis.history.written)
+    readers = _readers(workspace, stream, cut)
+    if readers and not basis.request.downstream:
+        raise Refused(
+            "cut-was-read",
+            f"The sink would have to be {cut_back(cut.after)}, but other streams have read what would be cut",
+            where=open_output(stream.sink).location,
+            found=", ".join(readers),
+            hint=_hint_for_read(workspace, basis, cut),
+        )
+    return cut, readers
+
+
+def _swap(workspace: Workspace, basis: Basis, scope: Scope, operation: str) -> tuple[Swap, Basis]:
+    """The swap of the whole output, and the basis with what it replaces and who reads that.
+
+    Raises Refused where that cannot be, or as for a cut.
+    """
+    stream = basis.snapshot.stream
+    output = open_output(stream.sink)
+    if basis.facts.adopted is not None:
+        raise _swap_of_adopted(basis, output.location)
+    again = command("plan", basis.goal, stream.full_name, "--from", basis.request.target)
+    other = goal_named(basis.goal).emptying_output
+    if not isinstance(output, Swappable) or not output.traits.swaps:
+        raise Refused(
+            "swap-unsupported",
+            "This output cannot be built aside and swapped",
+            where=output.location,
+            hint=f"empty it instead: {again} --output {other}",
+        )
+    whole = output.whole(basis.history.written)
+    readers = _readers(workspace, stream, whole)
+    if readers and not basis.request.downstream:
+        raise Refused(
+            "cut-was-read",
+            "Other streams have read the output: all of it would be new to them after a swap",
+            where=output.location,
+            found=", ".join(readers),
+            hint=f"plan them as well: {_with_downstream(basis)}",
+        )
+    swapped: Swappable = output
+    if basis.snapshot.output.unmarked is not None and isinstance(output, ReplacesUnmarked):
+        swapped = output.without_marker()
+    swap = swapped.swap_of(operation, stream.id or "", scope.target)
+    return swap, replace(basis, readers=tuple(readers), replaced=whole)
+
+
+def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
+    request = replace(basis.request, output=goal_named(basis.goal).emptying_output)
+    code = code_words(basis.snapshot)
+    return Refused(
+        "swap-unsupported",
+        "The new output of a swap is written by a run of Slackwater, which does not run this query",
+        where=location,
+        hint="empty the output instead: "
+        f"{plan_command(basis.snapshot.stream.full_name, request)} {' '.join(map(quoted, code))}",
+    )
+
+
+def _readers(workspace: Workspace, stream: StreamRecord, cut: Cut) -> list[str]:
+    for other in workspace.ledger.streams():
+        if other.full_name != stream.full_name:
+            reconcile(workspace, other)
+    return readers_of(workspace.ledger, stream, cut)
+
+
+def _hint_for_read(workspace: Workspace, basis: Basis, cut: Cut) -> str:
+    """The readers as well, or the oldest batch after which nothing was read yet."""
+    stream, history = basis.snapshot.stream, basis.history
+    output = open_output(stream.sink)
+    goal = goal_named(basis.goal)
+    other = goal.without_read_cut(basis)
+    if other is not None:
+        return other
+    hint = f"plan them as well: {_with_downstream(basis)}"
+    for batch in (one for one in cut.batches if basis.batches.is_whole(one)):
+        if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written)):
+            at = plan_command(stream.full_name, basis.request, at=goal.target_at(batch))
+            return f"{hint}\nor choose a batch that they have not passed: {at}"
+    return hint
+
+
+def _with_downstream(basis: Basis) -> str:
+    request = replace(basis.request, downstream=True)
+    return plan_command(basis.snapshot.stream.full_name, request)
+
+
+def _refuse_missing(basis: Basis, scope: Scope) -> None:
+    reach = StoreReach()
+    missing = basis.batches.missing_for(scope.first, scope.target, reach, "recorded")
+    missing += [line for kind, span in ranges_of(basis.request) for line in kind.unavailable(span, reach)]
+    if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        raise Refused(
+            "source-files-lost",
+            f"The source no longer has {len(missing)} files that have to be read",
+            where=f"stream {basis.snapshot.stream.full_name}",
+            found=", ".join(missing[:SHOWN]) + more,
+            hint="restore the files with their times (cp -p); nothing was changed",
+        )
+    stream = basis.snapshot.stream.full_name
+    refuse_replaced(stream, basis.batches.replaced(scope.first, scope.target, reach), "nothing was changed")

@@ -1,0 +1,133 @@
+"""Where a run that ends by itself ends: the positions that its sources fixed when the query started.
+
+Such a run reads up to these positions, then executes the no-data batch, whatever has arrived since. Recorded, they show
+after a kill whether the newest batch was the last one with data. Spark keeps them in fields of its sources.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.errors import FormatError
+from slackwater.core.records import GenerationRecord, LogLine
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import AVAILABLE_NOW, SOURCES
+from slackwater.runtime.logical_plan import elements
+from slackwater.sources import kind_of, kinds
+from slackwater.sources.common.contract import End, Reached, SourceRange
+from slackwater.sources.common.source import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixing:
+    """A source, the number of its log, and the field that has its end with its kind, if it has one."""
+
+    source: Any
+    number: str
+    field: tuple[Source, Any] | None
+
+
+class EndOfRun:
+    """Records the end positions of a query that was started with the trigger available-now, once they are fixed."""
+
+    def __init__(self, query: StreamingQuery, ledger: Ledger, generation: GenerationRecord, run: int) -> None:
+        self.recorded = False
+        self._query = query
+        self._ledger = ledger
+        self._generation = generation
+        self._run = run
+        self._sources: list[_Fixing] = []
+
+    def record(self) -> None:
+        """Look for them once. Raises one of ``spark_errors`` for a Spark with other internals."""
+        if not self._sources:
+            self._sources = _sources_of(self._query)
+        ends: list[End] = []
+        for source in self._sources:
+            end = _end_of(source, self._ledger, self._generation)
+            if end is None:
+                return
+            ends.append(end)
+        if ends:
+            name, number = self._generation.stream, self._generation.number
+            self._ledger.record_lines([LogLine(name, number, AVAILABLE_NOW, self._run, json.dumps(ends))])
+            self.recorded = True
+
+
+def _sources_of(query: StreamingQuery) -> list[_Fixing]:
+    """The sources of the query; none as long as it has not created them."""
+    distinct: list[Any] = []
+    found: list[_Fixing] = []
+    for source in elements(query._jsq.streamingQuery().sources()):
+        # One that the query reads twice has two offsets and one log.
+        distinct += [] if source in distinct else [source]
+        found.append(_Fixing(source, str(distinct.index(source)), _field_of(source)))
+    return found
+
+
+def reached_end(ledger: Ledger, generation: GenerationRecord, entry: OffsetEntry) -> Reached:
+    """Whether the batch of ``entry`` was the last with data of the newest recorded run that ends by itself.
+
+    ``before``: the run had data left, or files that its source does not take.
+    """
+    runs = ledger.recorded_entries(generation.stream, generation.number, AVAILABLE_NOW)
+    if not runs:
+        return "unknown"
+    lines = ledger.own_lines(generation.stream, generation.number, AVAILABLE_NOW, [max(runs)])
+    try:
+        ends: list[End] = json.loads(lines[max(runs)])
+        if len(ends) != len(entry.offsets):
+            return "unknown"
+        found = {
+            _reached(end, ledger, generation, offset.text) for end, offset in zip(ends, entry.offsets, strict=True)
+        }
+    except (ValueError, LookupError, TypeError, AttributeError, FormatError):
+        return "unknown"
+    if "unknown" in found:
+        return "unknown"
+    return "before" if "before" in found else "end"
+
+
+def _end_of(fixing: _Fixing, ledger: Ledger, generation: GenerationRecord) -> End | None:
+    """The end of one source, empty where it is unknown; ``None`` where it is not fixed yet."""
+    if fixing.field is None:
+        return {}
+    kind, field = fixing.field
+    value = field.get(fixing.source)
+    return None if value is None else kind.fixed_end(value, fixing.number, _log(ledger, generation, fixing.number))
+
+
+def _reached(end: End, ledger: Ledger, generation: GenerationRecord, offset: str | None) -> Reached:
+    if not end:
+        return "unknown"
+    source = str(end.get("source"))
+    log = _log(ledger, generation, source)
+    if offset is None:
+        nothing = [(kind, kind.nothing_read) for kind in kinds() if kind.nothing_read is not None]
+        found = {kind.reached(end, SourceRange(source, None, read, log)) for kind, read in nothing}
+        return "end" if "end" in found else "unknown"
+    return kind_of(offset, log).reached(end, SourceRange(source, None, offset, log))
+
+
+def _log(ledger: Ledger, generation: GenerationRecord, source: str) -> dict[int, str]:
+    return {entry: line.text for entry, line in ledger.lines(generation.stream, SOURCES + source).items()}
+
+
+def _field_of(source: Any) -> tuple[Source, Any] | None:
+    """The field of a source that has its end, and the kind that can read it."""
+    known = {kind.end_field: kind for kind in kinds() if kind.end_field is not None}
+    of = source.getClass()
+    while of is not None:
+        for field in of.getDeclaredFields():
+            if str(field.getName()) in known:
+                # The fields are private, and the sources have no method that returns them.
+                field.setAccessible(True)
+                return known[str(field.getName())], field
+        of = of.getSuperclass()
+    return None

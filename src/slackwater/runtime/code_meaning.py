@@ -1,0 +1,163 @@
+"""Finds what a name of the project's code means: a function, class, variable or module of the project, or a library's.
+
+Resolves imports, aliases and attributes of modules from the parsed files, without importing what is not yet imported.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from types import CellType, ModuleType
+
+from slackwater.runtime.code_scopes import FUNCTIONS, Imported, Module, Modules, Scope
+
+MOST_ALIASES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function, lambda or class."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A name and every statement of its scope that binds or changes it."""
+
+    scope: Scope
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """All reached code that uses a function: it decides the arguments."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """All of a module, where the code does not show which parts of it are used."""
+
+    module: Module
+
+
+Piece = Definition | Variable | Callers | Whole
+Token = str | Piece
+Cells = dict[str, CellType]
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Something outside the project, by its dotted path."""
+
+    path: str
+
+
+Meaning = Piece | Library
+
+
+class Meanings:
+    """Resolves names. ``cells`` has the closure values of functions by the scopes that bind them.
+
+    ``registered`` has the functions that the code written so far registers for SQL (``spark.udf.register``), by name.
+    """
+
+    def __init__(self, modules: Modules) -> None:
+        self.modules = modules
+        self.cells: dict[Scope, Cells] = {}
+        self.registered: dict[str, set[Scope]] = {}
+
+    def of_function(self, file: str, name: str, line: int) -> list[Token] | None:
+        """The definition of a function that was made in this line of a file; None for a library's."""
+        module = self.modules.parsed(Path(file))
+        return None if module is None else [Definition(scope) for scope in self.function_at(module, name, line)]
+
+    def function_at(self, file: Module, name: str, line: int) -> list[Scope]:
+        """The functions that start in a line: several where it has more than one lambda."""
+        return [
+            scope for node, scope in file.scopes.items() if isinstance(node, FUNCTIONS) and _starts(node, name, line)
+        ]
+
+    def meaning(self, scope: Scope, name: str, depth: int = 0) -> Meaning | None:
+        """What a name means where ``scope`` looks it up; None for a name that nothing in the project binds."""
+        owner = scope.owner(name)
+        if owner is None:
+            return self._from_stars(scope.module, name) or self._of_value(scope.module, name)
+        if owner.is_import(name):
+            return self._imported(owner, name)
+        statements = owner.bound[name]
+        if len(statements) != 1 or name in owner.changed or depth > MOST_ALIASES:
+            return Variable(owner, name)
+        only = statements[0]
+        if only in owner.module.scopes and getattr(only, "name", None) == name:
+            return Definition(owner.module.scopes[only])
+        if isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name):
+            alias = self._path(only.value, owner, depth + 1)
+            if alias is not None:
+                return alias
+        return Variable(owner, name)
+
+    def member(self, module: Module, name: str) -> Meaning | None:
+        """What a module has under this name."""
+        if name in module.scope.bound:
+            return self.meaning(module.scope, name)
+        below = self.modules.submodule(module, name)
+        if below is not None:
+            return Whole(below)
+        return self._from_stars(module, name) or self._of_value(module, name)
+
+    def path(self, node: ast.expr, scope: Scope) -> Meaning | None:
+        """What an expression such as ``helpers.text.clean`` means; None where it is no name of a module or class."""
+        return self._path(node, scope, 0)
+
+    def _path(self, node: ast.expr, scope: Scope, depth: int) -> Meaning | None:
+        if isinstance(node, ast.Name):
+            return self.meaning(scope, node.id, depth)
+        if not isinstance(node, ast.Attribute):
+            return None
+        base = self._path(node.value, scope, depth)
+        if isinstance(base, Library):
+            return Library(f"{base.path}.{node.attr}")
+        return self.member(base.module, node.attr) if isinstance(base, Whole) else None
+
+    def _imported(self, scope: Scope, name: str) -> Meaning | None:
+        found = scope.imports[name]
+        live = scope.module.namespace.get(name) if scope.node is scope.module.tree else None
+        if len(found) > 1 and isinstance(live, ModuleType):
+            return self._named(Imported(live.__name__, None), scope.module)
+        return self._named(found[-1], scope.module)
+
+    def _named(self, imported: Imported, importer: Module) -> Meaning | None:
+        module = self.modules.named(imported.module, imported.level, importer)
+        if module is None:
+            path = imported.module if imported.member is None else f"{imported.module}.{imported.member}"
+            return Library(path)
+        return Whole(module) if imported.member is None else self.member(module, imported.member)
+
+    def _from_stars(self, module: Module, name: str) -> Meaning | None:
+        for star in module.stars:
+            source = self.modules.named(star.module, star.level, module)
+            if source is not None and name in source.scope.bound:
+                return self.meaning(source.scope, name)
+        return None
+
+    def _of_value(self, module: Module, name: str) -> Meaning | None:
+        """A name that no statement of the module binds, but that the imported module has."""
+        value = module.namespace.get(name)
+        if isinstance(value, ModuleType):
+            return self._named(Imported(value.__name__, None), module)
+        owner = getattr(value, "__module__", None)
+        called = getattr(value, "__qualname__", None)
+        if isinstance(owner, str) and isinstance(called, str) and owner != module.namespace.get("__name__"):
+            return self._named(Imported(owner, called), module)
+        return None
+
+
+def _starts(node: ast.AST, name: str, line: int) -> bool:
+    if isinstance(node, ast.Lambda):
+        return name == "<lambda>" and node.lineno == line
+    decorators = [one.lineno for one in getattr(node, "decorator_list", [])]
+    return getattr(node, "name", None) == name and line in (getattr(node, "lineno", 0), min(decorators, default=0))

@@ -1,0 +1,187 @@
+"""Digests of all code that a stream's function reaches, which harmless edits do not change.
+
+Followed: functions, lambdas and classes of the project, closures, default arguments, decorators, variables of modules,
+``functools.partial``, imports at the top of a module and inside a function, ``from x import *``, and ``getattr`` with a
+constant name; a module that is used in any other way counts as a whole. Plain values of a module's variables are
+compared as values, so that one read from the environment or from a data file counts, too. Not visible: what a function
+reads from a file or service while it runs, names that are computed, and the code of libraries.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from slackwater.runtime.code_meaning import Callers, Definition, Meanings, Piece, Token, Variable
+from slackwater.runtime.code_scopes import FUNCTIONS, Modules, Scope, vars_of
+from slackwater.runtime.code_text import write
+from slackwater.runtime.code_values import value_text
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a function reaches. ``code`` is one digest of everything; ``functions`` has one for each reached name.
+
+    A name is a function's or class's own name (``__name__``), or the one it is registered by, as Spark's plan shows
+    it; functions that share one, such as lambdas, share a digest. Each is a SHA-256 in hexadecimal of the function and
+    of all that it reaches itself; of a class and its methods, also of the code that makes the instances.
+    """
+
+    code: str
+    functions: Mapping[str, str]
+
+
+def reach_of(function: Callable[..., Any]) -> Reach:
+    """What a stream's function reaches in the code of its project. Reads files, and imports nothing."""
+    plain, bound = _unwrapped(function)
+    modules = Modules(Path(plain.__code__.co_filename if plain else ""))
+    meanings = Meanings(modules)
+    root = _root(plain, meanings) if plain else []
+    for value in bound:
+        root += value_text(value, meanings.of_function, only_functions=False) or _type_of(value, meanings)
+    graph = _Graph(meanings, root)
+    return Reach(graph.digest(root), graph.functions())
+
+
+def _unwrapped(function: object) -> tuple[types.FunctionType | None, list[object]]:
+    """The Python function that a callable runs, and the values that are bound to it."""
+    if isinstance(function, types.FunctionType):
+        return function, []
+    if isinstance(function, types.MethodType):
+        inner, bound = _unwrapped(function.__func__)
+        return inner, [*bound, function.__self__]
+    if isinstance(function, partial):
+        inner, bound = _unwrapped(function.func)
+        return inner, [*bound, function.args, function.keywords]
+    call = next((vars(kind)["__call__"] for kind in type(function).__mro__ if "__call__" in vars(kind)), None)
+    return (call, [function]) if isinstance(call, types.FunctionType) else (None, [function])
+
+
+def _root(function: types.FunctionType, meanings: Meanings) -> list[Token]:
+    code = function.__code__
+    module = meanings.modules.parsed(Path(code.co_filename), function.__globals__)
+    found = meanings.function_at(module, code.co_name, code.co_firstlineno) if module else []
+    for scope in found:
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            owner = scope.owner(name)
+            if owner is not None:
+                meanings.cells.setdefault(owner, {})[name] = cell
+    return [Definition(scope) for scope in found] or list(_instructions(code))
+
+
+def _type_of(value: object, meanings: Meanings) -> list[Token]:
+    kind = type(value)
+    module = meanings.modules.parsed(Path(vars_of(sys.modules.get(kind.__module__)).get("__file__") or ""))
+    found = meanings.member(module, kind.__qualname__) if module else None
+    fields: list[Token] = []
+    if isinstance(found, Definition | Variable):
+        fields = (
+            value_text(vars(value), meanings.of_function, only_functions=False) or []
+            if hasattr(value, "__dict__")
+            else []
+        )
+        return [found, *fields]
+    return [f"instance {kind.__module__}.{kind.__qualname__}"]
+
+
+def _instructions(code: types.CodeType) -> Iterator[str]:
+    """The function's instructions, where its source cannot be read. Python's versions compile it differently."""
+    yield code.co_code.hex()
+    yield " ".join(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _instructions(constant)
+        else:
+            yield repr(constant)
+
+
+class _Graph:
+    """The pieces that a root reaches."""
+
+    def __init__(self, meanings: Meanings, root: list[Token]) -> None:
+        self._meanings = meanings
+        self._texts: dict[Piece, tuple[Token, ...]] = {}
+        self._reached = self._reachable(root)
+        self._users: dict[Scope, list[Piece]] = {}
+        for piece in self._reached:
+            for token in self._text(piece):
+                if isinstance(token, Definition):
+                    self._users.setdefault(token.scope, []).append(piece)
+
+    def digest(self, root: Iterable[Token]) -> str:
+        """SHA-256 of the root and all it reaches. Pieces are numbered as they appear, so that cycles end."""
+        numbers: dict[Piece, int] = {}
+        texts = [self._numbered(root, numbers)]
+        while len(texts) <= len(numbers):
+            piece = list(numbers)[len(texts) - 1]
+            texts.append(self._numbered(self._text(piece, with_callers=True), numbers))
+        return sha256(json.dumps(texts).encode()).hexdigest()
+
+    def functions(self) -> dict[str, str]:
+        """The digest of each function and class by its own name, in the order of the names."""
+        found: dict[str, set[str]] = {}
+        for name, scope in (*self._defined(), *self._registered()):
+            is_class = isinstance(scope.node, ast.ClassDef)
+            made_by = [Callers(scope)] if is_class else []
+            found.setdefault(name, set()).add(self.digest([Definition(scope), *made_by]))
+        for path in self._libraries():
+            found.setdefault(path.rpartition(".")[2], {path})
+        return {name: sha256(json.dumps(sorted(found[name])).encode()).hexdigest() for name in sorted(found)}
+
+    def _registered(self) -> Iterator[tuple[str, Scope]]:
+        """What reached code registers as functions of SQL, by these names."""
+        for name, scopes in self._meanings.registered.items():
+            yield from ((name, scope) for scope in scopes)
+
+    def _libraries(self) -> Iterator[str]:
+        """The paths of a library's functions that are used, but not of ``partial``, which shows only its own name."""
+        tokens = {token for piece in self._reached for token in self._text(piece) if isinstance(token, str)}
+        paths = sorted(token.removeprefix("library ") for token in tokens if token.startswith("library "))
+        yield from (path for path in paths if path != "functools.partial")
+
+    def _defined(self) -> Iterator[tuple[str, Scope]]:
+        """The reached functions and classes, and those defined inside a reached function; of a method its class."""
+        reached = {piece.scope for piece in self._reached if isinstance(piece, Definition)}
+        for module in {scope.module for scope in reached}:
+            for node, scope in module.scopes.items():
+                inside = scope
+                while inside not in reached and inside.parent is not None:
+                    inside = inside.parent
+                if inside in reached and isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                    outer = scope.parent
+                    is_method = outer is not None and isinstance(outer.node, ast.ClassDef)
+                    yield getattr(node, "name", "<lambda>"), outer if is_method and outer is not None else scope
+
+    def _reachable(self, root: Iterable[Token]) -> list[Piece]:
+        found = dict.fromkeys(token for token in root if not isinstance(token, str))
+        queue = list(found)
+        for piece in queue:
+            new = [token for token in self._text(piece) if not isinstance(token, str) and token not in found]
+            found.update(dict.fromkeys(new))
+            queue += dict.fromkeys(new)
+        return queue
+
+    def _text(self, piece: Piece, *, with_callers: bool = False) -> tuple[Token, ...]:
+        if isinstance(piece, Callers):
+            return self._callers(piece.scope) if with_callers else ()
+        if piece not in self._texts:
+            self._texts[piece] = write(piece, self._meanings)
+        return self._texts[piece]
+
+    def _callers(self, scope: Scope) -> tuple[Token, ...]:
+        outer = scope.parent
+        if outer is not None and isinstance(outer.node, FUNCTIONS):
+            return (Definition(outer),)
+        return tuple(piece for made, users in self._users.items() if scope in (made, made.parent) for piece in users)
+
+    @staticmethod
+    def _numbered(tokens: Iterable[Token], numbers: dict[Piece, int]) -> list[str | int]:
+        return [token if isinstance(token, str) else numbers.setdefault(token, len(numbers)) for token in tokens]

@@ -1,0 +1,325 @@
+"""Parses the modules of a project, and finds which statements bind each name of a scope. Imports nothing."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+NOT_THE_PROJECTS = frozenset({"slackwater", "pyspark"})
+READING_METHODS = frozenset({
+    "get", "items", "keys", "values", "copy", "index", "count", "join", "format", "split", "strip", "lower", "upper",
+    "startswith", "endswith", "replace",
+})  # fmt: skip
+"""Methods of built-in values that change nothing; a call of any other may change the value it is called on."""
+
+
+CHANGING_FUNCTIONS = frozenset({"setattr", "delattr"})
+"""Built-in functions that change their first argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import statement binds a name to: a module, or a member of one. ``level`` counts the leading dots."""
+
+    module: str
+    member: str | None
+    level: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """The names that a module, class, function or comprehension binds, each with the statements that do.
+
+    ``changed`` has the statements that change a name's value in place; a parameter is bound by no statement.
+    """
+
+    module: Module
+    node: ast.AST
+    parent: Scope | None
+    bound: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    changed: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    imports: dict[str, list[Imported]] = field(default_factory=dict)
+    others: set[str] = field(default_factory=set)
+    """Names that something else than an import binds."""
+    globals: set[str] = field(default_factory=set)
+
+    def owner(self, name: str) -> Scope | None:
+        """The scope that this name is looked up in, or None: the classes around a function are passed over."""
+        if name in self.globals:
+            return self.module.scope if name in self.module.scope.bound else None
+        if name in self.bound:
+            return self
+        scope = self.parent
+        while scope is not None and (name not in scope.bound or isinstance(scope.node, ast.ClassDef)):
+            scope = scope.parent
+        return scope
+
+    def is_import(self, name: str) -> bool:
+        """Whether only import statements bind the name."""
+        return name in self.imports and name not in self.others
+
+    def body(self) -> list[ast.stmt]:
+        """The statements of the scope; none for a lambda and a comprehension."""
+        found = getattr(self.node, "body", [])
+        return found if isinstance(found, list) else []
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    """A parsed file of the project. ``namespace`` has its values where it was imported, and is empty otherwise."""
+
+    file: Path
+    namespace: Mapping[str, Any]
+    tree: ast.Module
+    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
+    stars: list[Imported] = field(default_factory=list)
+    dotted: list[Imported] = field(default_factory=list)
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the module's own names."""
+        return self.scopes[self.tree]
+
+    def imported(self) -> list[Imported]:
+        """What the module's import statements name, in functions, too."""
+        named = [one for scope in self.scopes.values() for many in scope.imports.values() for one in many]
+        return [*named, *self.stars, *self.dotted]
+
+
+class Modules:
+    """The modules of the project that ``home`` belongs to, each parsed once."""
+
+    def __init__(self, home: Path) -> None:
+        self._parsed: dict[Path, Module | None] = {}
+        self._libraries = _libraries(home)
+        # A file's neighbours can be imported, as when Python runs it itself.
+        self._beside = home.parent
+        self._loaded = {
+            str(file): vars(module)
+            for module in list(sys.modules.values())
+            if (file := vars_of(module).get("__file__"))
+        }
+
+    def parsed(self, file: Path, namespace: Mapping[str, Any] | None = None) -> Module | None:
+        """The module in a file, or None for a library and a file that is no Python source."""
+        if file not in self._parsed:
+            known = self._loaded.get(str(file), {}) if namespace is None else namespace
+            self._parsed[file] = self._parse(file, known)
+        return self._parsed[file]
+
+    def named(self, name: str, level: int, importer: Module) -> Module | None:
+        """The project's module of that name, as ``importer`` imports it; None for one of a library."""
+        if level:
+            folder = importer.file.parents[level - 1]
+            return self._below(folder, name) if name else self.parsed(folder / "__init__.py")
+        if name.partition(".")[0] in NOT_THE_PROJECTS:
+            return None
+        loaded = vars_of(sys.modules.get(name)).get("__file__")
+        if loaded:
+            return self.parsed(Path(loaded))
+        folders = (str(self._beside), *(folder or "." for folder in sys.path))
+        found = (self._below(Path(folder).absolute(), name) for folder in folders)
+        return next((module for module in found if module is not None), None)
+
+    def all_of(self, imported: Imported, importer: Module) -> Iterator[Module]:
+        """The modules that run when a name is imported: the packages around it, and it, where it is a module."""
+        parts = imported.module.split(".") if imported.module else []
+        names = [".".join(parts[: end + 1]) for end in range(len(parts))] or [""]
+        found = [self.named(name, imported.level, importer) for name in names]
+        yield from (module for module in found if module is not None)
+        if found[-1] is not None and imported.member is not None:
+            below = self.submodule(found[-1], imported.member)
+            if below is not None:
+                yield below
+
+    def submodule(self, package: Module, name: str) -> Module | None:
+        """The module of that name in a package."""
+        return self._below(package.file.parent, name) if package.file.name == "__init__.py" else None
+
+    def _below(self, folder: Path, name: str) -> Module | None:
+        place = folder.joinpath(*name.split("."))
+        for file in (place / "__init__.py", place.with_name(place.name + ".py")):
+            if file.is_file():
+                return self.parsed(file)
+        return None
+
+    def _parse(self, file: Path, namespace: Mapping[str, Any]) -> Module | None:
+        if file.suffix != ".py" or any(file.is_relative_to(folder) for folder in self._libraries):
+            return None
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            return None
+        module = Module(file, namespace, tree)
+        _build(module, tree, None)
+        return module
+
+
+def imported_files(file: Path) -> tuple[Path, ...]:
+    """The files of the project's modules that a file imports, directly or by another of them, wherever in the code.
+
+    Modules are found as they would be if the file ran, without running anything.
+    """
+    modules = Modules(file)
+    first = modules.parsed(file)
+    found = {first.file: first} if first is not None else {}
+    queue = list(found.values())
+    for module in queue:
+        for imported in module.imported():
+            for other in modules.all_of(imported, module):
+                if other.file not in found:
+                    found[other.file] = other
+                    queue.append(other)
+    return tuple(path for path in found if path != file)
+
+
+def vars_of(module: object) -> Mapping[str, Any]:
+    """The attributes of a module, without calling its ``__getattr__``; none for what is no module."""
+    return getattr(module, "__dict__", {})
+
+
+@cache
+def _installed() -> tuple[Path, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def _libraries(home: Path) -> tuple[Path, ...]:
+    """Folders of installed code. A project that is installed itself is what lies below its own top package."""
+    slackwater = Path(__file__).parents[1]
+    around = [folder for folder in home.parents if folder.name in ("site-packages", "dist-packages")]
+    if not around:
+        return (*_installed(), slackwater)
+    top = home.relative_to(around[0]).parts[0]
+    return (*(entry for entry in around[0].iterdir() if entry.name != top), slackwater)
+
+
+def _build(module: Module, node: ast.AST, parent: Scope | None) -> None:
+    scope = Scope(module, node, parent)
+    module.scopes[node] = scope
+    for name in (*_parameters(node), *_targets(node)):
+        scope.bound[name] = []
+        scope.others.add(name)
+    for statement in scope.body():
+        for part in own_nodes(statement):
+            _bind(scope, statement, part)
+    for part in _nested(scope):
+        _build(module, part, scope)
+    for name in scope.globals:
+        scope.bound.pop(name, None)
+
+
+def _nested(scope: Scope) -> list[ast.AST]:
+    if isinstance(scope.node, (ast.Lambda, *COMPREHENSIONS)):
+        return [part for part in own_nodes(scope.node, inside=True) if _opens(part) and part is not scope.node]
+    return [part for statement in scope.body() for part in own_nodes(statement) if _opens(part)]
+
+
+def _opens(node: ast.AST) -> bool:
+    return isinstance(node, (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS))
+
+
+def _parameters(node: ast.AST) -> list[str]:
+    if not isinstance(node, FUNCTIONS):
+        return []
+    given = node.args
+    every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+    return [one.arg for one in every if one is not None]
+
+
+def _targets(node: ast.AST) -> list[str]:
+    """The names that the ``for`` of a comprehension binds."""
+    generators = node.generators if isinstance(node, COMPREHENSIONS) else []
+    parts = (part for generator in generators for part in ast.walk(generator.target))
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def own_nodes(node: ast.AST, *, inside: bool = False) -> Iterator[ast.AST]:
+    """The node and what is below it in the same scope. ``inside`` takes the parts of the node's own scope."""
+    yield node
+    for child in _own_children(node, inside=inside):
+        yield from own_nodes(child)
+
+
+def _own_children(node: ast.AST, *, inside: bool) -> Iterator[ast.AST]:
+    if inside or not _opens(node):
+        yield from ast.iter_child_nodes(node)
+    elif isinstance(node, FUNCTIONS):
+        yield from getattr(node, "decorator_list", [])
+        yield from (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
+    elif isinstance(node, ast.ClassDef):
+        yield from (*node.decorator_list, *node.bases, *node.keywords)
+    else:
+        # A name that := binds in a comprehension is one of the scope around it.
+        yield from (part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
+
+
+def _bind(scope: Scope, statement: ast.stmt, part: ast.AST) -> None:
+    if isinstance(part, (ast.Import, ast.ImportFrom)):
+        for name, imported in _imported(part):
+            if name in {"*", ""}:
+                (scope.module.stars if name else scope.module.dotted).append(imported)
+                continue
+            scope.imports.setdefault(name, []).append(imported)
+            scope.bound.setdefault(name, []).append(statement)
+        return
+    if isinstance(part, (ast.Global, ast.Nonlocal)):
+        scope.globals.update(part.names if isinstance(part, ast.Global) else ())
+        return
+    for name in _names_bound(part):
+        scope.others.add(name)
+        if statement not in scope.bound.setdefault(name, []):
+            scope.bound[name].append(statement)
+    for name in _names_changed(part):
+        if statement not in scope.changed.setdefault(name, []):
+            scope.changed[name].append(statement)
+
+
+def _imported(part: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]:
+    for alias in part.names:
+        if isinstance(part, ast.ImportFrom):
+            yield alias.asname or alias.name, Imported(part.module or "", alias.name, part.level)
+        elif alias.asname:
+            yield alias.asname, Imported(alias.name, None)
+        else:
+            top = alias.name.partition(".")[0]
+            yield top, Imported(top, None)
+            yield "", Imported(alias.name, None)
+
+
+def _names_bound(part: ast.AST) -> list[str]:
+    if isinstance(part, ast.Name):
+        return [part.id] if isinstance(part.ctx, (ast.Store, ast.Del)) else []
+    if isinstance(part, (*DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return [part.name] if part.name else []
+    return [part.rest] if isinstance(part, ast.MatchMapping) and part.rest else []
+
+
+def _names_changed(part: ast.AST) -> list[str]:
+    if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, (ast.Store, ast.Del)):
+        return _root(part)
+    if isinstance(part, ast.AugAssign):
+        return _root(part.target)
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+        return [] if part.func.attr in READING_METHODS else _root(part.func)
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.args:
+        return _root(part.args[0]) if part.func.id in CHANGING_FUNCTIONS else []
+    if isinstance(part, DEFINITIONS):
+        # ``@function.register``: a decorator without arguments is no call.
+        return [name for one in part.decorator_list if isinstance(one, ast.Attribute) for name in _root(one)]
+    return []
+
+
+def _root(node: ast.AST) -> list[str]:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return [node.id] if isinstance(node, ast.Name) else []

@@ -1,0 +1,223 @@
+"""The pending no-data batch before a query starts, planned where a running query would have run it next.
+
+A running query follows a batch that advanced the watermark with the next batch that has data, and only where its
+sources have none with a batch without data. The late rows of the two differ: a batch with data still counts rows that
+the watermark of the batch before it lets through.
+
+Whether there is data, the sources answer: each is created as Spark creates it at a start, with a copy of its own log,
+and asked for its latest offset with its default read limit (``MicroBatchExecution.constructNextBatch``).
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import structlog
+
+from slackwater.checkpoint.layout import offset_path
+from slackwater.checkpoint.logs import CheckpointLogs, read_logs
+from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
+from slackwater.checkpoint.writer import write_log
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.records import GenerationRecord, LogLine
+from slackwater.core.trigger import Trigger
+from slackwater.formats.offset_log import render_offset_entry
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import CAUGHT_UP
+from slackwater.runtime.available_now import reached_end
+from slackwater.runtime.failures import reason_of, spark_errors
+from slackwater.runtime.logical_plan import analysed_plan, class_name, streaming_sources
+from slackwater.runtime.query import BuiltStream
+from slackwater.sources import kind_described
+from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import ReadStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """The newest batch, and the entry of the pending no-data batch that follows it."""
+
+    newest: OffsetEntry
+    entry: OffsetEntry
+    batch: int
+
+    @property
+    def text(self) -> str:
+        """The entry of the newest batch, as it is recorded."""
+        return render_offset_entry(self.newest).decode("utf-8", "surrogateescape")
+
+
+class NoDataBatch:
+    """The pending no-data batch of one generation. The caller holds the lease, and no query runs."""
+
+    def __init__(self, generation: GenerationRecord, output_mode: str, built: BuiltStream, ledger: Ledger) -> None:
+        self._generation = generation
+        self._output_mode = output_mode
+        self._built = built
+        self._ledger = ledger
+        self._store = open_write_store(generation.location)
+
+    def plan(self) -> tuple[bool, str]:
+        """Write its entry into ``offsets/`` if a running query would run it next; whether, and what to tell the user.
+
+        Recorded facts decide, else the sources are asked. Where one has unread data that may have arrived before the
+        stream stopped, that is read first: a batch without data could drop rows of it as late.
+        """
+        pending = self._pending(read_logs(self._store))
+        if pending is None:
+            return False, ""
+        batch = pending.batch
+        reached = "end" if self._is_caught_up(pending) else reached_end(self._ledger, self._generation, pending.newest)
+        backlog = "none" if reached == "end" else backlog_of(self._built.frame, self._store, pending.newest)
+        if backlog == "none":
+            write_log(self._store, offset_path(batch), render_offset_entry(pending.entry))
+            return (
+                True,
+                f"batch {batch}, without data, is planned first: it writes what the newest watermark has closed",
+            )
+        if backlog == "unread":
+            arrived = (
+                f"batch {batch} reads data that a source already has: rows that arrived while the stream was stopped "
+                "are counted even where an uninterrupted run would have dropped them as late"
+            )
+            # Of a run that was killed before its end, there was data at the time.
+            return False, "" if reached == "before" else arrived
+        return False, (
+            "it is unknown whether a source has unread data: what the newest watermark has closed is written with the "
+            "next data"
+        )
+
+    def record_caught_up(self, trigger: Trigger) -> None:
+        """Record, for the next start, that the sources have nothing more now that the query was stopped.
+
+        A query that waits between batches may have found data at the end of its wait. Never raises.
+        """
+        if trigger.waits or trigger.kind == "continuous":
+            return
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, *spark_errors())
+        try:
+            pending = self._pending(read_logs(self._store))
+            if pending is not None and backlog_of(self._built.frame, self._store, pending.newest) == "none":
+                name, number = self._generation.stream, self._generation.number
+                self._ledger.record_lines([LogLine(name, number, CAUGHT_UP, pending.batch - 1, pending.text)])
+        except unrecorded as error:
+            log.warning("unread data was not looked for", stream=self._generation.stream, error=str(error))
+
+    def _pending(self, logs: CheckpointLogs) -> _Pending | None:
+        enabled = self._built.frame.sparkSession.conf.get(NO_DATA_BATCHES, "true") != "false"
+        now_ms = self._ledger.now_ms()
+        entry = no_data_entry(logs, self._built.profile, self._output_mode, enabled=enabled, now_ms=now_ms)
+        if entry is None or logs.newest_offset is None:
+            return None
+        return _Pending(logs.newest_offset, entry, logs.planned + 1)
+
+    def _is_caught_up(self, pending: _Pending) -> bool:
+        name, number, newest = self._generation.stream, self._generation.number, pending.batch - 1
+        return self._ledger.own_lines(name, number, CAUGHT_UP, [newest]).get(newest) == pending.text
+
+
+Backlog = Literal["none", "unread", "unknown"]
+SOURCES = "sources"
+SUPPORTS_LIMITS = "org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl"
+
+
+def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> Backlog:
+    """Whether a source of the query has data after the offsets of ``entry``, the newest batch of ``checkpoint``.
+
+    ``unknown``: a source cannot be asked, and no other has any.
+    """
+    found: Backlog = "none"
+    distinct: list[Any] = []
+    for relation, offset in zip(streaming_sources(analysed_plan(frame)), entry.offsets, strict=False):
+        # One that the query reads twice has two offsets and one log, which has its number among the distinct ones.
+        distinct += [] if relation in distinct else [relation]
+        source = str(distinct.index(relation)) if offset.source.isdecimal() else offset.source
+        try:
+            if _has_unread(frame, relation, checkpoint, source, offset.text):
+                return "unread"
+        except spark_errors() as error:
+            log.warning("cannot determine whether a source has unread data", reason=reason_of(error))
+            found = "unknown"
+        except _NotAsked:
+            found = "unknown"
+    return found
+
+
+class _NotAsked(Exception):
+    """The source cannot be asked without taking rows from it."""
+
+
+def _has_unread(frame: DataFrame, relation: Any, checkpoint: ReadStore, source: str, read: str | None) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        _copy(checkpoint, f"{SOURCES}/{source}", Path(folder))
+        latest = _latest(frame.sparkSession.sparkContext._jvm, relation, f"file://{folder}", read)
+    # As Spark compares offsets: by their JSON.
+    return latest is not None and (read is None or json.loads(latest) != json.loads(read))
+
+
+def _copy(store: ReadStore, path: str, into: Path) -> None:
+    """The source's own log, in which it records what it finds, and from which it knows what it has read."""
+    for folder in store.folders(path):
+        below = into / folder.path.removeprefix(path).lstrip("/")
+        below.mkdir(parents=True, exist_ok=True)
+        for name in folder.files:
+            if not name.startswith("."):
+                (below / name).write_bytes(store.read(f"{folder.path}/{name}"))
+
+
+def _latest(jvm: Any, relation: Any, log_path: str, read: str | None) -> str | None:
+    """The latest offset that the source would plan a batch up to, as JSON; ``None`` where it has none."""
+    if not kind_described(str(relation.sourceName())).may_be_asked:
+        raise _NotAsked
+    if class_name(relation) == "StreamingRelation":
+        return _latest_of_source(jvm, relation.dataSource(), log_path, read)
+    table = relation.table()
+    if not table.capabilities().contains(jvm.org.apache.spark.sql.connector.catalog.TableCapability.MICRO_BATCH_READ):
+        return _latest_of_source(jvm, relation.v1Relation().get().dataSource(), log_path, read)
+    stream = table.newScanBuilder(relation.extraOptions()).build().toMicroBatchStream(log_path)
+    try:
+        if not _is_a(jvm, stream, SUPPORTS_LIMITS):
+            return _json(stream.latestOffset())
+        start = stream.initialOffset() if read is None else stream.deserializeOffset(read)
+        return _json(stream.latestOffset(start, stream.getDefaultReadLimit()))
+    finally:
+        stream.stop()
+
+
+def _latest_of_source(jvm: Any, data_source: Any, log_path: str, read: str | None) -> str | None:
+    source = data_source.createSource(log_path)
+    try:
+        if not _is_a(jvm, source, SUPPORTS_LIMITS):
+            offset = source.getOffset()
+            return _json(offset.get()) if offset.isDefined() else None
+        start = None if read is None else _serialized(jvm, read)
+        return _json(source.latestOffset(start, source.getDefaultReadLimit()))
+    finally:
+        source.stop()
+
+
+def _json(offset: Any) -> str | None:
+    return None if offset is None else str(offset.json())
+
+
+def _serialized(jvm: Any, offset: str) -> Any:
+    from py4j.java_gateway import JavaClass  # noqa: PLC0415 - comes with pyspark
+
+    streaming = jvm.org.apache.spark.sql.execution.streaming
+    since_4_1 = streaming.runtime.SerializedOffset
+    return (since_4_1 if isinstance(since_4_1, JavaClass) else streaming.SerializedOffset)(offset)
+
+
+def _is_a(jvm: Any, value: Any, interface: str) -> bool:
+    return bool(jvm.py4j.reflection.TypeUtil.isInstanceOf(interface, value))

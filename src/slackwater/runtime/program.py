@@ -1,0 +1,194 @@
+"""Reads the program of a query from Spark's analysed plan, most of it by one call of the driver's JVM."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slackwater.core.masking import mask_setting
+from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
+from slackwater.formats.plan_json import TreeNode, parse_plan
+from slackwater.runtime.code_reach import reach_of
+from slackwater.runtime.logical_plan import (
+    WATERMARK,
+    analysed_plan,
+    class_name,
+    delay_ms,
+    elements,
+    source_options,
+)
+from slackwater.runtime.plan_expressions import type_name
+from slackwater.runtime.plan_shapes import Leaf, Shapes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ZONE = "spark.sql.session.timeZone"
+ANSI = "spark.sql.ansi.enabled"
+LOCATIONS = ("subscribe", "subscribepattern", "assign", "path", "paths", "dbtable", "table", "topic")
+"""Options that name what a source reads, in lower case."""
+DEEP = 6_000
+"""Python frames for a plan of many nodes below each other: each ``withColumn`` adds one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """What is read of a query through the JVM: its plan as JSON, and what that leaves out, by places in preorder."""
+
+    plan: str
+    leaves: Mapping[int, Leaf]
+    delays_ms: Mapping[int, int]
+    sources: tuple[SourceShape, ...]
+
+
+def program_of(
+    frame: DataFrame, output_mode: str, functions: Mapping[str, str] | None = None, code: str | None = None
+) -> Program:
+    """The program of the query that ``frame`` describes.
+
+    ``functions`` and ``code`` are those of what the stream's function reaches (``code_reach.Reach``); without them no
+    function can be compared. Raises ValueError or LookupError for a plan that cannot be read.
+    """
+    facts = plan_facts(frame)
+    operators, rows = shapes_of(facts, output_mode)
+    digests = dict(functions or {})
+    operators = tuple(_with_processors(operator, digests) for operator in operators)
+    if code is not None:
+        # Of a name that the code does not show, such as that of a partial: whatever the stream's function reaches.
+        digests = dict.fromkeys(_named(operators, rows), code) | digests
+    conf = frame.sparkSession.conf
+    return Program(
+        spark_version=str(frame.sparkSession.version),
+        output_mode=output_mode,
+        sources=facts.sources,
+        operators=operators,
+        rows=rows,
+        output_schema=_columns(frame.schema.jsonValue()),
+        functions={name: digests[name] for name in sorted(_named(operators, rows) & digests.keys())},
+        settings={key: str(conf.get(key)) for key in (ZONE, ANSI)},
+        code=code,
+    )
+
+
+def plan_facts(frame: DataFrame) -> PlanFacts:
+    """Read the analysed plan of a query."""
+    plan = analysed_plan(frame)
+    text = str(plan.toJSON())
+    with _room_for_deep_plans():
+        nodes = dict(enumerate(_pairs(parse_plan(text), plan)))
+    leaves, sources = _leaves({place: pair for place, pair in nodes.items() if not pair[0].children})
+    delays = {place: delay_ms(node) for place, (tree, node) in nodes.items() if tree.name == WATERMARK}
+    return PlanFacts(text, leaves, delays, tuple(sources))
+
+
+def _pairs(tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
+    """The nodes of a plan as they are in its JSON and in the JVM, in preorder, by as few calls as there can be."""
+    yield tree, node
+    children: Any = node.children() if tree.children else None
+    for place, child in enumerate(tree.children):
+        yield from _pairs(child, children.apply(place))
+
+
+def shapes_of(facts: PlanFacts, output_mode: str) -> tuple[tuple[OperatorShape, ...], tuple[InputShape, ...]]:
+    """The stateful operators of a plan in preorder, and what follows the last of them."""
+    with _room_for_deep_plans():
+        return Shapes(facts.leaves, facts.delays_ms, limits=output_mode == "append").read(parse_plan(facts.plan))
+
+
+def _with_processors(operator: OperatorShape, digests: dict[str, str]) -> OperatorShape:
+    """A transformWithState with the classes that may be its processor: its plan names only PySpark's own function.
+
+    ``init`` of a class, which declares the state, has a digest of its own.
+    """
+    if operator.kind != "transform-with-state":
+        return operator
+    from pyspark.sql import streaming  # noqa: PLC0415
+
+    names = list(operator.functions)
+    for processor in _subclasses(getattr(streaming, "StatefulProcessor", None)):
+        if processor.__name__ in digests:
+            init = f"{processor.__name__}.init"
+            digests[init] = reach_of(processor.init).code
+            names += [processor.__name__, init]
+    return replace(operator, functions=tuple(sorted(set(names))))
+
+
+def _subclasses(of: Any) -> Iterator[Any]:
+    for one in of.__subclasses__() if of is not None else ():
+        yield one
+        yield from _subclasses(one)
+
+
+@contextmanager
+def _room_for_deep_plans() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _named(operators: tuple[OperatorShape, ...], rows: tuple[InputShape, ...]) -> set[str]:
+    return {name for one in operators for name in one.functions} | {name for one in rows for name in one.functions}
+
+
+def _leaves(nodes: Mapping[int, tuple[TreeNode, Any]]) -> tuple[dict[int, Leaf], list[SourceShape]]:
+    found: dict[int, Leaf] = {}
+    sources: list[SourceShape] = []
+    streams = [place for place, (tree, _) in nodes.items() if tree.name.startswith("StreamingRelation")]
+    for place, (tree, node) in nodes.items():
+        if place not in streams:
+            found[place] = Leaf(_static_name(tree.name, node), "static.", streaming=False)
+            continue
+        prefix = f"source{len(sources)}." if len(streams) > 1 else ""
+        found[place] = Leaf(f"source {len(sources)}", prefix, streaming=True)
+        sources.append(_source(tree, node))
+    return found, sources
+
+
+def _static_name(name: str, node: Any) -> str:
+    """A batch relation by what it reads, as far as its node shows that."""
+    if name == "LogicalRelation":
+        relation = node.relation()
+        if class_name(relation) == "HadoopFsRelation":
+            return "files " + ", ".join(str(path) for path in elements(relation.location().rootPaths()))
+    if name == "DataSourceV2Relation":
+        return f"table {node.name()}"
+    return f"relation {name}"
+
+
+def _source(tree: TreeNode, node: Any) -> SourceShape:
+    options = {key.lower(): value for key, value in source_options(node).items()}
+    is_v1 = tree.name == "StreamingRelation"
+    kind = str(node.dataSource().className() if is_v1 else node.sourceName())
+    location = "; ".join(_location(key, options[key]) for key in LOCATIONS if key in options)
+    if not location and not is_v1:
+        # Of a rate source, this is all of its options, rate limits included.
+        name = str(node.table().name())
+        location = "" if "(" in name else name
+    return SourceShape(
+        kind=kind.rsplit(".", 1)[-1].lower(),
+        location=location,
+        schema={str(one.fields["name"]): type_name(one.fields["dataType"]) for one in tree.expressions("output")},
+        options={key: mask_setting(key, value) for key, value in sorted(options.items()) if key not in LOCATIONS},
+    )
+
+
+def _location(key: str, value: str) -> str:
+    if key in ("path", "paths"):
+        has_scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value)
+        return value.rstrip("/") if has_scheme else os.path.normpath(Path(value).absolute())
+    if key == "subscribe":
+        return "topics " + ",".join(sorted(topic.strip() for topic in value.split(",")))
+    return f"{key} {value}"
+
+
+def _columns(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{one['name']} {type_name(one['type'])}" for one in schema["fields"])

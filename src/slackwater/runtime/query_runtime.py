@@ -1,0 +1,48 @@
+"""Pipeline files and Spark, as planning and applying need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from slackwater.core.records import StreamRecord
+from slackwater.ledger.workspace import Workspace
+from slackwater.runtime.loader import digest, environment_read, load
+from slackwater.runtime.replay import SparkReplayer
+from slackwater.runtime.session import require_spark, session_options
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRuntime:
+    """Starts Spark with these settings and this master; ``say`` shows the user a message."""
+
+    say: Callable[[str], None]
+    spark: Mapping[str, str] = field(default_factory=dict)
+    master: str | None = None
+
+    def digest(self, reference: str) -> str:
+        """SHA-256 of the pipeline file and the project's modules that it imports. Runs none of them."""
+        return digest(reference)
+
+    def environment_read(self, reference: str) -> tuple[str, ...]:
+        """Names of the environment variables that the pipeline file reads, sorted."""
+        return environment_read(reference)
+
+    def require_spark(self) -> None:
+        """Raises EnvironmentMissing where Spark or Java is missing. Starts nothing."""
+        require_spark()
+
+    def open_replayer(
+        self, workspace: Workspace, stream: StreamRecord, reference: str, on_jvm: Callable[[int], None], /
+    ) -> SparkReplayer:
+        """A replayer that starts Spark when it is first used. Raises PipelineError where the file cannot be loaded."""
+        loaded = load(reference)
+        return SparkReplayer(
+            loaded,
+            stream.name,
+            session_options(loaded, workspace.settings, self.master, self.spark),
+            home=workspace.home.given,
+            say=self.say,
+            on_jvm=on_jvm,
+            recorded=workspace.recorded_settings(stream.full_name),
+        )

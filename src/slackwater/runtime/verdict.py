@@ -1,0 +1,156 @@
+"""Compares a stream's query with the program that made its kept state, before anything is started or written.
+
+State means what the code meant that made it. A change that gives the state another meaning is refused; some can be
+accepted by the user, and become part of the state with the first batch that is committed after that.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import structlog
+
+from slackwater.checkpoint.logs import read_logs
+from slackwater.core.commands import command
+from slackwater.core.errors import StreamFailed, UsageError
+from slackwater.core.program import Program
+from slackwater.core.records import GenerationRecord
+from slackwater.core.state_programs import program_of_batch, with_started
+from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.diagnose.checkpoint_changes import checkpoint_changes
+from slackwater.diagnose.program_changes import verdict
+from slackwater.diagnose.refusal import Ways, program_refusal
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.checkpoint_shape import shape_of
+from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.query import BuiltStream
+from slackwater.storage.open import open_read_store
+
+Accepted = dict[str, dict[str, object]]
+"""By stream what its run records of the changes that the user accepted."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class StartGate:
+    """Lets the streams of a run start that the state fits, or whose changes the user ``accepted``.
+
+    ``found`` are the codes of all changes; ``recorded`` is what the runs of the streams record.
+    """
+
+    ledger: Ledger
+    reference: str
+    accepted: frozenset[str] = frozenset()
+    found: set[str] = field(default_factory=set)
+    recorded: Accepted = field(default_factory=dict)
+
+    def check(self, built: BuiltStream) -> None:
+        """Raises Refused where the query changes what the kept state means."""
+        stream = self.ledger.find_stream(built.definition.full_name)
+        judged = judge(built, self.ledger.generation(stream.full_name, stream.current_generation))
+        codes = {change.code for change in judged.verdict.changes}
+        self.found |= codes
+        refused = judged.verdict.unaccepted(self.accepted)
+        if refused:
+            raise program_refusal(ways_of(built.definition, self.reference), judged.verdict, refused)
+        if codes & self.accepted:
+            self.recorded[judged.stream] = {"codes": sorted(codes & self.accepted), "by": _user()}
+
+    def require_found(self) -> None:
+        """Raises UsageError for an accepted code that no change of these streams has."""
+        unknown = sorted(self.accepted - self.found)
+        if unknown:
+            raise _not_found(unknown, sorted(self.found))
+
+
+def ways_of(definition: StreamDefinition, reference: str) -> Ways:
+    """What can be done about changes of a stream, with an output that its sink can give up."""
+    traits = definition.sink.traits
+    return Ways(definition.full_name, reference, "swap" if traits.swaps else "clear" if traits.cuts else "keep")
+
+
+def judge(built: BuiltStream, generation: GenerationRecord | None) -> StreamVerdict:
+    """The verdict on a query; ``None``: the stream has no checkpoint yet. Raises StreamFailed for an unreadable one."""
+    name, now = built.definition.full_name, built.program
+    if generation is None:
+        return StreamVerdict(name, -1, "nothing")
+    store = open_read_store(generation.location)
+    try:
+        logs = read_logs(store)
+        if now is None or logs.planned < 0:
+            return StreamVerdict(name, logs.committed, "nothing")
+        kept = _recorded(generation, logs.committed)
+        if kept is not None:
+            return StreamVerdict(name, logs.committed, "recorded", verdict(kept, now))
+        shape = shape_of(store, generation)
+    except OSError as error:
+        raise StreamFailed(
+            "store-unreadable", f"The checkpoint of stream {name} cannot be read: {error}", where=generation.location
+        ) from error
+    return StreamVerdict(name, logs.committed, "checkpoint", checkpoint_changes(shape, now, ran=logs.committed >= 0))
+
+
+def record_program(home: Home, ledger: Ledger, generation: GenerationRecord, built: BuiltStream) -> None:
+    """Record that this program continues after the newest committed batch: before the query can change any state.
+
+    One that cannot be read is recorded as unknown: what it commits is not of the program before it.
+    """
+    committed = read_logs(open_read_store(generation.location)).committed
+    known = ledger.generation(generation.stream, generation.number).programs
+    started = with_started(known, program_json(built.program), committed)
+    if started != list(known or ()):
+        ledger.update_generation(generation.stream, generation.number, programs=started)
+        write_stream_file_of(home, ledger, generation.stream)
+
+
+def program_json(program: Program | None) -> dict[str, Any] | None:
+    """The program as it is read back from the ledger: with lists in place of tuples."""
+    if program is None:
+        return None
+    plain: dict[str, Any] = json.loads(json.dumps(program.as_json()))
+    return plain
+
+
+def program_digest(program: Program | None) -> str | None:
+    """The SHA-256 of a program."""
+    return None if program is None else sha256(json.dumps(program.as_json(), sort_keys=True).encode()).hexdigest()
+
+
+def _recorded(generation: GenerationRecord, committed: int) -> Program | None:
+    recorded: Mapping[str, object] | None = program_of_batch(generation.programs, committed)
+    if recorded is None:
+        return None
+    try:
+        return Program.from_json(recorded)
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        log.warning("the recorded program cannot be parsed", stream=generation.stream, error=str(error))
+        return None
+
+
+def _user() -> str:
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        # A container may run as a user id that has no name.
+        name = str(os.geteuid())
+    return f"{name}@{platform.node()}"
+
+
+def _not_found(unknown: Sequence[str], known: Sequence[str]) -> UsageError:
+    return UsageError(
+        "accept-unknown",
+        "A change that is to be accepted was not found: --accept takes the code of a change that there is now",
+        expected=", ".join(known) or "no --accept: there is no change",
+        found=", ".join(unknown),
+        hint=f"the changes and their codes: {command('check', 'FILE')}",
+    )

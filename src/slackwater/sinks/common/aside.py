@@ -1,0 +1,327 @@
+"""A folder beside an output directory on a local disk, which belongs to one operation: a staged or a replaced output.
+
+Its name is hidden, so that no reader of the parent folder finds it. A mark inside names the operation and what the
+folder is; without this mark nothing in it is removed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, get_args
+
+from slackwater.core.beside import beside, held
+from slackwater.sinks.common.swapping import occupied, unsupported
+from slackwater.storage.local import LocalStore, read_file
+from slackwater.storage.open import local_path_of, open_write_store
+from slackwater.storage.protocols import LEFTOVER, WriteStore
+
+MARK = "_slackwater_swap.json"
+"""Spark, pandas and pyarrow ignore names that start with an underscore."""
+
+State = Literal["building", "staged", "replaced", "discarded"]
+_EXCHANGE = 2
+"""``RENAME_EXCHANGE`` of renameat2(2)."""
+_AT_FDCWD = -100
+_NO_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+_NO_LINK = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
+
+
+def can_swap(path: str) -> bool:
+    """Whether the output directory is on a local disk: other stores cannot exchange two folders in one step."""
+    return local_path_of(path) is not None
+
+
+@dataclass(frozen=True)
+class Aside:
+    """The folder of an operation beside the output directory ``path``, which the operation swaps."""
+
+    path: str
+    operation: str
+
+    @cached_property
+    def real(self) -> Path:
+        """The output directory, symlinks resolved. Raises Refused if it is not on a local disk."""
+        local = local_path_of(self.path)
+        if local is None:
+            raise unsupported(self.path, "a directory on a local disk", "a store without an exchange of directories")
+        return Path(local).resolve()
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder beside it."""
+        return self.real.with_name(beside(self.real.name, self.operation))
+
+    @property
+    def state(self) -> State | None:
+        """What the folder is; ``None`` where there is none. Raises Refused (``staged-foreign``) for another's."""
+        state = self.mark_in(self.folder)
+        if state is None and (self.folder.is_symlink() or (self.folder.exists() and not _is_empty(self.folder))):
+            raise occupied(str(self.folder), self.operation, "a folder or file without the operation's mark")
+        return state
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether the staged output was put in the place of the real one, perhaps just now."""
+        return self.mark_in(self.real) == "staged" or self.mark_in(self.folder) == "replaced"
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether an exchange by renames was interrupted, which ``finish_exchange`` finishes."""
+        return self.exchange_path.exists()
+
+    def mark_in(self, folder: Path) -> State | None:
+        """What the mark of this operation in a folder says, ``None`` without one."""
+        try:
+            return _state_of(read_file(folder / MARK), self.operation)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def mark(self, state: State) -> None:
+        """Mark the folder as the operation's."""
+        self.set_mark(self.folder, state)
+
+    def set_mark(self, folder: Path, state: State) -> None:
+        """Mark a folder as the operation's."""
+        remove_leftovers(folder)
+        LocalStore(folder).write(MARK, _mark_of(self.operation, state))
+
+    def remove_mark(self, folder: Path) -> None:
+        """Remove the mark from a folder."""
+        remove_leftovers(folder)
+        LocalStore(folder).delete(MARK)
+
+    def start(self) -> bool:
+        """Create the folder for a staged output; ``False`` if it is complete already."""
+        state = self.state
+        if state in {"staged", "replaced"} or self.mark_in(self.real) is not None:
+            return False
+        if state == "discarded":
+            self.discard("discarded")
+        if state != "building":
+            self._create()
+        with suppress(OSError):
+            # As the folder that it will replace; another owner's mode can be kept only as far as the system allows.
+            shutil.copymode(self.real, self.folder)
+        return True
+
+    def _create(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unsupported(str(self.folder), "a parent folder that can be written to", str(error)) from error
+        self.set_mark(self.folder, "building")
+
+    def check_exchangeable(self) -> None:
+        """Raises Refused where the output directory cannot be moved."""
+        if self.real.is_mount():
+            raise unsupported(str(self.real), "a directory below a mounted file system", "a mount point")
+
+    def exchange(self) -> None:
+        """Let the two folders change places, in one step where the system can."""
+        if self.exchange_path.exists() or not _exchanged(self.real, self.folder):
+            self.exchange_by_renames()
+        _sync(self.real.parent)
+
+    def move(self, source: Path, target: Path) -> None:
+        """Rename one of the two folders to the other, which does not exist."""
+        source.rename(target)
+        _sync(self.real.parent)
+
+    def exchange_by_renames(self) -> None:
+        """Exchange the folders in three steps. An exchange that was interrupted is finished."""
+        if not self.exchange_path.exists():
+            self.real.rename(self.exchange_path)
+        self.finish_exchange()
+
+    def finish_exchange(self) -> None:
+        """Finish an exchange by renames that was interrupted, if one was."""
+        if self.exchange_path.exists():
+            if not self.real.exists():
+                self.folder.rename(self.real)
+            self.exchange_path.rename(self.folder)
+
+    @property
+    def exchange_path(self) -> Path:
+        """Where an exchange by renames holds the output that was in place."""
+        return self.real.with_name(held(self.real.name, self.operation))
+
+    def discard(self, *states: State) -> None:
+        """Remove the folder if its mark says that it is one of ``states``, or if its removal was interrupted."""
+        state = self.state
+        if state in {*states, "discarded"}:
+            # The mark goes last: an interrupted removal finds it.
+            self.set_mark(self.folder, "discarded")
+            for path in sorted(self.folder.iterdir()):
+                if path.name != MARK:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            self.remove_mark(self.folder)
+        if self.folder.is_dir() and _is_empty(self.folder):
+            remove_leftovers(self.folder)
+            self.folder.rmdir()
+
+
+@dataclass(frozen=True)
+class RemoteAside:
+    """The folder of an operation beside a table on another store, whose versions need no exchange of directories.
+
+    Its states are those of ``Aside``.
+    """
+
+    path: str
+    operation: str
+
+    @property
+    def real(self) -> str:
+        """The table."""
+        return self.path.rstrip("/")
+
+    @property
+    def folder(self) -> str:
+        """The folder beside it."""
+        parent, _, name = self.real.rpartition("/")
+        return f"{parent}/{beside(name, self.operation)}"
+
+    @cached_property
+    def _store(self) -> WriteStore:
+        return open_write_store(self.folder)
+
+    @property
+    def state(self) -> State | None:
+        """As of ``Aside``."""
+        try:
+            state = _state_of(self._store.read(MARK), self.operation)
+        except FileNotFoundError:
+            state = None
+        if state is None and self._store.list():
+            raise occupied(self.folder, self.operation, "a folder without the operation's mark")
+        return state
+
+    def start(self) -> bool:
+        """Create the folder for a staged table; ``False`` if it is complete already."""
+        state = self.state
+        if state in {"staged", "replaced"}:
+            return False
+        if state == "discarded":
+            self.discard("discarded")
+        self.mark("building")
+        return True
+
+    def mark(self, state: State) -> None:
+        """Mark the folder as the operation's."""
+        self._store.write(MARK, _mark_of(self.operation, state))
+
+    def discard(self, *states: State) -> None:
+        """Remove what is in the folder if its mark says that it is one of ``states``, or was half removed."""
+        if self.state not in {*states, "discarded"}:
+            return
+        # The mark goes last: an interrupted removal finds it.
+        self.mark("discarded")
+        for folder in list(self._store.folders()):
+            for name in folder.files:
+                if (folder.path, name) != ("", MARK):
+                    self._store.delete(f"{folder.path}/{name}" if folder.path else name)
+        self._store.delete(MARK)
+
+
+def aside_of(path: str, operation: str) -> Aside | RemoteAside:
+    """The folder of an operation beside a table, which is on any store."""
+    return Aside(path, operation) if local_path_of(path) is not None else RemoteAside(path, operation)
+
+
+def bring_files(source: str, target: str, names: Iterable[str]) -> None:
+    """Let the files of one folder be in another one, too: by second names on a local disk, else by copies.
+
+    Raises FileNotFoundError. A file that is there already is the same one: an interrupted call has brought it.
+    """
+    local = local_path_of(source), local_path_of(target)
+    if local[0] is not None and local[1] is not None:
+        link_files(Path(local[0]), Path(local[1]), names)
+        return
+    found, bring = open_write_store(source), open_write_store(target)
+    for name in names:
+        if not bring.exists(name):
+            bring.write_pieces(name, found.read_pieces(name))
+
+
+def _mark_of(operation: str, state: State) -> bytes:
+    return (json.dumps({"operation": operation, "state": state}) + "\n").encode()
+
+
+def _state_of(mark: bytes, operation: str) -> State | None:
+    """What the mark of an operation says, ``None`` for another's."""
+    try:
+        fields = json.loads(mark)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or fields.get("operation") != operation:
+        return None
+    return next((one for one in get_args(State) if one == fields.get("state")), None)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what an interrupted write left half written in a folder."""
+    for path in list(folder.glob(f".*{LEFTOVER}")):
+        path.unlink()
+
+
+def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Give files second names in another folder, durably; where the file system has no hard links, copy them.
+
+    A name that exists already is the same file: an interrupted call has made it.
+    """
+    folders = set[Path]()
+    for name in names:
+        _link(source / name, target / name)
+        folders.add((target / name).parent)
+    for folder in folders:
+        _sync(folder)
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return
+    except OSError as error:
+        if error.errno not in _NO_LINK:
+            raise
+        LocalStore(target.parent).write_pieces(target.name, LocalStore(source.parent).read_pieces(source.name))
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two folders by renameat2(2); ``False`` where the system or the file system cannot.
+
+    Raises Refused where the folders cannot be renamed at all.
+    """
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return False
+    if function(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), ctypes.c_uint(_EXCHANGE)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _NO_EXCHANGE:
+        return False
+    # Such as EXDEV for a folder that is part of a container's image (overlayfs).
+    raise unsupported(str(one), "a directory that can be renamed", os.strerror(number))
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and all(path.name.endswith(LEFTOVER) for path in folder.iterdir())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,52 @@
+"""Batch functions of sinks: what Spark calls for each batch, and how an error of ours comes back through the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from slackwater.core.errors import SlackwaterError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class BatchFailed(Exception):
+    """One of our errors with its code in the text: the text is all that passes through the JVM."""
+
+    def __init__(self, error: SlackwaterError) -> None:
+        hint = f" hint: {error.hint}" if error.hint else ""
+        super().__init__(" ".join(f"[{error.code}] {error}{hint}".split()))
+
+
+def batch_function(write: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
+    """The function for ``foreachBatch``. PySpark calls it with the batch's DataFrame and its id."""
+
+    def written(frame: DataFrame, batch: int) -> None:
+        try:
+            write(frame, batch)
+        except SlackwaterError as error:
+            # Not chained: the driver's exception can quote a whole row, and the error has what matters of it.
+            raise BatchFailed(error) from None
+
+    return written
+
+
+@contextmanager
+def persisted(frame: DataFrame) -> Iterator[None]:
+    """Compute the rows of a batch once for all that is done within the block, also where blocks are nested."""
+    level = frame.storageLevel
+    if level.useMemory or level.useDisk:
+        yield  # Whoever persisted it uses it after this block.
+        return
+    frame.persist()
+    try:
+        yield
+    finally:
+        frame.unpersist()
+
+
+def run_without_output(frame: DataFrame) -> None:
+    """Run a batch that the output has already: left out, it would leave Spark's watermark behind."""
+    frame.write.format("noop").mode("overwrite").save()

@@ -1,0 +1,162 @@
+"""Addresses of databases. The address that is recorded has no password, at most a reference to one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode
+
+from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy.pool import NullPool
+
+from slackwater.core.errors import EnvironmentMissing, PipelineError
+from slackwater.sinks.common.password import password_reference, read_password
+
+CONNECT_TIMEOUT_S = 10
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+_]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>.*))?")
+_POSTGRESQL = frozenset({"postgresql", "postgres"})
+_KNOWN: dict[str, str] = {}
+"""Passwords that the running program itself named in a URL, by the URL without them. They are not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A database. ``password`` is a reference: ``env:NAME`` or ``file:PATH``."""
+
+    url: str
+    password: str | None = None
+
+    @property
+    def is_postgresql(self) -> bool:
+        """Whether libpq connects to it."""
+        return self.url.partition(":")[0] in _POSTGRESQL
+
+    @property
+    def location(self) -> str:
+        """Names the database without the user: two addresses with one location are the same database."""
+        parts = _parts(self.url)
+        hosts = parts["authority"].rpartition("@")[2].lower()
+        options = dict(parse_qsl(parts["query"] or ""))
+        if not self.is_postgresql:
+            return f"{parts['scheme'].partition('+')[0]}://{hosts}{parts['path']}"
+        database = unquote(parts["path"].lstrip("/")) or options.get("dbname", "")
+        if not hosts:
+            hosts = options.get("host", "")
+            port = options.get("port")
+        else:
+            port = None
+        hosts = ",".join(_with_port(host, port) for host in hosts.split(",") if host)
+        service = f"?service={options['service']}" if "service" in options else ""
+        return f"postgresql://{hosts}/{database}{service}"
+
+    def exists(self) -> bool:
+        """Whether there may be a database: opening a SQLite file that does not exist would create it."""
+        path = _parts(self.url)["path"].removeprefix("/") if self.url.startswith("sqlite") else ""
+        return not path.startswith("/") or Path(path).exists()
+
+    def identity(self, url: str = "url") -> dict[str, str]:
+        """What is recorded of it, the address under the key ``url``."""
+        return {url: self.url} | ({"password": self.password} if self.password else {})
+
+    def secret(self) -> str | None:
+        """The password, ``None`` if the driver has to find one. Raises StreamFailed (``sink-password-missing``)."""
+        if self.password is None:
+            return _KNOWN.get(self.url)
+        return read_password(self.password, self.location)
+
+    def conninfo(self) -> str:
+        """The libpq connection string, with the password if it is known here."""
+        psycopg = _psycopg()
+        secret = self.secret()
+        try:
+            given = psycopg.conninfo.conninfo_to_dict(self.url)
+            more: dict[str, Any] = {} if secret is None else {"password": secret}
+            # libpq waits without a limit by default.
+            if "connect_timeout" not in given:
+                more["connect_timeout"] = CONNECT_TIMEOUT_S
+            conninfo: str = psycopg.conninfo.make_conninfo(self.url, **more)
+        except psycopg.ProgrammingError as error:
+            raise PipelineError(
+                "sink-url", "The address of the database cannot be used", where=self.location, found=str(error)
+            ) from error
+        return conninfo
+
+    def engine(self) -> Engine:
+        """An engine that keeps no connections open. Raises EnvironmentMissing where the driver is missing."""
+        try:
+            if self.is_postgresql:
+                connect, conninfo = _psycopg().connect, self.conninfo()
+                return create_engine("postgresql+psycopg://", creator=lambda: connect(conninfo), poolclass=NullPool)
+            url, secret = make_url(self.url), self.secret()
+            return create_engine(url.set(password=secret) if secret else url, poolclass=NullPool)
+        except ModuleNotFoundError as error:
+            package = "slackwater[postgres]" if self.is_postgresql else error.name or "the database's driver"
+            raise EnvironmentMissing(
+                "extra-missing", f"The driver for {self.location} is missing", hint=f"pip install '{package}'"
+            ) from error
+
+
+def address_of(url: object, password: object = None) -> Address:
+    """The address that a user gave. A password in ``url`` is kept in this process and not in the address.
+
+    Raises PipelineError (``sink-url``, ``sink-password``); no message quotes what may hold a password.
+    """
+    match = _URL.fullmatch(url) if isinstance(url, str) else None
+    if match is None or "@" in match["path"] or (not match["authority"] and not match["path"] and not match["query"]):
+        raise PipelineError(
+            "sink-url",
+            "The address of a database cannot be used",
+            expected="a URL such as postgresql://user@host:5432/database, with / and @ in a password as %2F and %40",
+            found=f"a string with the scheme {match['scheme']}" if match else type(url).__name__,
+        )
+    bare, secret = _without_password(match)
+    reference = password_reference(password, "leave it out to use PGPASSWORD, ~/.pgpass or a service file")
+    if secret is not None and reference is not None:
+        raise PipelineError(
+            "sink-password", "The password of the sink is given twice", where=bare, hint="remove one of them"
+        )
+    if secret is not None:
+        _KNOWN[bare] = secret
+    return Address(bare, reference)
+
+
+def address_in(identity: Mapping[str, str], url: str = "url") -> Address:
+    """The address in a recorded identity."""
+    return Address(identity[url], identity.get("password"))
+
+
+def _psycopg() -> Any:
+    import psycopg  # noqa: PLC0415 - an extra, which databases of other kinds do not need
+
+    return psycopg
+
+
+def _without_password(match: re.Match[str]) -> tuple[str, str | None]:
+    scheme, authority, path = match["scheme"].lower(), match["authority"], match["path"]
+    if scheme.partition("+")[0] in _POSTGRESQL:
+        scheme = "postgresql"
+    if scheme.startswith("sqlite") and path not in {"", "/", "/:memory:"}:
+        path = "/" + os.path.abspath(path[1:])  # noqa: PTH100 - symlinks stay as the user wrote them
+    user, at, hosts = authority.rpartition("@")
+    name, colon, secret = user.partition(":")
+    found = unquote(secret) if colon else None
+    pairs = parse_qsl(match["query"] or "", keep_blank_values=True)
+    found = next((value for key, value in pairs if key.lower() == "password"), found)
+    kept = urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,")
+    return f"{scheme}://{name}{at}{hosts}{path}" + (f"?{kept}" if kept else ""), found
+
+
+def _parts(url: str) -> re.Match[str]:
+    match = _URL.fullmatch(url)
+    if match is None:
+        raise PipelineError("sink-url", "The recorded address of a database cannot be parsed", found=url)
+    return match
+
+
+def _with_port(host: str, port: str | None) -> str:
+    has_port = re.search(r"(?<=[^:]):\d+$|\]:\d+$", host) and not host.startswith("/")
+    return host if has_port or host.startswith("/") else f"{host}:{port or 5432}"

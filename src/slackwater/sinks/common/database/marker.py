@@ -1,0 +1,205 @@
+"""The marker table: one row for each target names its stream and the newest batch that was written to it.
+
+The row is updated in the transaction that publishes a batch, so both are there or neither. ``epoch`` is the fence
+number of the lease under which the stream writes: a row with a higher one refuses a run that was believed to have
+ended. The statements are plain SQL, for any database: an update with a condition, and an insert where there is no row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    DateTime,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    delete,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused, StreamFailed
+from slackwater.core.sink import Owner, WriteContext, newest_batch
+from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
+
+TABLE = "slackwater_marker"
+"""Why a table with a marker is exactly-once."""
+
+
+@dataclass(slots=True)
+class Published:
+    """The newest batch that a query has published, -1 for none: the marker must not go back behind it."""
+
+    newest: int = NONE_YET
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The row of one target. ``schema`` is that of the marker table, ``None`` for the database's default."""
+
+    target: str
+    schema: str | None = None
+
+    def create_table(self, engine: Engine) -> None:
+        """Create the marker table unless it exists, also if another process is about to."""
+        if self.table_exists(engine):
+            return
+        try:
+            with engine.begin() as connection:
+                _table(self.schema).create(connection)
+        except DBAPIError:
+            if not self.table_exists(engine):
+                raise
+
+    def table_exists(self, engine: Engine | Connection) -> bool:
+        """Whether there is a marker table."""
+        return bool(inspect(engine).has_table(TABLE, self.schema))
+
+    def read(self, connection: Connection, *, lock: bool = False) -> Mark | None:
+        """The row, ``None`` if there is none. ``lock`` keeps it from others until the transaction ends."""
+        table = _table(self.schema)
+        columns = table.c.stream_id, table.c.stream, table.c.home, table.c.epoch, table.c.batch_id
+        statement = select(*columns).where(table.c.target == self.target)
+        row = connection.execute(statement.with_for_update() if lock else statement).first()
+        return Mark(*row) if row is not None else None
+
+    def claim(self, connection: Connection, owner: Owner) -> None:
+        """Record the owner. Raises Refused (``sink-owned``) if another stream is recorded."""
+        known = self._insert(connection, owner, 0) or self.read(connection, lock=True)
+        if known is None or known.stream_id != owner.stream_id:
+            raise self._owned(known, owner.stream, owner.home)
+        if known.owner != owner:
+            self._update(connection, stream=owner.stream, home=owner.home)
+
+    def record(self, connection: Connection, owner: Owner, batch: int) -> None:
+        """Record the owner and the newest batch of a target that was filled by other means, unless there is a row."""
+        self._insert(connection, owner, 0, batch)
+
+    def begin_epoch(self, connection: Connection, context: WriteContext) -> Mark:
+        """Refuse all runs with a lower epoch from now on; the row.
+
+        Raises Refused: ``sink-owned``, or ``sink-fenced`` if a later run has started.
+        """
+        self._insert(connection, Owner(context.stream_id, context.stream, ""), context.epoch)
+        table = _table(self.schema)
+        mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
+        connection.execute(update(table).where(mine, table.c.epoch < context.epoch).values(epoch=context.epoch))
+        return self.check_fence(self.read(connection, lock=True), context)
+
+    def check_fence(self, mark: Mark | None, context: WriteContext) -> Mark:
+        """The mark. Raises Refused if it is not this run's to advance."""
+        if mark is None or mark.stream_id != context.stream_id:
+            raise self._owned(mark, context.stream, None)
+        if mark.epoch > context.epoch:
+            raise fenced(mark, self.target, context, f"set epoch to 0 in {TABLE}")
+        return mark
+
+    def advance(self, connection: Connection, context: WriteContext, batch: int, published: int = NONE_YET) -> bool:
+        """Mark ``batch`` as written in the caller's transaction; ``False`` if it was written before.
+
+        ``published`` is the newest batch that this query has marked. Raises Refused (``sink-fenced``, ``sink-owned``),
+        or StreamFailed if the row was set back behind it: the batches between would be missing.
+        """
+        table = _table(self.schema)
+        mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
+        due = (table.c.batch_id < batch) & (table.c.batch_id >= published) & (table.c.epoch <= context.epoch)
+        values = {"batch_id": batch, "epoch": context.epoch, "updated_at": func.now()}
+        if connection.execute(update(table).where(mine, due).values(values)).rowcount == 1:
+            return True
+        mark = self.read(connection)
+        new = Owner(context.stream_id, context.stream, "")
+        if mark is None and published < 0 and self._insert(connection, new, context.epoch, batch):
+            return True
+        shown = self.check_fence(mark or self.read(connection), context).batch_id
+        if shown < published:
+            raise self._set_back(published, shown, context)
+        return False
+
+    def move(self, connection: Connection, batch: int) -> None:
+        """Set the newest batch, after a cut or its undo; a run that started before is refused from now on."""
+        table = _table(self.schema)
+        self._update(connection, batch_id=batch, epoch=table.c.epoch + 1)
+
+    def exchange(self, connection: Connection, other: Marker) -> None:
+        """Exchange the newest batches of two targets; runs that started before are refused for both from now on."""
+        mine, theirs = self.read(connection, lock=True), other.read(connection, lock=True)
+        epoch = 1 + max(mark.epoch for mark in (mine, theirs) if mark is not None)
+        self._update(connection, batch_id=NONE_YET if theirs is None else theirs.batch_id, epoch=epoch)
+        other._update(connection, batch_id=NONE_YET if mine is None else mine.batch_id, epoch=epoch)
+
+    def remove(self, connection: Connection) -> None:
+        """Delete the row."""
+        table = _table(self.schema)
+        connection.execute(delete(table).where(table.c.target == self.target))
+
+    def _update(self, connection: Connection, **values: object) -> None:
+        table = _table(self.schema)
+        statement = update(table).where(table.c.target == self.target)
+        connection.execute(statement.values({**values, "updated_at": func.now()}))
+
+    def _insert(self, connection: Connection, owner: Owner, epoch: int, batch: int = NONE_YET) -> Mark | None:
+        """Insert the row; ``None`` if there is one, also one that another transaction has just inserted."""
+        if self.read(connection) is not None:
+            return None
+        mark = Mark(owner.stream_id, owner.stream, owner.home, epoch, batch)
+        row = {
+            "target": self.target,
+            "stream_id": mark.stream_id,
+            "stream": mark.stream,
+            "home": mark.home,
+            "epoch": epoch,
+            "batch_id": batch,
+            "updated_at": func.now(),
+        }
+        try:
+            with connection.begin_nested():
+                connection.execute(insert(_table(self.schema)).values(row))
+        except IntegrityError:
+            return None
+        return mark
+
+    def _set_back(self, published: int, shown: int, context: WriteContext) -> StreamFailed:
+        return StreamFailed(
+            "sink-set-back",
+            f"The database has lost batches that this run of stream {context.stream} had published",
+            where=self.target,
+            expected=f"batch {published} or later in {TABLE}",
+            found=newest_batch(shown),
+            hint=f"find out whether the server failed over or was restored, then: {command('status', context.stream)}",
+        )
+
+    def _owned(self, mark: Mark | None, stream: str, home: str | None) -> Refused:
+        return owned(
+            mark,
+            self.target,
+            stream=stream,
+            home=home,
+            missing=f"no row in {TABLE}",
+            hint="give the stream a table or a name of its own",
+        )
+
+
+@cache
+def _table(schema: str | None) -> Table:
+    return Table(
+        TABLE,
+        MetaData(schema=schema),
+        Column("target", String(255), primary_key=True),
+        Column("stream_id", String(64), nullable=False),
+        Column("stream", String(255), nullable=False),
+        Column("home", String(1024), nullable=False),
+        Column("epoch", BigInteger, nullable=False),
+        Column("batch_id", BigInteger, nullable=False),
+        Column("updated_at", DateTime(timezone=True), nullable=False),
+    )

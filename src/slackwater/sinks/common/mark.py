@@ -1,0 +1,68 @@
+"""The mark of an output: which stream writes to it, and its newest batch. It is written together with each batch.
+
+``epoch`` is the fence number of the lease under which the stream writes: a mark with a higher one refuses a run that
+was believed to have ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Delivery, Owner, Traits, WriteContext
+
+NONE_YET = -1
+PUBLISHED_WITH_MARKER = "a batch is published in one transaction with its id in the marker table"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Owner, epoch and newest batch of an output; ``batch_id`` is -1 before the first one."""
+
+    stream_id: str
+    stream: str
+    home: str
+    epoch: int
+    batch_id: int
+
+    @property
+    def owner(self) -> Owner | None:
+        """The stream, ``None`` where no run has claimed the output."""
+        return Owner(self.stream_id, self.stream, self.home) if self.stream_id else None
+
+
+def marked_traits(reason: str, *, cuts: bool = False, swaps: bool = False) -> Traits:
+    """The traits of a sink that writes each batch together with its mark, and so exactly once; ``reason`` says how."""
+    return Traits(
+        Delivery("exactly-once", reason),
+        tells_written=True,
+        skips_known_batches=True,
+        cuts=cuts,
+        swaps=swaps,
+        reads_known_batches=True,
+        combines=True,
+    )
+
+
+def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missing: str, hint: str) -> Refused:
+    """The error for an output of another stream than ``stream``; ``missing`` names what it lacks without a mark."""
+    return Refused(
+        "sink-owned",
+        f"Another stream writes to the output of stream {stream}: it would skip batches of this one",
+        where=where,
+        expected=f"stream {stream}" + (f" of home {home}" if home else ""),
+        found=f"stream {mark.stream} of home {mark.home}" if mark else missing,
+        hint=hint,
+    )
+
+
+def fenced(mark: Mark, where: str, context: WriteContext, remedy: str) -> Refused:
+    """The error for a run after which a later one has started; ``remedy`` sets the epoch back to 0."""
+    return Refused(
+        "sink-fenced",
+        f"A later run of stream {context.stream} has taken over its output: this run may no longer write",
+        where=where,
+        expected=f"epoch {mark.epoch} or later",
+        found=f"epoch {context.epoch}",
+        hint=f"stop this run; if no other run exists and the ledger was lost, {remedy}",
+    )

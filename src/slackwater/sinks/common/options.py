@@ -1,0 +1,63 @@
+"""What a user gives to a sink: options of a data source, keys, and a ``partition_by`` that it cannot have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from slackwater.core.errors import PipelineError
+from slackwater.core.sink import WriteContext
+
+
+def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> dict[str, str]:
+    """The options as strings. ``reserved`` are those that Slackwater sets itself, in lower case.
+
+    Raises PipelineError for a reserved option (Spark ignores the case of their names) and for a value of another type.
+    """
+    taken = frozenset(reserved)
+    found = sorted(name for name in options if name.lower() in taken)
+    if found:
+        raise PipelineError(
+            "sink-option", "Slackwater sets this option itself", found=", ".join(found), hint="remove the option"
+        )
+    return {name: _string(name, value) for name, value in options.items()}
+
+
+def key_columns(keys: object) -> tuple[str, ...]:
+    """The columns that one string or several name, the keys of a sink. Raises PipelineError."""
+    names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, Iterable) else (None,)
+    if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) != len(names):
+        raise PipelineError(
+            "sink-keys",
+            "The keys of the sink cannot be used",
+            expected='a column name or a list of different ones, such as ["id"]',
+            found=repr(keys),
+        )
+    return names
+
+
+def is_text(value: object) -> bool:
+    """Whether a value that a user gave is a string with something in it."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _string(name: str, value: object) -> str:
+    if not isinstance(value, str | int | float):
+        raise PipelineError(
+            "sink-option-value",
+            f"The value of option {name} cannot be used",
+            expected="a string, a number, True or False",
+            found=repr(value),
+            hint="leave the option out to use the data source's default",
+        )
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def refuse_partitions(kind: str, context: WriteContext, hint: str = "leave partition_by out") -> None:
+    """Raises PipelineError where the stream has a ``partition_by``: Spark would refuse or ignore it."""
+    if context.partition_by:
+        raise PipelineError(
+            "partition-by-unused",
+            f"The {kind} sink of stream {context.stream} cannot be partitioned",
+            found=f"partition_by={', '.join(context.partition_by)}",
+            hint=hint,
+        )

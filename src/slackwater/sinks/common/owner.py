@@ -1,0 +1,79 @@
+"""The owner's mark: a JSON file in the output directory that names the stream which writes to it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict
+
+from slackwater.core.errors import Refused, SinkUnreadable
+from slackwater.core.sink import Owner
+from slackwater.storage.protocols import WriteStore
+
+MARK = "_slackwater.json"
+"""Spark, pandas and pyarrow ignore names that start with an underscore."""
+
+
+def read_owner(store: WriteStore) -> Owner | None:
+    """The recorded owner, ``None`` if there is no mark. Raises SinkUnreadable if it cannot be parsed."""
+    try:
+        data = store.read(MARK)
+    except FileNotFoundError:
+        return None
+    return parse_owner(data, f"{store.location}/{MARK}", MARK)
+
+
+def parse_owner(data: bytes | str, where: str, name: str) -> Owner:
+    """The owner in the record ``name``. Raises SinkUnreadable if it cannot be parsed."""
+    try:
+        fields = json.loads(data)
+        return Owner(**{name: _string(fields[name]) for name in ("stream_id", "stream", "home")})
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SinkUnreadable(
+            "sink-owner-unreadable",
+            "The record of which stream owns the output is malformed",
+            where=where,
+            expected='{"stream_id": ..., "stream": ..., "home": ...}',
+            found=repr(data[:80]),
+            hint=f"restore {name} from a backup, or remove it if only this stream writes to the output",
+        ) from error
+
+
+def claim(store: WriteStore, owner: Owner) -> None:
+    """Record the owner, once. Raises Refused (``sink-owned``) if another stream is recorded."""
+    known = read_owner(store)
+    if known is None:
+        known = _create(store, owner)
+    check_claim(known, owner, store.location)
+    if known != owner:
+        store.write(MARK, _render(owner))
+
+
+def check_claim(known: Owner, owner: Owner, where: str) -> None:
+    """Raises Refused (``sink-owned``) if the ``known`` owner of an output is another stream than ``owner``."""
+    if known.stream_id != owner.stream_id:
+        raise Refused(
+            "sink-owned",
+            f"Another stream writes to the output of stream {owner.stream}: it would skip batches of this one",
+            where=where,
+            expected=f"stream {owner.stream} of home {owner.home}",
+            found=f"stream {known.stream} of home {known.home}",
+            hint="give the stream an output directory of its own",
+        )
+
+
+def _create(store: WriteStore, owner: Owner) -> Owner:
+    """Create the mark unless another process is faster; the owner that is recorded now."""
+    with suppress(FileExistsError):
+        store.create(MARK, _render(owner))
+    return read_owner(store) or owner
+
+
+def _render(owner: Owner) -> bytes:
+    return (json.dumps(asdict(owner), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(type(value).__name__)
+    return value

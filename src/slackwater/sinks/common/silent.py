@@ -1,0 +1,101 @@
+"""The output of a sink that cannot show what it holds: nothing is read from it and nothing in it is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn
+
+from slackwater.core.damage import Damage
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.sink import Cut, Delivery, Owner, Traits, WriteContext, after_batch, cut_back
+from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.options import refuse_partitions
+from slackwater.storage.protocols import WriteStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def silent_traits(delivery: Delivery, *, one_writer: bool, skips: bool = False, continuous: bool = False) -> Traits:
+    """The traits of a sink that shows nothing and so cannot be cut. ``skips``: it skips a batch that it has."""
+    return Traits(
+        delivery,
+        tells_written=False,
+        skips_known_batches=skips,
+        cuts=False,
+        swaps=False,
+        one_writer=one_writer,
+        continuous=continuous,
+    )
+
+
+class PlacelessSink:
+    """A sink without a place: two runs write to the same one whatever their options are."""
+
+    __slots__ = ()
+
+    kind: str
+    output_modes = ("append", "update", "complete")
+    connectors = ()
+
+    def identity(self) -> Mapping[str, str]:
+        """The kind alone: options and functions may change between restarts."""
+        return {"kind": self.kind}
+
+    def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
+        """Check that there is no ``partition_by``; PySpark checks a function when the query starts."""
+        refuse_partitions(self.kind, context)
+
+
+class SilentOutput:
+    """An output of ``kind``; ``location`` is a name for messages, ``None`` where the output has no place at all."""
+
+    def __init__(self, kind: str, traits: Traits, location: str | None) -> None:
+        self._kind = kind
+        self.traits = traits
+        self.location = location
+
+    def last_written(self) -> int | None:
+        return None
+
+    def owner(self) -> Owner | None:
+        return None
+
+    def claim(self, owner: Owner) -> None:
+        """Nothing: there is no place for the mark."""
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        return ()
+
+    def log(self) -> SinkLog | None:
+        return None
+
+    def name_of(self, uri: str) -> str | None:
+        return None
+
+    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+        self._refuse(f"{cut_back(batch)} with {len(recorded)} recorded entries")
+
+    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+        self._refuse(cut_back(cut.after))
+
+    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
+        self.restore(cut, backup)
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        self._refuse(f"restored from a cut {after_batch(cut.after)}")
+
+    def reader_path(self) -> str:
+        raise PipelineError(
+            "output-unreadable",
+            f"A stream cannot read the output of a sink of kind {self._kind}",
+            where=self.location,
+        )
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise Refused(
+            "sink-uncuttable",
+            f"The output of a sink of kind {self._kind} cannot be {what}",
+            where=self.location,
+            hint="rebuild at the last written batch, which removes nothing, or use a sink that can be cut",
+        )

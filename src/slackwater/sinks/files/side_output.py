@@ -1,0 +1,114 @@
+"""A side output: a directory of the file sink that one operation fills in place of the output of a stream.
+
+The operation is its owner: it writes to no directory that has anything else in it, and removes nothing else from it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from slackwater.core.sink import Owner, SideOutput
+from slackwater.formats.compactible import SINK_LOG
+from slackwater.sinks.common import owner
+from slackwater.sinks.common.contract import Sink
+from slackwater.sinks.files.output import FilesOutput
+from slackwater.sinks.files.sink import FilesSink, files
+from slackwater.storage.open import local_path_of, open_write_store
+from slackwater.storage.protocols import LEFTOVER, Folder, WriteStore
+
+DEFAULT_FORMAT = "parquet"
+_DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[-.].*")
+"""The names that Spark gives to data files and their checksums: also those of a batch that was interrupted."""
+
+
+def side_output(sink: Mapping[str, str], path: str) -> SideOutput:
+    """The side output at a path, in the format of the sink with this identity if that is a file sink."""
+    of_files = sink.get("kind") == FilesSink.kind
+    return SideOutput(sink.get("format", DEFAULT_FORMAT) if of_files else DEFAULT_FORMAT, path)
+
+
+def side_sink(sink: Sink, output: SideOutput) -> FilesSink:
+    """The sink that fills it; with the options of the stream's own sink where the format is that of the latter."""
+    if isinstance(sink, FilesSink) and sink.format == output.format:
+        return replace(sink, path=output.path)
+    return files(output.format, output.path)
+
+
+def identity(output: SideOutput) -> Mapping[str, str]:
+    """Identifies it as the sink of a stream would."""
+    return files(output.format, output.path).identity()
+
+
+def open_side_output(output: SideOutput) -> FilesOutput:
+    """The directory as an output."""
+    return FilesOutput(output.path)
+
+
+def found_in(output: SideOutput) -> tuple[str, ...]:
+    """The names in the directory, sorted; none where it does not exist, ``"a file"`` where it is one.
+
+    Folders without files do not count: not every store can remove them.
+    """
+    store = open_write_store(output.path)
+    found = (entry for entry in store.list() if not entry.name.endswith(LEFTOVER))
+    names = tuple(sorted(entry.name for entry in found if not entry.is_dir or _has_files(store, entry.name)))
+    if not names and store.exists("") and next(store.folders(), None) is None:
+        return ("a file",)
+    return names
+
+
+def claim(output: SideOutput, operation: str, stream: str, home: str) -> None:
+    """Create the directory and mark it as the operation's. Raises Refused (``sink-owned``) for that of another one."""
+    open_side_output(output).claim(Owner(operation, stream, home))
+
+
+def discard(output: SideOutput, operation: str) -> None:
+    """Remove what the operation has written to it. Can be repeated after a kill; what is not its own stays."""
+    store = open_write_store(output.path)
+    if _is_owned(store, operation):
+        listed = set(open_side_output(output).cut_after(-1, {}).files)
+        folders = [folder for folder in store.folders() if not _is_linked(store, folder.path)]
+        names = sorted(_names(folders), key=lambda name: name.startswith(f"{SINK_LOG}/"))
+        # The manifest after what it lists, the mark last: an interrupted removal finds them.
+        for name in names:
+            if name in listed or name.startswith(f"{SINK_LOG}/") or _DATA_FILE.fullmatch(name.rpartition("/")[2]):
+                store.delete(name)
+        _remove_empty(output.path)
+        store.delete(owner.MARK)
+    for entry in store.list():
+        if entry.name.endswith(LEFTOVER):
+            store.delete(entry.name)
+
+
+def _has_files(store: WriteStore, path: str) -> bool:
+    return any(folder.files for folder in store.folders(path))
+
+
+def _is_owned(store: WriteStore, operation: str) -> bool:
+    known = owner.read_owner(store)
+    return known is not None and known.stream_id == operation
+
+
+def _names(folders: list[Folder]) -> list[str]:
+    return [f"{folder.path}/{name}".lstrip("/") for folder in folders for name in folder.files]
+
+
+def _is_linked(store: WriteStore, path: str) -> bool:
+    """Whether a folder is elsewhere: it is below a link that somebody has made."""
+    root, full = store.local_path(""), store.local_path(path)
+    if root is None or full is None:
+        return False
+    return os.path.realpath(full) != os.path.realpath(root) + (f"/{path}" if path else "")
+
+
+def _remove_empty(path: str) -> None:
+    """Remove the folders of partitions and of the manifest, on a local disk."""
+    local = local_path_of(path)
+    if local is not None:
+        for folder, _, _ in os.walk(local, topdown=False):
+            if folder != local and not any(Path(folder).iterdir()):
+                Path(folder).rmdir()

@@ -1,0 +1,122 @@
+"""Commits of an Iceberg table as pyiceberg makes them: its updates, the requirements under which they apply, its files.
+
+Imported when something is committed or a manifest is read: pyiceberg is heavy, and ``status`` of a table in a directory
+needs none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.manifest import write_manifest_list
+from pyiceberg.table.metadata import TableMetadataUtil
+from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemovePropertiesUpdate,
+    RemoveSnapshotRefUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    update_table_metadata,
+)
+
+from slackwater.sinks.iceberg.manifests import StoreIO
+from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, property_of
+from slackwater.storage.protocols import WriteStore
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.update import TableUpdate
+
+_NEWEST = 3
+"""The version of the format whose manifest lists pyiceberg cannot write; one without entries differs in nothing."""
+_TOTALS = ("records", "data-files", "delete-files", "position-deletes", "equality-deletes", "files-size")
+
+
+@dataclass(frozen=True, slots=True)
+class AssertProperties:
+    """A requirement: the properties are as they were read. Marks change without a snapshot, which no other sees.
+
+    A catalog whose server compares, such as REST, could not check it.
+    """
+
+    properties: Mapping[str, str]
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:
+        """Raises CommitFailedException where another writer has set or removed a property."""
+        if base_metadata is None or dict(base_metadata.properties) != dict(self.properties):
+            raise CommitFailedException("Requirement failed: the properties of the table have changed")
+
+
+def updates_of(base: Metadata, change: Change, io: FileIO) -> tuple[TableUpdate, ...]:
+    """The change as pyiceberg's updates of ``base``. The manifest list of an empty snapshot is written now."""
+    properties = {property_of(branch): mark.render() for branch, mark in change.marks.items() if mark is not None}
+    removed = [property_of(branch) for branch, mark in change.marks.items() if mark is None]
+    updates: list[TableUpdate] = []
+    if change.empty is not None:
+        updates.append(AddSnapshotUpdate(snapshot=_empty(base, change.empty, io)))
+    updates += [
+        _at(base, branch, snapshot) if snapshot is not None else RemoveSnapshotRefUpdate(ref_name=branch)
+        for branch, snapshot in change.branches.items()
+        if snapshot is not None or branch in base.branches
+    ]
+    updates.append(SetPropertiesUpdate(updates={**properties, **change.properties}))
+    if removed:
+        updates.append(RemovePropertiesUpdate(removals=removed))
+    return tuple(updates)
+
+
+def requirements_of(base: Metadata, change: Change) -> tuple[Any, ...]:
+    """What must hold so that the commit follows ``base``: each branch at its snapshot, and the same properties."""
+    branches = {MAIN, *change.branches} if base.snapshots else {MAIN}
+    unmoved = [AssertRefSnapshotId(ref=branch, snapshot_id=base.branches.get(branch)) for branch in sorted(branches)]
+    same = AssertTableUUID(uuid=base.fields["table-uuid"])
+    return (same, *unmoved, AssertProperties(base.properties))
+
+
+def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, Any]:
+    """The fields of the version after ``base``, whose file the table's directory is to get."""
+    updates = updates_of(base, change, StoreIO(store, base.location))
+    known = TableMetadataUtil.parse_obj(dict(base.fields))
+    after = update_table_metadata(known, updates, metadata_location=f"{base.location.rstrip('/')}/{base.file}")
+    names = {field.alias or name for name, field in type(known).model_fields.items()}
+    kept = {key: value for key, value in base.fields.items() if key not in names}
+    # Not ``model_dump_json``, which refuses version 3 of the format.
+    fields = {**kept, **after.model_dump(mode="json", by_alias=True, exclude_none=True)}
+    if after.current_snapshot_id is None:
+        # As Iceberg's own library writes a table without snapshots.
+        fields["snapshot-log"] = []
+        if after.format_version < _NEWEST:
+            fields["current-snapshot-id"] = -1
+    return fields
+
+
+def _at(base: Metadata, branch: str, snapshot: int) -> SetSnapshotRefUpdate:
+    """A branch that is moved or made; how long it is kept stays as it was."""
+    known = (base.fields.get("refs") or {}).get(branch, {})
+    return SetSnapshotRefUpdate(**{**known, "ref-name": branch, "type": "branch", "snapshot-id": snapshot})
+
+
+def _empty(base: Metadata, identifier: int, io: FileIO) -> Snapshot:
+    """A snapshot without files and without a parent."""
+    version = int(base.fields["format-version"])
+    number = int(base.fields.get("last-sequence-number", 0)) + 1 if version > 1 else None
+    path = f"{base.location.rstrip('/')}/metadata/snap-{identifier}-1-slackwater.avro"
+    as_version: Any = min(version, _NEWEST - 1)
+    with write_manifest_list(as_version, io.new_output(path), identifier, None, number, "null"):
+        pass
+    return Snapshot(
+        snapshot_id=identifier,
+        sequence_number=number,
+        manifest_list=path,
+        summary=Summary(Operation.APPEND, **{f"total-{name}": "0" for name in _TOTALS}),
+        schema_id=base.fields.get("current-schema-id", 0),
+        first_row_id=base.fields.get("next-row-id"),
+        added_rows=0 if "next-row-id" in base.fields else None,
+    )

@@ -1,0 +1,381 @@
+"""An Iceberg table as the output of a stream: its newest batch, its damage, cutting it back, swapping it.
+
+The same for tables in a directory and in a catalog: what differs is what keeps the newest version (``Table``).
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable
+from slackwater.core.marks import NONE_YET
+from slackwater.core.sink import NO_OTHERS, Cut, Owner, Swap, newest_batch
+from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.swapping import (
+    absent,
+    check_parties,
+    check_unmoved,
+    check_whole,
+    incomplete,
+    record,
+    started,
+    unsupported,
+)
+from slackwater.sinks.common.table_cut import CutTable, TableState
+from slackwater.sinks.iceberg import cutting, swapping
+from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, lineage, written
+from slackwater.sinks.iceberg.snapshots import check_alone, others_in, snapshots_after, span_after, state_of
+from slackwater.sinks.iceberg.swapping import Branches
+from slackwater.sinks.iceberg.versions import FOLDER, Table
+from slackwater.storage.protocols import WriteStore
+
+if TYPE_CHECKING:
+    from slackwater.sinks.iceberg.manifests import Difference, TableFile
+
+ATTEMPTS = 20
+"""Commits of others that a commit which may follow any of them tries to follow before it fails."""
+
+
+class TableOutput(CutTable[cutting.Record, Metadata]):
+    """One branch of a table: the main one, or one that an operation builds aside."""
+
+    cut_records = cutting.RECORD
+    version_noun = "snapshot"
+
+    def __init__(self, branch: str) -> None:
+        self._branch = branch
+
+    @cached_property
+    def _table(self) -> Table:
+        return self._open()
+
+    @abstractmethod
+    def _open(self) -> Table:
+        """The table, whose store or catalog is not reached before it is read."""
+
+    @property
+    @abstractmethod
+    def _where(self) -> str:
+        """Where the table is, as ``location`` of its main branch."""
+
+    @property
+    @abstractmethod
+    def _reader_path(self) -> str:
+        """What ``load`` of Spark is given."""
+
+    @abstractmethod
+    def owner(self) -> Owner | None:
+        """The stream that claimed the table."""
+
+    @abstractmethod
+    def _owner_in(self, metadata: Metadata) -> Owner | None:
+        """The owner, as of a version of the table that has been read."""
+
+    @abstractmethod
+    def staged(self, operation: str) -> TableOutput:
+        """The staged branch of an operation."""
+
+    @property
+    def location(self) -> str:
+        """Where the branch is."""
+        return self._where if self._branch == MAIN else f"{self._where} (branch {self._branch})"
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a table, with this branch."""
+        return self._newest() is not None
+
+    def last_written(self) -> int:
+        newest = self._newest()
+        return -1 if newest is None else self._written(newest)
+
+    shows_rows = True
+
+    def may_have_rows(self, marked: int) -> bool:
+        """Marks and rows are in one metadata file, but a copy has no marks, and properties can be removed."""
+        newest = self._newest()
+        current = None if newest is None else newest.snapshots.get(newest.current or -1)
+        return marked < 0 and current is not None and current.summary.get("total-records") != "0"
+
+    def how_to_empty(self, _marked: int) -> str:
+        return "delete all rows of the table"
+
+    def log(self) -> SinkLog | None:
+        return None
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        return tuple(self._damage(thorough=thorough))
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        """The staged table is a branch of the real one, with the same columns."""
+        del recorded  # As above.
+        branches = Branches(operation)
+        metadata = self._for_swap()
+        if branches.state(metadata) is not None:
+            return
+        stream = self._stream(metadata)
+        if stream is None:
+            raise unsupported(self.location, "a table that belongs to a stream", "no owner")
+        last = self._written(metadata)
+        if last < after:
+            raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
+        span = span_after(metadata, self._table.older(metadata), stream, after) if after >= 0 else None
+        mark = swapping.mark_after(metadata, stream, after, span)
+        self._commit(metadata, swapping.start(metadata, branches.staged, mark))
+
+    def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
+        metadata = self._newest()
+        if metadata is None:
+            return Swap(operation, stream_id, NONE_YET)
+        older = self._table.older
+        # With older batches an output is staged only where nobody else has written since.
+        others = others_in(metadata, older(metadata), self._stream(metadata)) if after == NONE_YET else NO_OTHERS
+        state = state_of(metadata, older(metadata))
+        return Swap(operation, stream_id, self._written(metadata), version=state, others=others)
+
+    def whole(self, recorded: Mapping[int, str]) -> Cut:
+        """Also where the snapshots before the first batch have expired, to which a cut could not go back."""
+        del recorded  # As above.
+        metadata = self._newest()
+        if metadata is None or metadata.current is None:
+            return Cut(NONE_YET, ())
+        files = self._difference(metadata, metadata.current, None).added
+        batches = tuple(range(self._written(metadata) + 1))
+        rows = None if any(file.deletes for file in files) else sum(file.rows for file in files)
+        return Cut(NONE_YET, batches, tuple(file.path for file in files), sum(file.size for file in files), rows)
+
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        self._check_swap(swap, backup, self._for_swap())
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        metadata = self._for_swap()
+        self._check_swap(swap, backup, metadata)
+        branches = Branches(swap.operation)
+        if branches.state(metadata) == "staged":
+            # Written again, as the branch may have other snapshots since a swap that was undone.
+            record(backup, self.location, swap, metadata.branches[branches.staged])
+            older = self._table.older(metadata)
+            self._commit(metadata, swapping.swap_in(metadata, older, branches, swap.stream_id))
+
+    def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        known = started(backup, self.location, swap)
+        if known is not None and self._check_swap_back(swap, known.version, self._for_swap()):
+            self._table.check_writable()
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        known = started(backup, self.location, swap)
+        if known is None:
+            return  # The swap was interrupted before it recorded anything, so that nothing was changed.
+        metadata = self._for_swap()
+        if self._check_swap_back(swap, known.version, metadata):
+            older, branches = self._table.older(metadata), Branches(swap.operation)
+            self._commit(metadata, swapping.swap_back(metadata, older, branches, swap.stream_id))
+
+    def discard_staged(self, operation: str) -> None:
+        """Remove the branch; its files are deleted by ``expire_snapshots``."""
+        self._discard(operation, "staged", Branches(operation).staged)
+
+    def discard_replaced(self, operation: str) -> None:
+        """Remove the branch; its files are deleted by ``expire_snapshots``."""
+        self._discard(operation, "replaced", Branches(operation).replaced)
+
+    def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
+        """Whether a source of Iceberg at one of these offsets has read a snapshot that the cut takes out."""
+        places = {place for place in map(_snapshot_of, offsets) if place is not None}
+        metadata = self._newest() if places else None
+        if metadata is None:
+            return False
+        older = self._table.older(metadata)
+        return not places.isdisjoint(snapshots_after(metadata, older, self._stream(metadata) or "", cut.after))
+
+    def reader_path(self) -> str:
+        if not self.exists:
+            raise PipelineError(
+                "output-absent",
+                "A stream cannot read this Iceberg table: it does not exist yet, so that its schema is unknown",
+                where=self._reader_path,
+                hint="define the stream that writes it before the one that reads it, and run both",
+            )
+        return self._reader_path
+
+    def _newest(self) -> Metadata | None:
+        """The newest version, ``None`` where there is no table, or no such branch."""
+        try:
+            found = self._table.newest()
+            metadata = None if found is None else found.on(self._branch)
+        except FormatError as error:
+            raise SinkUnreadable(
+                "iceberg-unreadable",
+                "The newest metadata of the Iceberg table is malformed",
+                where=f"{self._where}/{error.where}",
+                expected="table metadata of the Iceberg specification",
+                found=error.found or error.message,
+                hint="restore the file from a backup; Spark cannot read the table either",
+            ) from error
+        return metadata if metadata is not None and self._branch in {MAIN, *metadata.branches} else None
+
+    def _for_swap(self) -> Metadata:
+        """The newest version. Raises Refused where there is no table, or where nothing can be committed to it."""
+        metadata = self._newest()
+        if metadata is None:
+            raise unsupported(self.location, "an Iceberg table", "none")
+        lack = self._table.lack(metadata)
+        if lack is not None:
+            raise unsupported(self.location, *lack)
+        return metadata
+
+    def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
+        """As ``check_swap``, for the version that the swap follows."""
+        known = started(backup, self.location, swap)
+        state = Branches(swap.operation).state(metadata)
+        if known is not None and state == "replaced":
+            return
+        staged = self.staged(swap.operation)
+        if state != "staged":
+            raise absent(staged.location, swap.operation, "no such branch" if state is None else state)
+        check_whole(self.location, staged.damage(thorough=True))
+        check_parties(self.location, swap, self._written(metadata), self.owner(), staged.owner())
+        check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
+
+    def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
+        """Whether there is something to swap back; ``swapped`` is the snapshot that the swap has put in place."""
+        branches = Branches(swap.operation)
+        state = branches.state(metadata)
+        if state == "replaced":
+            swapping.check_own(metadata, self._table.older(metadata), swap.stream_id, swapped)
+            cutting.check_kept(self.location, metadata, branches.replaced_mark(metadata).snapshot)
+        elif state is None and self._written(metadata) != swap.replaced:
+            raise swapping.conflict(self.location, f"the branch {branches.replaced}", "no such branch")
+        return state == "replaced"
+
+    def _commit(self, base: Metadata, change: Change) -> None:
+        """Add the version after ``base``. Raises Refused (``swap-moved``) where another writer was faster."""
+        try:
+            self._table.commit(base, change)
+        except FileExistsError as error:
+            raise swapping.moved(self.location) from error
+
+    def _discard(self, operation: str, state: swapping.State, branch: str) -> None:
+        # The stream may be running when what it replaced is removed.
+        for _ in range(ATTEMPTS):
+            metadata = self._newest()
+            if metadata is None or Branches(operation).state(metadata) != state:
+                return
+            with suppress(FileExistsError):
+                self._table.commit(metadata, swapping.drop(branch))
+                return
+        raise swapping.moved(self.location)
+
+    def _stream(self, metadata: Metadata) -> str | None:
+        """The id of the stream that writes here, ``None`` if no stream has."""
+        known = self._owner_in(metadata)
+        if known is not None:
+            return known.stream_id
+        # The owner was deleted, or no stream has claimed the table: its property shows which stream wrote to it.
+        return metadata.mark.stream if metadata.mark is not None else None
+
+    def _written(self, metadata: Metadata) -> int:
+        stream = self._stream(metadata)
+        return -1 if stream is None else written(metadata, self._table.older(metadata), stream)
+
+    def _newest_version(self, record: cutting.Record) -> Metadata:
+        metadata = self._newest()
+        if metadata is None:
+            raise cutting.changed(record, "output-changed")
+        lack = self._table.lack(metadata)
+        if lack is not None:
+            raise Refused(
+                "sink-uncuttable",
+                "The batches cannot be cut out of the Iceberg table: nothing can be committed to it without Spark",
+                where=self.location,
+                expected=lack[0],
+                found=lack[1],
+                hint="rebuild at the last written batch, which removes nothing",
+            )
+        return metadata
+
+    def _state(self, record: cutting.Record, version: Metadata) -> TableState:
+        return cutting.state_after(version, self._table.older(version), record)
+
+    def _delete_batches(self, record: cutting.Record, version: Metadata) -> None:
+        cutting.delete_batches(self._table, version, record)
+
+    def _restore(self, record: cutting.Record, version: Metadata) -> None:
+        cutting.restore(self._table, version, record)
+
+    def _check_restorable(self, record: cutting.Record, version: Metadata) -> None:
+        cutting.check_kept(self.location, version, record.head)
+        self._table.check_writable()
+
+    def _changed(self, record: cutting.Record, code: str) -> Refused:
+        return cutting.changed(record, code)
+
+    def _difference(self, metadata: Metadata, one: int | None, other: int | None) -> Difference:
+        """The files that one snapshot has and another has not; ``None`` is the table before its first."""
+        known = metadata.snapshots
+        head, target = (None if number is None else known[number] for number in (one, other))
+        return self._table.manifests(metadata).difference(head, target)
+
+    def _planned_cut(self, after: int) -> tuple[Cut, cutting.Record | None]:
+        metadata = self._newest()
+        stream = self._stream(metadata) if metadata is not None else None
+        last = self._written(metadata) if metadata is not None else -1
+        if metadata is None or stream is None or last <= after:
+            return Cut(after, ()), None
+        span = span_after(metadata, self._table.older(metadata), stream, after)
+        check_alone(self.location, span)
+        files = self._difference(metadata, span.head, span.target)
+        names = tuple(file.path for file in files.added)
+        size = sum(file.size for file in files.added)
+        cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, files.rows, str(span.head))
+        return cut, cutting.Record(self.location, after, last, stream, span.head, span.target)
+
+    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+        try:
+            found = self._table.newest()
+        except FormatError as error:
+            yield Damage(error.where or FOLDER, error.code, error.expected or "", error.found or "")
+            return
+        except OSError as error:
+            yield Damage(FOLDER, "unreadable", "table metadata of the Iceberg specification", str(error))
+            return
+        metadata = found.on(self._branch) if found is not None else None
+        current = next((one for _, one in lineage(metadata, iter(()))), None) if metadata is not None else None
+        if metadata is None or current is None:
+            return
+        name = current.manifest_list.removeprefix(metadata.location.rstrip("/") + "/")
+        try:
+            self._table.size(metadata, name)
+        except FileNotFoundError:
+            yield Damage(name, "missing", f"the manifest list of snapshot {current.id}", "no file")
+        else:
+            if thorough:
+                yield from self._damaged_files(metadata, self._difference(metadata, current.id, None).added)
+
+    def _damaged_files(self, metadata: Metadata, files: Iterable[TableFile]) -> Iterator[Damage]:
+        for file in files:
+            if "://" in file.path or file.path.startswith(("/", "file:")):
+                continue  # A file elsewhere that was added to the table, or a table that was moved.
+            try:
+                size = self._table.size(metadata, file.path)
+            except OSError as error:
+                missing = isinstance(error, FileNotFoundError)
+                kind, found = ("missing", "no file") if missing else ("unreadable", str(error))
+                yield Damage(file.path, kind, f"{file.size} bytes", found)
+            else:
+                if size != file.size:
+                    yield Damage(file.path, "torn", f"{file.size} bytes", f"{size} bytes")
+
+
+def _snapshot_of(offset: str) -> int | None:
+    """The snapshot that an offset of Iceberg's source names, ``None`` for an offset of another source."""
+    try:
+        return int(json.loads(offset)["snapshot_id"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,19 @@
+"""What a table of PostgreSQL can do."""
+
+from __future__ import annotations
+
+from slackwater.core.sink import CatalogueEntry, Traits
+from slackwater.sinks.common.mark import PUBLISHED_WITH_MARKER, marked_traits
+
+
+def traits_of(*, keep_batch_id: bool) -> Traits:
+    """What the table of a sink can do."""
+    return marked_traits(PUBLISHED_WITH_MARKER, cuts=keep_batch_id, swaps=True)
+
+
+_KEPT, _PLAIN = traits_of(keep_batch_id=True), traits_of(keep_batch_id=False)
+ENTRIES = (
+    CatalogueEntry("postgres", "postgres(url, table, keep_batch_id=True)", _KEPT, ("append",), rank=40),
+    CatalogueEntry("postgres", "postgres(url, table)", _PLAIN, ("append", "complete"), rank=41),
+    CatalogueEntry("postgres", "postgres(url, table, keys=...)", _PLAIN, ("append", "update"), rank=42),
+)

@@ -1,0 +1,50 @@
+"""Shapes that several kinds of sources are recognised by. Nothing here raises, whatever the input is."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Literal, TypeAlias, TypeGuard
+
+from slackwater.sources.common.contract import SourceEntries
+
+_LONG = range(-(2**63), 2**63)
+_INDEX = re.compile("0|[1-9][0-9]{0,18}")
+_FIRST_ENTRY = 0
+_KAFKA_MARK = "\0v"
+"""Initial offsets of Kafka have a zero byte before the version."""
+LogShape: TypeAlias = Literal["files", "kafka", "rate", "none"]
+
+
+def decoded(offset: str | None) -> object:
+    """The JSON value of an offset; ``None`` for no offset, the string itself where it is no JSON, or ``null``."""
+    if offset is None:
+        return None
+    try:
+        value: object = json.loads(offset)
+    except (ValueError, RecursionError):
+        return offset
+    return offset if value is None else value
+
+
+def is_long(value: object) -> TypeGuard[int]:
+    """Whether a decoded value is an integer that fits a Java long."""
+    return isinstance(value, int) and not isinstance(value, bool) and value in _LONG
+
+
+def is_index(value: str) -> bool:
+    """Whether a string is a non-negative integer as Spark writes it: a partition, or a time."""
+    return _INDEX.fullmatch(value) is not None
+
+
+def log_shape(log: SourceEntries) -> LogShape:
+    """What the newest entry of a source's own log shows; "none" where there is no entry, or another one."""
+    if not log:
+        return "none"
+    newest = max(log)
+    version, _, body = log[newest].partition("\n")
+    if version.startswith(_KAFKA_MARK):
+        return "kafka" if newest == _FIRST_ENTRY else "none"
+    if body.startswith('{"path":'):
+        return "files"
+    return "rate" if newest == _FIRST_ENTRY and is_index(body.strip()) else "none"

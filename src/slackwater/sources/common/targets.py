@@ -1,0 +1,89 @@
+"""What is refused of a target that a source does not have, or whose position is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused, UsageError
+from slackwater.formats.text_log import shown
+from slackwater.sources.common.contract import SourceEntries, SourceSeen
+from slackwater.sources.common.shapes import decoded
+
+if TYPE_CHECKING:
+    from slackwater.sources.common.source import Source
+
+BY_BATCH = "last-written and batch:N are recorded positions of all sources"
+ENDS = "earliest and latest are the ends of what a source has"
+SHOWN = 3
+
+
+def unsupported(
+    where: str, what: str, *, expected: str | None = None, found: str | None = None, hint: str = BY_BATCH
+) -> Refused:
+    """The error for a target whose position in a source is unknown; the hint is what is possible instead."""
+    return Refused(
+        "target-unsupported",
+        f"The position at the target is unknown: {what}",
+        where=where,
+        expected=expected,
+        found=found,
+        hint=hint,
+    )
+
+
+def out_of_range(where: str, what: str, *, expected: str | None = None, found: str, hint: str = ENDS) -> Refused:
+    """The error for a target that a source does not have; ``expected`` is what it has."""
+    return Refused(
+        "target-out-of-range",
+        f"The target is outside of what the source has: {what}",
+        where=where,
+        expected=expected,
+        found=found,
+        hint=hint,
+    )
+
+
+def unrecorded(source: SourceSeen, entries: Sequence[str]) -> Refused:
+    """The error for a position that only entries of the source's own log define, which are not recorded."""
+    return unsupported(
+        source.where,
+        "the files that it has read are not all recorded",
+        found=f"entries {', '.join(entries)} of its log are missing",
+        hint="earliest, latest, time:... and by:... need no record of them",
+    )
+
+
+def refuse_backward(source: str, found: Sequence[str]) -> None:
+    """Raises Refused for the parts of a source whose range ends before it starts."""
+    if found:
+        raise out_of_range(
+            f"source {source}",
+            "the range ends before it starts",
+            found=listed(found),
+            hint="give --to a target that is not before that of --from",
+        )
+
+
+def check_offset(kind: Source, source: str, offset: str | None, where: str, log: SourceEntries | None = None) -> None:
+    """Raises UsageError (``target``) unless an offset from outside is one of the kind of its source.
+
+    Nothing can be derived from another value: it would count as the beginning. ``log`` is the source's own.
+    """
+    if kind.owns(decoded(offset), log or {}):
+        return
+    raise UsageError(
+        "target",
+        f"This is not an offset of source {source}, which is of kind {kind.kind}",
+        where=shown(where),
+        expected=kind.example,
+        found=shown(str(offset)),
+        hint=f"{command('offsets', 'STREAM')} shows the offsets of a stream as Spark writes them",
+    )
+
+
+def listed(items: Iterable[str], count: int = SHOWN) -> str:
+    """The first items, and how many more there are."""
+    found = list(items)
+    return ", ".join(found[:count]) + (f" and {len(found) - count} more" if len(found) > count else "")

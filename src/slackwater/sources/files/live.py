@@ -1,0 +1,237 @@
+"""Lists the files of file sources: which of those that are there now count as read, and which are unread.
+
+The files are those that Spark's own source lists, in the form of its log: options, patterns, hidden files, manifests
+and the encoding of names are Spark's.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import assert_never
+
+from slackwater.core.checkpoint_logs import SinkFile, SourceFile
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
+from slackwater.formats.compactible import (
+    SINK_LOG,
+    lay_out,
+    names_read,
+    parse_entry_name,
+    parse_file_sink_log,
+    parse_file_source_log,
+    render_source_file,
+)
+from slackwater.sources.common.contract import EmptyBase, Position, SourceRange, SourceSeen, SparkSource, Uncounted
+from slackwater.sources.common.source import LiveSource, encoded
+from slackwater.sources.common.targets import check_offset, listed, out_of_range, unrecorded
+from slackwater.sources.files import NO_FILES
+from slackwater.sources.files import SOURCE as FILES
+from slackwater.storage.local import LocalStore
+from slackwater.storage.open import local_path_of
+
+_READ, _LAST = 0, 1
+_DESCRIPTION = re.compile(r"FileStreamSource\[(?P<path>.*)\]", re.DOTALL)
+_GLOB = re.compile(r"[*?\[\]{}\\]")
+
+
+class FilesLive(LiveSource):
+    """Lists the files of a source."""
+
+    def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+        """The position of a file source.
+
+        ``earliest``: no file counts as read; ``latest``: all that are there now; a time: those with an older
+        modification time; a shift back: all but the newest recorded ones, in the order in which they were read; a shift
+        forward: the recorded ones and the next unread ones, in the order in which Spark would read them; ``given``:
+        those up to that entry of the recorded log.
+        """
+        present = _present(source)
+        match target:
+            case Earliest():
+                read: Sequence[SourceFile] = ()
+            case Latest():
+                read = present
+            case AtTime():
+                read = [file for file in present if file.timestamp_ms < target.time_ms]
+            case Shift():
+                read = _shifted(source, present, target.count)
+            case FromFile():
+                read = _recorded_until(source, present, given)
+            case _:
+                assert_never(target)
+        return source.at(_base(source, read), _change(source, present, read))
+
+    def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:
+        return EnvironmentMissing(
+            "store-unreachable",
+            f"The files of a source cannot be listed: {reason}",
+            where=source.where,
+            hint="check the path and the options of the source",
+        )
+
+    def unread(self, description: str, span: SourceRange, files_max: int) -> Sequence[int]:
+        """Lists local directories only."""
+        store = _directory(description)
+        if FILES.unrecorded(span):
+            raise Uncounted("has read files that the ledger does not list")
+        read = {local_path_of(file.path) for file in FILES.files(span)}
+        written = _of_manifest(store, files_max)
+        if written is not None:
+            return [size for path, size in written.items() if path not in read]
+        return [store.size(name) for name in _names(store, files_max) if f"{store.location}/{name}" not in read]
+
+
+def _present(source: SourceSeen) -> tuple[SourceFile, ...]:
+    """The files that the source would read from the beginning, in that order."""
+    unlimited = source.spark.jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.allAvailable()
+    with tempfile.TemporaryDirectory() as folder:
+        # A source of its own, with an empty log in which it records all that it finds as read.
+        lister = source.spark.relation.dataSource().createSource(f"file://{folder}/log")
+        try:
+            lister.latestOffset(None, unlimited)
+        finally:
+            lister.stop()
+        return tuple(
+            file
+            for entry in sorted(Path(folder).glob("log/[0-9]*"))
+            for file in parse_file_source_log(entry.read_bytes())
+        )
+
+
+def _base(source: SourceSeen, read: Iterable[SourceFile]) -> EmptyBase:
+    lines = [render_source_file(replace(file, log_offset=_READ)) for file in read]
+    if not lines:
+        return EmptyBase(NO_FILES)
+    # With cleanSource, Spark deletes or archives the files of the newest entry when the next batch starts. Files that
+    # only count as read must stay: the newest entry is empty.
+    log = lay_out({_READ: lines, _LAST: []}, _LAST, source.interval)
+    return EmptyBase(f'{{"logOffset":{_LAST}}}', {name: encoded(content) for name, content in log.items()})
+
+
+def _recorded(source: SourceSeen) -> tuple[SourceFile, ...] | None:
+    """The files that the source has read, oldest first; ``None`` where they are not all recorded."""
+    return None if FILES.unrecorded(source.read) else FILES.files(source.read)
+
+
+def _known(source: SourceSeen) -> tuple[SourceFile, ...]:
+    recorded = _recorded(source)
+    if recorded is None:
+        raise unrecorded(source, FILES.unrecorded(source.read))
+    return recorded
+
+
+def _shifted(source: SourceSeen, present: Sequence[SourceFile], count: int) -> Sequence[SourceFile]:
+    recorded = _known(source)
+    seen = {file.path for file in recorded}
+    unread = [file for file in present if file.path not in seen]
+    if not -len(recorded) <= count <= len(unread):
+        raise out_of_range(
+            source.where,
+            "it does not have as many files",
+            expected=f"shift:-{len(recorded)} to shift:+{len(unread)}",
+            found=f"shift:{count:+}",
+        )
+    if count >= 0:
+        return [*recorded, *unread[:count]]
+    read = recorded[:count]
+    _check_present(source, present, recorded[count:])
+    return read
+
+
+def _recorded_until(source: SourceSeen, present: Sequence[SourceFile], given: str | None) -> Sequence[SourceFile]:
+    recorded = _known(source)
+    newest = max((file.log_offset for file in recorded), default=-1)
+    check_offset(FILES, source.name, given, source.where)
+    entry = FILES.cut_entry(given) or 0
+    if entry > newest:
+        raise out_of_range(
+            source.where,
+            "its own log has no such entry",
+            expected=f"-1 to {newest}",
+            found=str(entry),
+            hint="-1 is before the first file; files that no batch has read have no entry: use time:... or latest",
+        )
+    _check_present(source, present, [file for file in recorded if file.log_offset > entry])
+    return [file for file in recorded if file.log_offset <= entry]
+
+
+def _check_present(source: SourceSeen, present: Iterable[SourceFile], again: Iterable[SourceFile]) -> None:
+    there = {file.path for file in present}
+    missing = [file.path for file in again if file.path not in there]
+    if missing:
+        raise out_of_range(
+            source.where,
+            "files that are to be read again no longer exist",
+            found=listed(missing),
+            hint="restore them, or use time:... or earliest, which read again what is left",
+        )
+
+
+def _change(source: SourceSeen, present: Sequence[SourceFile], read: Sequence[SourceFile]) -> str:
+    recorded, after = _recorded(source), {file.path for file in read}
+    there = {file.path for file in present}
+    if recorded is None:
+        return f"an unknown number of files read -> {len(after)}; {len(there - after)} are to be read"
+    before = {file.path for file in recorded}
+    parts = [
+        f"{count} {what}"
+        for count, what in (
+            (len((before - after) & there), "are to be read again"),
+            (len(after - before), "are skipped"),
+            (len(there - after - before), "are to be read for the first time"),
+            (len(before - after - there), "no longer exist"),
+        )
+        if count
+    ]
+    return "; ".join([f"{len(before)} files read -> {len(after)}", *parts])
+
+
+def _directory(description: str) -> LocalStore:
+    match = _DESCRIPTION.match(description)
+    path = match["path"] if match else ""
+    # Hadoop's Path.toString: a URI whose path is not percent-encoded.
+    scheme, colon, rest = path.partition(":")
+    if colon and scheme != "file":
+        raise Uncounted(f"is not on a local disk: {path}")
+    local = re.sub(r"^/+", "/", rest if colon else path)
+    if _GLOB.search(local):
+        raise Uncounted(f"reads a path pattern: {path}")
+    store = LocalStore(local)
+    if not store.exists(""):
+        raise Uncounted(f"does not exist: {path}")
+    return store
+
+
+def _of_manifest(store: LocalStore, files_max: int) -> dict[str | None, int] | None:
+    """The files in the manifest of Spark's file sink, ``None`` without one: Spark reads no others of its output."""
+    listed_names = [entry.name for entry in store.list(SINK_LOG) if not entry.is_dir and parse_entry_name(entry.name)]
+    if not listed_names:
+        return None
+    files: list[SinkFile] = []
+    for name in names_read(listed_names):
+        files += parse_file_sink_log(store.read(f"{SINK_LOG}/{name}"))
+        _require_countable(files, files_max)
+    return {local_path_of(file.path): file.size for file in files}
+
+
+def _names(store: LocalStore, files_max: int) -> list[str]:
+    """Files as Spark lists them: in the directory and its partitions (``key=value``), without hidden ones."""
+    names: list[str] = []
+    for folder in store.folders():
+        if all("=" in part for part in folder.path.split("/") if part):
+            prefix = f"{folder.path}/" if folder.path else ""
+            names += [prefix + name for name in folder.files if not name.startswith((".", "_"))]
+        _require_countable(names, files_max)
+    return names
+
+
+def _require_countable(found: Sequence[object], files_max: int) -> None:
+    if len(found) > files_max:
+        raise Uncounted(f"has more than {files_max:,} files")
+
+
+LIVE = FilesLive(FILES)

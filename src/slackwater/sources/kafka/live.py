@@ -1,0 +1,245 @@
+"""Positions of Kafka sources: the next offset to read of each partition that exists now.
+
+The brokers are asked through the Kafka client of the session's own JVM, with the options of the source: it reaches what
+the query reaches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias, assert_never
+
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
+from slackwater.sources.common.contract import Position, SourceSeen, SparkSource
+from slackwater.sources.common.source import LiveSource
+from slackwater.sources.common.targets import check_offset, listed, out_of_range, unsupported
+from slackwater.sources.kafka import SOURCE as KAFKA
+from slackwater.sources.kafka import Partition, as_json, partition_name, positions_of
+
+Offsets: TypeAlias = Mapping[Partition, int]
+CLIENT_PREFIX = "kafka."
+ANSWER_MS = 20_000
+
+
+def earliest_offsets(source: SparkSource) -> Offsets:
+    """Of each partition of a source the oldest offset that the brokers have; none of topics that do not exist."""
+    return _listed(source, _specs(source).earliest())[0]
+
+
+def offsets_at(source: SparkSource, time_ms: int) -> Offsets:
+    """Of each partition of a source, the offset of the first record of ``time_ms`` or later, else the end."""
+    specs = _specs(source)
+    since, latest = _listed(source, specs.forTimestamp(time_ms), specs.latest())
+    # -1: the partition has no record of that time or later.
+    return {partition: offset if offset >= 0 else latest[partition] for partition, offset in since.items()}
+
+
+def bounds(source: SparkSource) -> tuple[Offsets, Offsets]:
+    """Of each partition of a source, the oldest offset that the brokers have, and the end."""
+    specs = _specs(source)
+    earliest, latest = _listed(source, specs.earliest(), specs.latest())
+    return earliest, latest
+
+
+def servers_of(source: SparkSource) -> str:
+    """The brokers that the source asks first."""
+    return _lower(source).get("kafka.bootstrap.servers", "")
+
+
+def _specs(source: SparkSource) -> Any:
+    return source.jvm.org.apache.kafka.clients.admin.OffsetSpec
+
+
+def _lower(source: SparkSource) -> dict[str, str]:
+    return {name.lower(): value for name, value in source.options.items()}
+
+
+def _listed(source: SparkSource, *specs: Any) -> list[dict[Partition, int]]:
+    jvm, options = source.jvm, _lower(source)
+    with _admin_client(jvm, source.options) as admin:
+        partitions = list(_partitions(jvm, admin, options))
+        level = _isolation(jvm, options)
+        return [_offsets(jvm, admin, partitions, spec, level) for spec in specs]
+
+
+@contextmanager
+def _admin_client(jvm: Any, options: Mapping[str, str]) -> Iterator[Any]:
+    settings = jvm.java.util.HashMap()
+    settings.put("default.api.timeout.ms", str(ANSWER_MS))
+    settings.put("request.timeout.ms", str(ANSWER_MS))
+    for name, value in options.items():
+        if name.lower().startswith(CLIENT_PREFIX):
+            settings.put(name[len(CLIENT_PREFIX) :].lower(), value)
+    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    try:
+        yield admin
+    finally:
+        admin.close()
+
+
+def _partitions(jvm: Any, admin: Any, options: Mapping[str, str]) -> Iterator[Partition]:
+    """What the source's ``subscribe``, ``subscribePattern`` or ``assign`` selects, of the topics that exist."""
+    listing = jvm.org.apache.kafka.clients.admin.ListTopicsOptions().listInternal(True)
+    existing = {str(name) for name in admin.listTopics(listing).names().get()}
+    if "assign" in options:
+        assigned = json.loads(options["assign"])
+        yield from ((topic, int(number)) for topic in assigned if topic in existing for number in assigned[topic])
+        return
+    if "subscribepattern" in options:
+        pattern = jvm.java.util.regex.Pattern.compile(options["subscribepattern"])
+        chosen = sorted(topic for topic in existing if pattern.matcher(topic).matches())
+    else:
+        chosen = sorted(existing & {topic.strip() for topic in options.get("subscribe", "").split(",")})
+    described = admin.describeTopics(_java_list(jvm, chosen)).allTopicNames().get()
+    for topic in chosen:
+        yield from ((topic, int(partition.partition())) for partition in described[topic].partitions())
+
+
+def _isolation(jvm: Any, options: Mapping[str, str]) -> Any:
+    """The source's own: with ``read_committed`` the end is before the first open transaction, as it is for Spark."""
+    level = jvm.org.apache.kafka.common.IsolationLevel
+    committed = options.get("kafka.isolation.level", "").lower() == "read_committed"
+    return jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(
+        level.READ_COMMITTED if committed else level.READ_UNCOMMITTED
+    )
+
+
+def _offsets(jvm: Any, admin: Any, partitions: Iterable[Partition], spec: Any, level: Any) -> dict[Partition, int]:
+    clients, wanted = jvm.org.apache.kafka, jvm.java.util.HashMap()
+    keys = {partition: clients.common.TopicPartition(*partition) for partition in partitions}
+    for key in keys.values():
+        wanted.put(key, spec)
+    found = admin.listOffsets(wanted, level)
+    return {partition: int(found.partitionResult(key).get().offset()) for partition, key in keys.items()}
+
+
+def _java_list(jvm: Any, values: Iterable[str]) -> Any:
+    made = jvm.java.util.ArrayList()
+    for value in values:
+        made.add(value)
+    return made
+
+
+LISTED = 8
+
+
+class KafkaLive(LiveSource):
+    """Asks the brokers."""
+
+    def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+        """The position of a Kafka source.
+
+        Every partition that exists now is in it, and no other. One that the current position does not have has not been
+        read: a shift and offsets that leave it out put it at its oldest record, where Spark would start it. Of a time
+        it is the first record with that timestamp or a later one; a partition that has none is at its end.
+        """
+        earliest, latest = bounds(source.spark)
+        current = positions_of(source.current)
+        note = ""
+        match target:
+            case Earliest():
+                after = earliest
+            case Latest():
+                after = latest
+            case AtTime():
+                after = {one: at for one, at in offsets_at(source.spark, target.time_ms).items() if one in latest}
+                ended = [one for one, at in after.items() if at == latest[one]]
+                note = f"; no record of that time or later: {_names(ended)}" if ended else ""
+            case Shift():
+                after = _shifted(source, earliest, current, target.count)
+            case FromFile():
+                after = _given(source, earliest, current, given)
+            case _:
+                assert_never(target)
+        if isinstance(target, Shift | FromFile):
+            _check_range(source, after, earliest, latest)
+        base = KAFKA.empty_base(as_json(after))
+        if base is None:
+            raise unsupported(
+                source.where,
+                "its topics have no partitions",
+                hint="create the topics, or correct the source's subscription",
+            )
+        return source.at(base, _change(earliest, current, after) + note)
+
+    def earliest(self, source: SparkSource) -> str | None:
+        return as_json(earliest_offsets(source))
+
+    def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:
+        return EnvironmentMissing(
+            "kafka-unreachable",
+            f"Cannot read offsets from the Kafka brokers: {reason}",
+            where=servers_of(source),
+            hint="start the brokers, or check kafka.bootstrap.servers and the kafka.* options of the source",
+        )
+
+
+def _shifted(source: SourceSeen, earliest: Offsets, current: Offsets, count: int) -> Offsets:
+    if not current:
+        raise unsupported(
+            source.where,
+            "there is no recorded position from which it could be shifted",
+            hint="use earliest, latest, time:..., by:... or offsets:FILE",
+        )
+    return {one: current[one] + count if one in current else oldest for one, oldest in earliest.items()}
+
+
+def _given(source: SourceSeen, earliest: Offsets, current: Offsets, given: str | None) -> Offsets:
+    check_offset(KAFKA, source.name, given, source.where)
+    wanted = positions_of(given)
+    absent = [one for one in wanted if one not in earliest]
+    if absent:
+        raise out_of_range(
+            source.where,
+            "it has no such partitions",
+            expected=_names(earliest),
+            found=_names(absent),
+            hint="list only partitions that exist and that the source reads",
+        )
+    unlisted = [] if current else [one for one in earliest if one not in wanted]
+    if unlisted:
+        raise unsupported(
+            source.where,
+            "there is no recorded position at which partitions could stay",
+            found=_names(unlisted),
+            hint="list all partitions in the file",
+        )
+    return {one: wanted.get(one, current.get(one, oldest)) for one, oldest in earliest.items()}
+
+
+def _check_range(source: SourceSeen, after: Offsets, earliest: Offsets, latest: Offsets) -> None:
+    outside = [one for one, at in after.items() if not earliest[one] <= at <= latest[one]]
+    if outside:
+        raise out_of_range(
+            source.where,
+            "the brokers do not have these offsets",
+            expected=listed(f"{partition_name(one)}: {earliest[one]} to {latest[one]}" for one in outside),
+            found=listed(f"{partition_name(one)}: {after[one]}" for one in outside),
+        )
+
+
+def _change(earliest: Offsets, current: Offsets, after: Offsets) -> str:
+    moves = {one: (current.get(one, earliest[one]), at) for one, at in after.items()}
+    lines = (
+        f"{partition_name(one)}: {start if one in current else 'new'} -> {at}"
+        for one, (start, at) in sorted(moves.items())
+    )
+    counts = (
+        (sum(max(start - at, 0) for start, at in moves.values()), "offsets are to be read again"),
+        (sum(max(at - start, 0) for start, at in moves.values()), "offsets are skipped"),
+    )
+    parts = [f"{count} {what}" for count, what in counts if count]
+    gone = sorted(current.keys() - after.keys())
+    if gone:
+        parts.append(f"no longer existing: {_names(gone)}")
+    return "; ".join([listed(lines, LISTED), *parts])
+
+
+def _names(partitions: Iterable[Partition]) -> str:
+    return listed(map(partition_name, partitions), LISTED)
+
+
+LIVE = KafkaLive(KAFKA)

@@ -1,0 +1,92 @@
+"""Finds the kinds of stores: each is a module of ``slackwater.storage.kinds`` with a ``STORE``.
+
+An entry point of the group ``slackwater.stores``, or ``STORES.register``, adds one of another distribution. Any other
+protocol that fsspec has an implementation for is taken for an object store.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from slackwater.core.errors import UsageError
+from slackwater.core.masking import mask
+from slackwater.core.registry import Registry
+from slackwater.storage.protocols import OBJECT_STORE, StoreTraits, WriteStore
+
+
+class StoreKind(ABC):
+    """One kind of store.
+
+    ``schemes`` are those of its URIs; places are compared with the first one. ``traits`` say what its stores can do.
+    """
+
+    def __init__(self, schemes: tuple[str, ...], traits: StoreTraits) -> None:
+        self.schemes = schemes
+        self.traits = traits
+
+    @abstractmethod
+    def open(self, location: str, *, private: bool = False) -> WriteStore:
+        """The store at a location. ``private``: what is created is for its owner only, where the store has modes.
+
+        Raises EnvironmentMissing where a package is not installed or the store is unreachable.
+        """
+
+    def spark_uri(self, location: str) -> str:
+        """The URI by which Hadoop reads and writes a location of this kind."""
+        return location
+
+
+class FsspecKind(StoreKind):
+    """A kind that fsspec has a file system for.
+
+    ``options`` are arguments of that; ``package`` is what has to be installed for it.
+    """
+
+    def __init__(
+        self,
+        schemes: tuple[str, ...],
+        traits: StoreTraits,
+        *,
+        protocol: str,
+        options: Mapping[str, object] | None = None,
+        package: str | None = None,
+    ) -> None:
+        super().__init__(schemes, traits)
+        self.protocol = protocol
+        self.options = dict(options or {})
+        self.package = package or f"an fsspec package for {protocol}"
+
+    def open(self, location: str, *, private: bool = False) -> WriteStore:  # noqa: ARG002 - it has no modes
+        from slackwater.storage.remote import open_remote_store  # noqa: PLC0415 - fsspec costs five local inspects
+
+        return open_remote_store(location, self)
+
+
+STORES: Registry[StoreKind] = Registry("slackwater.storage.kinds", "STORE", "slackwater.stores")
+
+
+def kind_of(location: str) -> StoreKind:
+    """The kind of store that a URI names. Raises UsageError (``unknown-scheme``) where none has its scheme."""
+    scheme = location.partition(":")[0].lower()
+    found = STORES.get(scheme) or next((one for one in STORES.all() if scheme in one.schemes), None)
+    return found or _other_of_fsspec(scheme, location)
+
+
+def _other_of_fsspec(scheme: str, location: str) -> StoreKind:
+    from fsspec import available_protocols  # noqa: PLC0415 - most locations are local or of a kind of ours
+
+    if scheme in available_protocols():
+        return FsspecKind((scheme,), OBJECT_STORE, protocol=scheme)
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    known = sorted({one for kind in STORES.all() for one in kind.schemes})
+    similar = get_close_matches(scheme, known, 1)
+    raise UsageError(
+        "unknown-scheme",
+        f"no store is known for {scheme}:",
+        where=mask(location),
+        expected=f"a path, or a URI of one of {', '.join(known)}",
+        found=f"{scheme}:",
+        hint=f"did you mean {similar[0]}:?" if similar else "correct the location, and repeat the command",
+    )

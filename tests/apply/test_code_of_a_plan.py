@@ -1,0 +1,85 @@
+"""``apply`` runs no code but that which the plan names by its digest."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slackwater.operations.plan.document import DIGEST, digest_of, render
+from tests.support.rebuilds import Project, StopBefore, make_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "project")
+
+
+def _apply(project: Project, reference: str) -> subprocess.CompletedProcess[str]:
+    """Apply a plan whose pipeline is another one, with the digest of what the plan says now."""
+    document = json.loads(render(project.plan("batch:3")))
+    document.pop(DIGEST)
+    document["pipeline_file"] = reference
+    document["request"]["query_read"] = True
+    document[DIGEST] = digest_of(document)
+    (project.folder / "plan.json").write_text(json.dumps(document))
+    return _slackwater(project, "apply", "plan.json", "--yes")
+
+
+def _slackwater(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "slackwater", *arguments],
+        cwd=project.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("reference", ["other.py", "package.pipeline", "package"])
+def test_a_pipeline_that_the_plan_was_not_made_for_is_not_run(project: Project, reference: str) -> None:
+    code = f"open({str(project.folder / 'ran')!r}, 'w').close()\n"
+    (project.folder / "package").mkdir()
+    for file in ("other.py", "package/__init__.py", "package/pipeline.py"):
+        (project.folder / file).write_text(code)
+    before = project.files(project.folder / "out", project.checkpoint(1).parent)
+
+    done = _apply(project, reference)
+
+    assert not (project.folder / "ran").exists()
+    assert done.returncode in (2, 5)
+    assert "Traceback" not in done.stderr
+    assert project.files(project.folder / "out", project.checkpoint(1).parent) == before
+
+
+def test_an_operation_is_not_continued_with_other_code(project: Project) -> None:
+    plan = project.plan("batch:3")
+    (project.folder / "plan.json").write_text(render(plan))
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, display=StopBefore("replay-batches"))
+    clicks = project.folder / "clicks.py"
+    before = clicks.read_text()
+    clicks.write_text(f"open({str(project.folder / 'ran')!r}, 'w').close()\n")
+
+    refused = _slackwater(project, "apply", "plan.json", "--yes")
+
+    assert (refused.returncode, "pipeline-edited" in refused.stderr) == (5, True)
+    assert not (project.folder / "ran").exists()
+    assert project.checkpoint(1).exists()
+    assert not project.checkpoint(2).exists(), "what was built with the old code is removed"
+    clicks.write_text(before)
+    assert not project.apply(project.plan("batch:3")).repeated
+
+
+@pytest.mark.parametrize("goal", ["replay", "rebuild"])
+def test_a_plan_that_runs_code_names_it(project: Project, goal: str) -> None:
+    """Also a swap whose new checkpoint is a copy, which replays nothing."""
+    project.claim_output()
+    plan = project.plan("batch:3", goal=goal, output="swap" if goal == "replay" else "cut")
+    runs = [index for index, one in enumerate(plan.actions) if one.kind in {"run-staged", "build-generation"}]
+    assert runs
+    assert set(runs) == {one.action for one in plan.preconditions if one.name == "pipeline"}

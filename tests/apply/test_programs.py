@@ -1,0 +1,103 @@
+"""Which program a generation that an operation has built counts as made by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from slackwater.core.errors import Refused
+from slackwater.core.program import OperatorShape, Program, Traced, Window
+from slackwater.core.state_programs import made_by, with_started
+from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.runtime.verdict import program_json
+from tests.support.homes import STREAM, HomeSpec
+from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project
+
+OLD, LATER = {"file": "old"}, {"file": "of batches 4 and 5"}
+ENTRIES = with_started(made_by(OLD), LATER, 3)
+
+
+def _project(folder: Path, programs: Sequence[Mapping[str, object]] = ENTRIES) -> Project:
+    project = make_project(folder, HomeSpec())
+    with project.open() as workspace:
+        workspace.ledger.update_generation(STREAM, 1, programs=programs)
+        write_stream_file_of(workspace.home, workspace.ledger, STREAM)
+    return project
+
+
+def _programs(project: Project) -> list[Mapping[str, object]]:
+    """Those of the generation in use."""
+    with project.open() as workspace:
+        number = workspace.ledger.find_stream(STREAM).current_generation
+        return list(workspace.ledger.generation(STREAM, number).programs or ())
+
+
+def test_a_rebuild_makes_the_code_that_replayed_the_program_and_undo_takes_it_back(tmp_path: Path) -> None:
+    project = _project(tmp_path)
+    plan = project.plan()
+
+    project.apply(plan)
+
+    (entry,) = _programs(project)
+    assert entry["after"] == -1
+    assert entry["program"] not in (OLD, LATER)
+    project.undo(plan)
+    assert _programs(project) == ENTRIES
+
+
+@pytest.mark.parametrize(("first", "inherited"), [(4, made_by(OLD)), (5, ENTRIES)])
+def test_copied_state_inherits_the_programs_of_its_batches(
+    tmp_path: Path, first: int, inherited: list[Mapping[str, object]]
+) -> None:
+    project = _project(tmp_path)
+
+    project.apply(project.plan(f"batch:{first}", goal="replay"))
+
+    assert _programs(project) == inherited
+
+
+def test_a_reset_is_of_the_code_that_was_applied(tmp_path: Path) -> None:
+    project = _project(tmp_path)
+
+    project.apply(project.plan_reset("swap", BEGINNING))
+
+    assert len(_programs(project)) == 1
+    assert _programs(project)[0]["program"] not in (OLD, LATER)
+
+
+class OfHours(StubReplayer):
+    """The query after its windows were changed."""
+
+    def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
+        return None if settings == {"unknown": "yes"} else _windowed(3_600_000)
+
+
+def _windowed(length_ms: int) -> dict[str, object] | None:
+    window = Window("tumbling", "ts", length_ms, length_ms, text=f"window {length_ms}")
+    return program_json(
+        Program(operators=(OperatorShape("aggregate", keys=(Traced("w", window.text),), windows=(window,)),))
+    )
+
+
+@pytest.mark.parametrize("target", ["last-written", "batch:3"])
+def test_a_rebuild_that_leaves_the_output_wrong_is_refused(tmp_path: Path, target: str) -> None:
+    project = _project(tmp_path, made_by(_windowed(1_800_000)))
+    before, plan = project.in_use(), project.plan(target)
+
+    with pytest.raises(Refused) as caught:
+        project.apply(plan, OfHours(project.folder / "clicks.py"))
+
+    assert caught.value.code == "rebuild-insufficient"
+    assert "window length was 30 minutes, is 1 hour" in str(caught.value)
+    assert "plan reset clicks/per_page --from earliest --output swap" in str(caught.value.hint)
+    assert project.in_use() == before
+
+
+def test_all_output_written_again_is_right_with_any_code(tmp_path: Path) -> None:
+    project = _project(tmp_path, made_by(_windowed(1_800_000)))
+
+    project.apply(project.plan("earliest"), OfHours(project.folder / "clicks.py"))
+
+    assert _programs(project) == made_by(_windowed(3_600_000))

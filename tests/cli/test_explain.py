@@ -1,0 +1,63 @@
+"""``slackwater explain``: every code of a finding and of an error, and what is said of one that there is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from slackwater.cli.verbs.explain.errors import found_codes
+from tests.cli.conftest import Slackwater
+
+
+def test_a_finding_is_explained_with_its_risk_and_its_command(slackwater: Slackwater) -> None:
+    page = slackwater("explain", "sink-ahead")
+    document = slackwater("explain", "sink-ahead", "--format", "json").document
+
+    assert page.code == 0
+    assert "sink-ahead  finding, stop, risk skip, exit code 5\n" in page.out
+    for heading in ("What it finds", "Why it matters", "How to confirm", "What to do", "Is the remedy safe"):
+        assert f"\n  {heading} " in page.out
+    assert (document["kind"], document["severity"], document["risk"]) == ("finding", "stop", "skip")
+    assert document["commands"] == ["slackwater plan rebuild STREAM"]
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "remedy"),
+    [
+        ("duration", 2, "give a number and a unit of s, m, h or d, such as 90s, 5m, 2h or 1d"),
+        ("lease-held", 5, "slackwater stop …"),
+        ("output-unreachable", 3, "check that the server runs"),
+        ("moved-writer", 5, "plan again"),
+        ("program-changed", 5, "follow the hint that the error prints"),
+    ],
+)
+def test_an_error_is_explained_from_where_it_is_raised(
+    slackwater: Slackwater, code: str, exit_code: int, remedy: str
+) -> None:
+    document = slackwater("explain", code, "--format", "json").document
+
+    assert (document["code"], document["kind"], document["exit_code"]) == (code, "error", exit_code)
+    assert document["remedy"].startswith(remedy)
+
+
+def test_every_error_has_a_cause_and_a_remedy() -> None:
+    assert [error.code for error in found_codes() if not error.causes or not error.remedy] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("sink-ahed", "slackwater explain sink-ahead"), ("zzz", "slackwater explain")]
+)
+def test_an_unknown_code_leads_on(slackwater: Slackwater, typed: str, hint: str) -> None:
+    done = slackwater("explain", typed, "--format", "json")
+
+    assert done.code == 2
+    assert (done.error["code"], done.error["hint"]) == ("code-unknown", hint)
+    assert slackwater(*hint.split()[1:]).code == 0
+
+
+def test_without_a_code_all_are_listed(slackwater: Slackwater) -> None:
+    codes = {one["code"]: one["meaning"] for one in slackwater("explain", "--format", "json").document["codes"]}
+    page = slackwater("explain").out
+
+    assert codes["clean"] == "Checkpoint and sink agree."
+    assert codes["duration"] == "A duration cannot be parsed"
+    assert all(f"\n{code} " in f"\n{page}" for code in codes)

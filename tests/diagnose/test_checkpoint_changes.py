@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, SourceEvidence
+from slackwater.core.profile import QueryProfile
+from slackwater.core.program import OperatorShape, Program, SourceShape, Traced, Window
+from slackwater.core.verdict import Effect
+from slackwater.diagnose.checkpoint_changes import checkpoint_changes
+
+FILES = SourceEvidence("file", ("file:///data/landing", "file:///data/landing/day%3D1"))
+KEPT = CheckpointShape((FILES,), (OperatorEvidence("stateStoreSave", ("window", "page")),))
+HOUR = Window("tumbling", "ts", 3_600_000, 3_600_000)
+AGGREGATE = OperatorShape(
+    "aggregate", keys=(Traced("window", "window(ts, 1 hour)"), Traced("page", "page")), windows=(HOUR,)
+)
+NOW = Program(sources=(SourceShape("json", "/data/landing"),), operators=(AGGREGATE,))
+JSON, KAFKA = SourceShape("json", "/data/landing"), SourceShape("kafka", "clicks")
+
+
+def _reading(location: str) -> Program:
+    return replace(NOW, sources=(SourceShape("json", location),))
+
+
+def _codes(kept: CheckpointShape, now: Program, *, ran: bool = True) -> list[str]:
+    return [change.code for change in checkpoint_changes(kept, now, ran=ran).changes]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "/data/landing",
+        "file:///data/landing/",
+        "file:/data/landing",
+        "/data/landing/day=*",
+        "/data/*/x",
+        "/data",
+        "/data/landing/day=1/one.json",
+        "",
+    ],
+)
+def test_a_query_that_the_checkpoint_fits_has_no_change(location: str) -> None:
+    assert _codes(KEPT, _reading(location)) == []
+
+
+@pytest.mark.parametrize("location", ["/data/landing2", "/data/other", "s3a://data/landing", "/data/other/*"])
+def test_files_from_another_place_are_another_source(location: str) -> None:
+    (change,) = checkpoint_changes(KEPT, _reading(location), ran=True).changes
+
+    assert (change.code, change.effect, change.acceptable) == ("sources-changed", Effect.NOT_RESTORABLE, False)
+    assert location in change.text
+
+
+def test_the_name_of_a_table_is_no_place_of_files() -> None:
+    assert _codes(KEPT, replace(NOW, sources=(SourceShape("my.own.format", "Rows"),))) == []
+
+
+def test_the_number_of_sources_is_compared_before_their_kinds() -> None:
+    two = replace(NOW, sources=(JSON, KAFKA))
+
+    (change,) = checkpoint_changes(KEPT, two, ran=True).changes
+    assert (change.before, change.after) == ("1 source", "2 sources")
+    assert "2 sources" in change.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "format_now", "changed"),
+    [
+        ("file", "kafka", True),
+        ("kafka", "parquet", True),
+        ("kafka", "delta", True),
+        ("kafka", "kafka", False),
+        ("unknown", "kafka", False),
+        ("file", "my.own.format", False),
+        ("file", "rate", True),
+        ("rate", "rate", False),
+        ("socket, memory or rate", "json", True),
+        ("socket, memory or rate", "rate", False),
+    ],
+)
+def test_kinds_are_compared_where_both_are_known(kind: str, format_now: str, changed: bool) -> None:
+    kept = replace(KEPT, sources=(SourceEvidence(kind),))
+
+    assert _codes(kept, replace(NOW, sources=(SourceShape(format_now),))) == ["sources-changed"] * changed
+
+
+@pytest.mark.parametrize(
+    ("operators", "text"),
+    [
+        ((), "an aggregation was removed"),
+        ((AGGREGATE, OperatorShape("deduplicate")), "a deduplication was added"),
+        ((AGGREGATE, AGGREGATE), "an aggregation was added"),
+    ],
+)
+def test_operators_that_were_added_or_removed(operators: tuple[OperatorShape, ...], text: str) -> None:
+    (change,) = checkpoint_changes(KEPT, replace(NOW, operators=operators), ran=True).changes
+
+    assert (change.code, change.text, change.acceptable) == ("operators-changed", text, False)
+
+
+def test_an_operator_of_an_unknown_kind_is_no_evidence() -> None:
+    kept = replace(KEPT, operators=(OperatorEvidence("ofALaterSpark"),))
+
+    assert _codes(kept, replace(NOW, operators=())) == []
+
+
+def test_before_the_first_commit_only_sources_are_compared() -> None:
+    kept = CheckpointShape((FILES,))
+
+    assert _codes(kept, NOW, ran=False) == []
+    assert _codes(kept, NOW) == ["operators-changed"]
+    assert _codes(kept, _reading("/other"), ran=False) == ["sources-changed"]
+
+
+def test_the_number_of_key_columns_is_in_the_schema_of_the_state() -> None:
+    one_more = replace(AGGREGATE, keys=(*AGGREGATE.keys, Traced("user", "user")))
+
+    assert _codes(KEPT, replace(NOW, operators=(one_more,))) == ["keys-changed"]
+
+
+def test_window_lengths_are_compared_where_an_earlier_version_recorded_them() -> None:
+    profile = QueryProfile(("Aggregate",), (600_000,), (1_800_000,), 1_800_000, ("FileSource[landing]",))
+
+    (change,) = checkpoint_changes(replace(KEPT, profile=profile), NOW, ran=True).changes
+    assert (change.code, change.text) == ("window-changed", "window length was 30.0 min, is 1.0 h")
+    same = replace(profile, windows_ms=(3_600_000,))
+    assert _codes(replace(KEPT, profile=same), NOW) == []

@@ -1,0 +1,107 @@
+"""Changes of programs that need no plan: sources of other kinds, functions, what earlier versions recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape, Traced
+from slackwater.core.verdict import Change, Effect, Verdict
+from slackwater.diagnose.program_changes import changes, verdict
+
+KAFKA = SourceShape("kafka", "topics clicks", {"value": "binary"}, {"kafka.bootstrap.servers": "a:9092,b:9092"})
+COUNT = OperatorShape(
+    "aggregate",
+    (InputShape("source 0", functions=("clean",)),),
+    keys=(Traced("station", "clean(station)", ("station",), "string"),),
+    aggregates=(Traced("count", "count(1)"),),
+    functions=("clean",),
+)
+PROGRAM = Program(
+    "4.1.3",
+    "update",
+    (KAFKA,),
+    (COUNT,),
+    (InputShape("operator 0"),),
+    ("station string", "count long"),
+    {"clean": "d1"},
+)
+
+
+def _source(**others: Any) -> Program:
+    return replace(PROGRAM, sources=(replace(KAFKA, **others),))
+
+
+@pytest.mark.parametrize(
+    ("now", "effect", "code"),
+    [
+        (_source(location="topics clicks,views"), "changes-rows", "sources-changed"),
+        (_source(location="topics views"), "not-restorable", "sources-changed"),
+        (_source(kind="rate", location=""), "not-restorable", "sources-changed"),
+        (_source(options={"kafka.bootstrap.servers": "b:9092,c:9092"}), "compatible", "source-options-changed"),
+        (_source(options={"kafka.bootstrap.servers": "x:9092"}), "changes-rows", "source-options-changed"),
+        (_source(options={**KAFKA.options, "maxoffsetspertrigger": "10"}), "same", None),
+        (_source(options={**KAFKA.options, "startingoffsets": "latest"}), "same", None),
+        (_source(options={**KAFKA.options, "includeheaders": "true"}), "changes-rows", "source-options-changed"),
+        (replace(PROGRAM, functions={"clean": "d2"}), "changes-rows", "function-changed"),
+        (replace(PROGRAM, functions={}), "same", None),
+        (replace(PROGRAM, spark_version="4.3.0", code="another"), "same", None),
+    ],
+)
+def test_a_change_of_a_program(now: Program, effect: str, code: str | None) -> None:
+    found = verdict(PROGRAM, now)
+    assert (found.effect.word, found.changes[0].code if found.changes else None) == (effect, code)
+
+
+def test_a_function_that_was_only_renamed_changes_nothing() -> None:
+    renamed = replace(
+        PROGRAM,
+        operators=(
+            replace(
+                COUNT,
+                inputs=(InputShape("source 0", functions=("tidy",)),),
+                keys=(Traced("station", "tidy(station)", ("station",), "string"),),
+                functions=("tidy",),
+            ),
+        ),
+        functions={"tidy": "d1"},
+    )
+    assert changes(PROGRAM, renamed) == ()
+    other = verdict(PROGRAM, replace(renamed, functions={"tidy": "d2"}))
+    assert [one.code for one in other.changes] == ["keys-changed"]
+
+
+def test_the_operator_of_a_program_that_recorded_less_is_read() -> None:
+    assert Program.from_json({}) == Program()
+    assert Program.from_json({"operators": [{"kind": "join"}]}).operators == (OperatorShape("join"),)
+    assert Program.from_json(PROGRAM.as_json()) == PROGRAM
+
+
+def test_a_user_accepts_by_code_what_spark_can_run() -> None:
+    filtered = Change("filter-before-state-changed", Effect.CHANGES_ROWS, "")
+    keys = Change("keys-changed", Effect.NEEDS_REBUILD, "", goal="rebuild", acceptable=False)
+    delay = Change("watermark-delay-changed", Effect.COMPATIBLE, "")
+    found = Verdict((keys, filtered, delay))
+    assert (found.effect, found.starts, found.goal) == (Effect.NEEDS_REBUILD, False, "rebuild")
+    assert found.unaccepted(frozenset({"filter-before-state-changed"})) == (keys,)
+    assert found.unaccepted(frozenset({"keys-changed"})) == (keys, filtered)
+    assert Verdict((delay,)).starts
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "acceptable"),
+    [
+        ("sum(n)", "max(n)", True),
+        ("sum(n)", "sum(m)", True),
+        ("sum(n)", "avg(n)", False),
+        ("count(1)", "sum(n)", False),
+    ],
+)
+def test_an_aggregate_is_accepted_where_spark_can_use_its_buffer(was: str, now: str, *, acceptable: bool) -> None:
+    before, after = (
+        replace(PROGRAM, operators=(replace(COUNT, aggregates=(Traced("x", text),)),)) for text in (was, now)
+    )
+    (change,) = changes(before, after)
+    assert (change.code, change.acceptable) == ("aggregates-changed", acceptable)

@@ -1,0 +1,115 @@
+"""A home on S3, with its ledger on this machine: planned, applied, taken back, pruned, all without a local file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from slackwater.core.errors import Refused
+from slackwater.core.settings import Settings
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.storage.open import open_write_store
+from tests.support.rebuilds import Project, StopBefore, make_project
+from tests.support.s3 import before_requests, s3_endpoint, s3_location
+
+__all__ = ["s3_endpoint", "s3_location"]
+
+STREAM_FOLDER = "streams/clicks/per_page"
+
+
+@dataclass(frozen=True)
+class S3Project(Project):
+    """A project whose home is at ``location``."""
+
+    location: str = ""
+
+    @contextmanager
+    def open(self) -> Iterator[Workspace]:
+        with open_workspace(Settings(self.location, str(self.folder / "ledger.db")), restore=True) as workspace:
+            yield workspace
+
+    def objects(self) -> dict[str, bytes]:
+        """All objects of the home but those that record what was done."""
+        store = open_write_store(self.location)
+        paths = [f"{folder.path}/{name}".lstrip("/") for folder in store.folders() for name in folder.files]
+        recorded = (f"{STREAM_FOLDER}/operations/", f"{STREAM_FOLDER}/lease.json", "home.json")
+        return {path: store.read(path) for path in paths if not path.startswith(recorded)}
+
+
+@pytest.fixture
+def project(tmp_path: Path, s3_location: str) -> S3Project:
+    """The project of ``make_project``, with its home on S3."""
+    plain = make_project(tmp_path / "project")
+    store = open_write_store(s3_location)
+    for file in sorted(plain.home.rglob("*")):
+        name = str(file.relative_to(plain.home))
+        if file.is_file() and not name.startswith(("ledger.db", "home.json")):
+            store.write(name, file.read_bytes().replace(str(plain.home).encode(), s3_location.encode()))
+    for file in plain.home.glob("ledger.db*"):
+        shutil.move(file, plain.folder)
+    with Ledger.open(plain.folder / "ledger.db", create=False) as ledger:
+        ledger.relocate(str(plain.home), s3_location)
+    shutil.rmtree(plain.home)
+    return S3Project(plain.folder, plain.home, s3_location)
+
+
+def test_a_rebuild_is_applied_and_taken_back(project: S3Project) -> None:
+    before = project.objects()
+    plan = project.plan("batch:3")
+
+    project.apply(plan)
+
+    found = project.objects()
+    assert f"{STREAM_FOLDER}/checkpoints/0002/commits/3" in found
+    assert not project.home.exists(), "nothing was written to this machine"
+    project.undo(plan)
+    assert project.objects() == before
+
+
+def test_the_state_of_a_replay_is_copied_by_the_store(project: S3Project) -> None:
+    plan, sent = project.plan("batch:3", goal="replay"), []
+
+    with before_requests(lambda method, url: sent.append(f"{method} {url.partition('?')[0]}")):
+        project.apply(plan)
+
+    state = [one for one in sent if "/0002/state/" in one and one.endswith(".delta")]
+    read = [one for one in sent if one.startswith("GET") and "/0001/state/" in one and one.endswith(".delta")]
+    assert state
+    assert read == [], "the state went through this process"
+
+
+@pytest.mark.thorough
+def test_an_interrupted_apply_is_continued(project: S3Project) -> None:
+    plan = project.plan("batch:3")
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, display=StopBefore("switch-generation"))
+    journal = open_write_store(project.location).read(f"{STREAM_FOLDER}/operations/{plan.id}/journal.jsonl")
+
+    project.apply(plan)
+
+    whole = open_write_store(project.location).read(f"{STREAM_FOLDER}/operations/{plan.id}/journal.jsonl")
+    assert whole.startswith(journal)
+    assert whole.count(b"\n") > journal.count(b"\n")
+
+
+@pytest.mark.thorough
+def test_a_home_that_was_copied_is_recognised(project: S3Project) -> None:
+    project.apply(project.plan("batch:3"))
+    copy = open_write_store(f"{project.location}-copy")
+    original = open_write_store(project.location)
+    for folder in original.folders():
+        for name in folder.files:
+            path = f"{folder.path}/{name}".lstrip("/")
+            copy.write(path, original.read(path))
+    copied = S3Project(project.folder, project.home, f"{project.location}-copy")
+
+    with pytest.raises(Refused) as refused:
+        copied.apply(copied.plan("batch:2"))
+
+    assert refused.value.code == "home-copied"

@@ -1,0 +1,20 @@
+"""A windowed aggregation whose filter is in a module beside the pipeline file."""
+
+import rules
+from pyspark.sql import functions as F
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("web")
+
+CLICKS = "ts timestamp, ts2 timestamp, page string, user string, n long, m long"
+
+
+def clicks(spark):
+    return spark.readStream.schema(CLICKS).option("maxFilesPerTrigger", 1).json("landing")
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out"), output_mode="append")
+def out(spark):
+    rows = rules.wanted(clicks(spark)).withWatermark("ts", "10 minutes")
+    return rows.groupBy(F.window("ts", "1 hour"), "page").agg(F.sum("n").alias("n"))

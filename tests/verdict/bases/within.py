@@ -1,0 +1,21 @@
+"""The first click of a user within the watermark."""
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("web")
+
+CLICKS = "ts timestamp, ts2 timestamp, page string, user string, n long, m long"
+
+
+def clicks(spark):
+    return spark.readStream.schema(CLICKS).option("maxFilesPerTrigger", 1).json("landing")
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out"), output_mode="append")
+def out(spark):
+    return (
+        clicks(spark)
+        .withWatermark("ts", "10 minutes")
+        .dropDuplicatesWithinWatermark(["user"])
+        .select("ts", "user", "page", "n")
+    )

@@ -1,0 +1,67 @@
+"""The verdict on each edit of the table, by the plans that a real Spark makes of the code before and after it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.verdict.edits import HERE, Edit, edits
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+EDITS = edits()
+HARMLESS, COMPATIBLE = "harmless", "compatible"
+ALLOWED_WITH_OTHER_ROWS = {"a longer watermark delay", "delay of one side of a join"}
+"""Rows that the old delay had closed already are written; the new code alone would have written them later."""
+Verdicts = Mapping[str, Mapping[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
+    """All verdicts, by one process with one session."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.verdict.verdicts", str(tmp_path_factory.mktemp("verdicts"))],
+        cwd=HERE.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: Verdicts = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("edit", [edit for edit in EDITS if edit.verdict == HARMLESS], ids=lambda edit: edit.name)
+def test_a_harmless_edit_is_not_refused(verdicts: Verdicts, edit: Edit) -> None:
+    assert verdicts[edit.name]["starts"], verdicts[edit.name]
+
+
+@pytest.mark.parametrize("edit", [edit for edit in EDITS if edit.verdict != HARMLESS], ids=lambda edit: edit.name)
+def test_a_change_has_its_verdict(verdicts: Verdicts, edit: Edit) -> None:
+    found = verdicts[edit.name]
+    assert found["effect"] == edit.verdict or (found["starts"] and edit.verdict == COMPATIBLE), found
+    assert not edit.codes or set(edit.codes) & set(found["codes"]), found
+
+
+def test_the_table_is_large_enough() -> None:
+    harmless = [edit for edit in EDITS if edit.verdict == HARMLESS]
+    assert len(harmless) >= 30
+    assert len(EDITS) - len(harmless) >= 90
+    assert len({edit.name for edit in EDITS}) == len(EDITS)
+
+
+def test_what_spark_does_is_recorded_and_no_silent_change_starts() -> None:
+    measured = tomllib.loads((HERE / "measured.toml").read_text())
+    changes = {edit.name: edit for edit in EDITS if edit.verdict != HARMLESS}
+    assert measured.keys() == changes.keys()
+    wrong = {name for name, what in measured.items() if not what.startswith("the rows of")}
+    assert {name for name in wrong if changes[name].verdict == COMPATIBLE} == ALLOWED_WITH_OTHER_ROWS
+
+
+def test_the_bases_are_used() -> None:
+    assert {edit.base for edit in EDITS} == {path.stem for path in (HERE / "bases").glob("*.py")}

@@ -1,0 +1,183 @@
+"""After an edit of the table a plain run is refused, and what it prints leads to the rows that the new code gives.
+
+The rows of a rebuild are those that were written, and from there on those of the new code alone; those of a reset into
+a new output are the new code's alone, over all of the input. All edits of pipelines that write files in append mode are
+typed by ``scripts/test --all``; the gate types one of each effect.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.support.outputs import Rows, manifest_ids, rows_of
+from tests.support.warm_jvm import attached
+from tests.verdict.edits import ALL, FIRST, Edit, add_input, clear, edits, lay_down
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+CONF = ("--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.sql.session.timeZone=UTC", "--master", "local[2]")
+RUN = ("run", "pipeline.py", "--until-caught-up", *CONF)
+IN_THE_GATE = {"sum to max", "a filter before a window", "window length"}
+STEPS = 4
+NOT_EXACT = {
+    "deduplication within the watermark": "which row of a key comes first depends on the order within a batch",
+    "column of a deduplication within the watermark": "as above",
+}
+
+
+def _typed() -> Iterator[object]:
+    for edit in edits():
+        if edit.verdict in ("harmless", "compatible") or 'sinks.files("parquet"' not in edit.before:
+            continue
+        marks = [] if edit.name in IN_THE_GATE else [pytest.mark.thorough]
+        yield pytest.param(edit, marks=marks, id=edit.name)
+
+
+@dataclass
+class Project:
+    """A folder with a pipeline of the table. It is always the same one: logs of sources have its path."""
+
+    folder: Path
+
+    def type(self, *arguments: str, code: int | None = 0) -> str:
+        """Type a command of Slackwater; what it prints. ``code`` ``None``: whatever it ends with."""
+        done = subprocess.run(
+            [sys.executable, "-m", "slackwater", *arguments],
+            cwd=self.folder,
+            env={**os.environ, **attached(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=300,
+        )
+        assert code is None or done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    def rows(self, first: int = 0) -> Rows:
+        """The rows of batches from ``first`` on."""
+        return rows_of(self.folder / "out", first)
+
+    def written(self) -> int:
+        """The newest batch in the output."""
+        return max(manifest_ids(self.folder / "out"), default=-1)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The folder that all edits use, one after another."""
+    return Project(tmp_path_factory.mktemp("typed"))
+
+
+def _alone(project: Project, edit: Edit, *parts: int) -> None:
+    """Run the new code, which never had another one's state, over the input, until each of these parts of it is read.
+
+    A run that has read everything advances the watermark once more, so the parts decide which rows are late.
+    """
+    clear(project.folder)
+    lay_down(project.folder, edit.base)
+    edit.write(project.folder)
+    for first, last in pairwise((0, *parts)):
+        add_input(project.folder, first, last)
+        project.type(*RUN)
+
+
+def _printed(text: str) -> list[list[str]]:
+    """The commands in a text, in its order."""
+    found = []
+    for line in text.splitlines():
+        place = line.find("slackwater ")
+        if place >= 0 and line[:place].endswith((": ", "hint: ", "next: ")):
+            found.append(shlex.split(line[place:])[1:])
+    return found
+
+
+def _follow(project: Project, printed: str) -> list[str]:
+    """Type the first printed command, then the first that this prints, up to a run; the goals and verbs typed."""
+    typed: list[str] = []
+    for _ in range(STEPS):
+        words = _printed(printed)[0]
+        typed.append(" ".join(words[:2]))
+        if words[0] == "plan" and "--out" not in words:
+            words += ["--out", "plan.json", "--force", *CONF]
+        if words[0] == "apply":
+            words += ["--yes", *CONF]
+        if words[0] == "run":
+            project.type(words[0], words[1], "--until-caught-up", *words[2:], *CONF)
+            return typed
+        printed = project.type(*words)
+        if words[0] == "plan":
+            printed = f"next: slackwater apply {shlex.quote(words[words.index('--out') + 1])}"
+    raise AssertionError(f"no run was reached: {typed}")
+
+
+@pytest.mark.parametrize("edit", list(_typed()))
+def test_what_is_printed_leads_to_the_rows_of_the_new_code(project: Project, edit: Edit) -> None:
+    clear(project.folder)
+    lay_down(project.folder, edit.base)
+    add_input(project.folder, 0, FIRST)
+    project.type(*RUN)
+    edit.write(project.folder)
+    add_input(project.folder, FIRST, ALL)
+    old, last = project.rows(), project.written()
+
+    refused = project.type(*RUN, code=5)
+
+    assert any(code in refused for code in edit.codes), refused
+    assert "Traceback" not in refused
+    assert project.rows() == old
+    kept, accepted = project.folder.with_name("kept"), None
+    if edit.verdict == "changes-rows":
+        codes = [word for words in _printed(refused) if "--accept" in words for word in words if word in edit.codes]
+        assert codes, refused
+        shutil.copytree(project.folder, kept)
+        project.type(*RUN, *(word for code in dict.fromkeys(codes) for word in ("--accept", code)))
+        project.type(*RUN)
+        accepted = project.rows()
+        clear(project.folder)
+        shutil.copytree(kept, project.folder, dirs_exist_ok=True)
+        shutil.rmtree(kept)
+    typed = _follow(project, refused)
+    rebuilt = typed[0] == "plan rebuild"
+    assert rebuilt or typed[0] == "plan reset" or (accepted and typed[0].startswith("run ")), typed
+    found = project.rows()
+    project.type(*RUN)
+    assert project.rows() == found, "a second run has nothing to do"
+    if typed[0].startswith("run "):
+        # No rebuild would give other rows: the state means the same, and what comes from here on is in other rows.
+        expected = accepted
+    elif rebuilt:
+        _alone(project, edit, FIRST, ALL)
+        expected = old + project.rows(last + 1)
+    else:
+        _alone(project, edit, ALL)
+        expected = project.rows()
+    if edit.name not in NOT_EXACT:
+        assert found == expected, typed
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("output", ["swap", "keep"])
+def test_a_reset_takes_the_time_zone_of_the_runs(project: Project, output: str) -> None:
+    zone = ("--conf", "spark.sql.session.timeZone=Asia/Tokyo")
+    clear(project.folder)
+    lay_down(project.folder, "tumbling")
+    add_input(project.folder, 0, ALL)
+    project.type(*RUN, *zone)
+    rows = project.rows()
+
+    plan = ("plan", "reset", "out", "--from", "earliest", "--output", output, "--out", "plan.json", "--force")
+    project.type(*plan)
+    project.type("apply", "plan.json", "--confirm", "out")
+    project.type(*RUN, *zone)
+
+    assert project.rows() == (rows if output == "swap" else rows + rows)

@@ -1,0 +1,62 @@
+"""Builds the query of each edit, and of its base, in one session of Spark, and prints the verdicts as JSON by name.
+
+python -m tests.verdict.verdicts FOLDER [NAME ...]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from slackwater.core.program import Program
+from slackwater.diagnose.program_changes import verdict
+from slackwater.runtime.code_reach import reach_of
+from slackwater.runtime.loader import load
+from slackwater.runtime.program import program_of
+from tests.verdict.edits import add_input, clear, edits, lay_down
+
+
+def _program(spark: SparkSession) -> Program:
+    for name in [name for name in sys.modules if name in ("rules", "lib") or name.startswith("lib.")]:
+        del sys.modules[name]
+    definition = next(iter(load("pipeline.py").pipeline.streams.values()))
+    reach = reach_of(definition.function)
+    frame = definition.function(spark)
+    return program_of(frame, definition.output_mode, reach.functions, reach.code)
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Print the verdicts on all edits, or on those with these names."""
+    os.chdir(folder)
+    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    found: dict[str, object] = {}
+    for edit in edits():
+        if names and edit.name not in names:
+            continue
+        clear(folder)
+        lay_down(folder, edit.base)
+        add_input(folder, 0, 1)
+        kept = Program.from_json(json.loads(json.dumps(_program(spark).as_json())))
+        edit.write(folder)
+        started = time.perf_counter()
+        now = _program(spark)
+        built = time.perf_counter()
+        result = verdict(kept, now)
+        found[edit.name] = {
+            "effect": result.effect.word,
+            "starts": result.starts,
+            "codes": [change.code for change in result.changes],
+            "texts": [change.text for change in result.changes],
+            "goal": result.goal,
+            "seconds": [built - started, time.perf_counter() - built],
+        }
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), sys.argv[2:])
