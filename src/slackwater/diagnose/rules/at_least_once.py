@@ -36,4 +36,10 @@ RULE = Rule(
     doc=__doc__,
     risk="duplicate",
     when=When.ALWAYS,
+    covers=(
+        "SINK-03",
+        "SINK-04",
+        "SINK-05",
+    ),
+    on_output=True,
 )

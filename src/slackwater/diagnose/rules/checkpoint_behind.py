@@ -46,4 +46,5 @@ RULE = Rule(
     doc=__doc__,
     risk="duplicate",
     exit_code=REFUSED,
+    covers=("FSINK-04",),
 )

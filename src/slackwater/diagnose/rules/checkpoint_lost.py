@@ -46,4 +46,5 @@ RULE = Rule(
     doc=__doc__,
     risk="skip",
     exit_code=REFUSED,
+    covers=("SINK-01",),
 )

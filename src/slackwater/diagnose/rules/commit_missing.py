@@ -41,4 +41,6 @@ RULE = Rule(
     find=find,
     doc=__doc__,
     when=When.IN_ORDER,
+    covers=("LOG-08",),
+    on_output=True,
 )

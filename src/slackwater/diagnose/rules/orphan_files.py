@@ -36,4 +36,5 @@ RULE = Rule(
     order=440,
     find=find,
     doc=__doc__,
+    on_output=True,
 )

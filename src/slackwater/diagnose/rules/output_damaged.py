@@ -46,4 +46,10 @@ RULE = Rule(
     doc=__doc__,
     risk="loss",
     exit_code=DAMAGED,
+    covers=(
+        "FSINK-02",
+        "FSINK-03",
+        "FSINK-06",
+    ),
+    on_output=True,
 )

@@ -43,4 +43,5 @@ RULE = Rule(
     doc=__doc__,
     risk="skip",
     exit_code=REFUSED,
+    covers=("LOG-11",),
 )

@@ -44,4 +44,10 @@ RULE = Rule(
     doc=__doc__,
     risk="skip",
     exit_code=REFUSED,
+    covers=(
+        "FSINK-04",
+        "SINK-01",
+        "SINK-06",
+    ),
+    on_output=True,
 )

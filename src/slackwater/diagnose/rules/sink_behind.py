@@ -47,4 +47,6 @@ RULE = Rule(
     doc=__doc__,
     risk="loss",
     exit_code=REFUSED,
+    covers=("FSINK-05",),
+    on_output=True,
 )

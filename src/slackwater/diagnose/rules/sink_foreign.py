@@ -42,4 +42,6 @@ RULE = Rule(
     doc=__doc__,
     risk="skip",
     exit_code=REFUSED,
+    covers=("SHARE-04",),
+    on_output=True,
 )

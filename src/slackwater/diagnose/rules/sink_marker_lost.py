@@ -55,4 +55,9 @@ RULE = Rule(
     exit_code=REFUSED,
     when=When.ALWAYS,
     about="marker",
+    covers=(
+        "FSINK-01",
+        "SINK-02",
+    ),
+    on_output=True,
 )

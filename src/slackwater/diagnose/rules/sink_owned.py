@@ -41,4 +41,6 @@ RULE = Rule(
     exit_code=REFUSED,
     when=When.ALWAYS,
     about="identity",
+    covers=("SHARE-04",),
+    on_output=True,
 )

@@ -38,4 +38,5 @@ RULE = Rule(
     find=find,
     doc=__doc__,
     when=When.IN_ORDER,
+    on_output=True,
 )

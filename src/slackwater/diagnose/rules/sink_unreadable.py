@@ -40,4 +40,5 @@ RULE = Rule(
     doc=__doc__,
     risk="loss",
     exit_code=DAMAGED,
+    on_output=True,
 )

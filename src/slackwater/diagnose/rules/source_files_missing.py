@@ -39,4 +39,5 @@ RULE = Rule(
     doc=__doc__,
     risk="loss",
     exit_code=REFUSED,
+    covers=("FSRC-03",),
 )

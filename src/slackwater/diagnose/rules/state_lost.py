@@ -44,4 +44,9 @@ RULE = Rule(
     doc=__doc__,
     risk="stuck",
     exit_code=REFUSED,
+    covers=(
+        "STATE-01",
+        "STATE-03",
+        "STATE-04",
+    ),
 )

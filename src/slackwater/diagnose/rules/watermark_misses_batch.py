@@ -45,4 +45,6 @@ RULE = Rule(
     doc=__doc__,
     risk="wrong",
     from_plan=True,
+    covers=("WM-01",),
+    on_output=True,
 )

@@ -17,6 +17,8 @@ from slackwater.core.registry import Registry
 from slackwater.core.sink import CatalogueEntry, Delivery
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
+from slackwater.storage.location import Location
+from slackwater.storage.open import open_read_store
 
 Identity: TypeAlias = Mapping[str, str]
 Reference: TypeAlias = str
@@ -39,7 +41,8 @@ class SinkKind:
     ``exports`` are names of its module that are public as well; a kind of the user's own needs neither. ``entries`` are
     its lines in ``slackwater sinks``. ``identifying`` are the keys of an identity that name the output, where others
     say how it is reached and may change. ``connectors`` are the connectors of its Spark formats with the name of
-    the jar that each is in, and ``session_settings`` what their documentation has a session set. ``members`` splits the
+    the jar that each is in, and ``session_settings`` what their documentation has a session set. ``log_folder`` is the
+    folder by which an output of the kind is recognised at its location. ``members`` splits the
     identity of a sink with several outputs. ``transient`` are the codes of errors after which a restart may succeed.
     """
 
@@ -50,6 +53,7 @@ class SinkKind:
     identifying: tuple[str, ...] = ()
     connectors: Mapping[str, str] = field(default_factory=dict)
     session_settings: Mapping[str, str] = field(default_factory=dict)
+    log_folder: str = ""
     members: Callable[[Identity], tuple[Identity, ...]] = _only_itself
     transient: frozenset[str] = frozenset()
 
@@ -79,6 +83,14 @@ def open_each(identity: Identity) -> tuple[Output, ...]:
 def member_identities(identity: Identity) -> tuple[Identity, ...]:
     """The identities of the outputs that a sink writes into. Raises SinkUnreadable where they are not recorded."""
     return _kind_of(identity).members(identity)
+
+
+def identity_at(location: str) -> Identity | None:
+    """The identity of the output that is at a path or URI, ``None`` where none is recognised. Raises OSError."""
+    folders = {entry.name for entry in open_read_store(location).list() if entry.is_dir}
+    kinds = {name: kind.log_folder for name in SINKS.names() if (kind := SINKS.get(name)) is not None}
+    found = next((name for name, folder in kinds.items() if folder in folders), None)
+    return None if found is None else {"kind": found, "path": str(Location(location))}
 
 
 def is_same_sink(known: Identity, now: Identity) -> bool:

@@ -9,6 +9,7 @@ SINK = SinkKind(
     constructor="slackwater.sinks.delta.sink:delta",
     exports=("DeltaSink",),
     entries="slackwater.sinks.delta.output:ENTRIES",
+    log_folder="_delta_log",
     connectors={"delta": "delta-spark"},
     # What the documentation of Delta Lake has a session set.
     session_settings={

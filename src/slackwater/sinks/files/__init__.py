@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.registry import SinkKind
 
 SINK = SinkKind(
@@ -9,5 +10,6 @@ SINK = SinkKind(
     constructor="slackwater.sinks.files.sink:files",
     exports=("FilesSink",),
     entries="slackwater.sinks.files.output:ENTRIES",
+    log_folder=SINK_LOG,
     connectors={"avro": "spark-avro"},
 )

@@ -10,6 +10,7 @@ SINK = SinkKind(
     exports=("IcebergSink",),
     entries="slackwater.sinks.iceberg.output:ENTRIES",
     transient=frozenset({"iceberg-conflict", "iceberg-busy", "iceberg-commit", "iceberg-unreachable"}),
+    log_folder="metadata",
     connectors={"iceberg": "iceberg-spark-runtime"},
     # What the documentation of Apache Iceberg has a session set.
     session_settings={"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},

@@ -9,19 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from slackwater.checkpoint.file_text import file_text
-from slackwater.checkpoint.identify import require_checkpoint
 from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
+from slackwater.cli.common.targets import require_reachable, resolve
 from slackwater.core.checkpoint import CheckpointReport
-from slackwater.core.commands import command
-from slackwater.core.errors import EnvironmentMissing, FormatError, NotFound
+from slackwater.core.errors import FormatError, NotFound
 from slackwater.core.read_options import ReadLimits, ReadOptions
-from slackwater.core.settings import load
 from slackwater.core.units import size_text
-from slackwater.storage.local import exists
-from slackwater.storage.open import is_uri, open_read_store
-from slackwater.storage.protocols import FileTooLarge, ReadStore
+from slackwater.storage.open import open_read_store
+from slackwater.storage.protocols import FileTooLarge
 
 READ_WITH_DAMAGE = 3
 """The exit code where something is damaged; the rest was read."""
@@ -39,55 +36,11 @@ class StateRequest:
     limits: ReadLimits = field(default_factory=ReadLimits)
 
 
-def resolve(target: str, home: str | None = None) -> str:
-    """The checkpoint that LOCATION or STREAM names: a URI, a path that exists, else the stream's one in use.
-
-    Raises ``NotFound`` where it is neither.
-    """
-    if is_uri(target) or exists(target):
-        return target
-    looks_like_path = target.startswith(("/", "./", "../", "~"))
-    location = None if looks_like_path else _location_of_stream(target, home)
-    if location is not None:
-        return location
-    raise NotFound(
-        "no-checkpoint",
-        "There is no path and no stream of this name",
-        where=target,
-        hint=f"{command('status')} shows the streams of this home",
-    )
-
-
-def _location_of_stream(name: str, home: str | None) -> str | None:
-    from slackwater.ledger.workspace import open_workspace  # noqa: PLC0415 - a path needs no ledger
-
-    try:
-        with open_workspace(load(home=home)) as workspace:
-            stream = workspace.ledger.find_stream(name)
-            return workspace.ledger.generation(stream.full_name, stream.current_generation).location
-    except NotFound:
-        return None
-
-
 def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
     """The checkpoint, listed. Raises ``NotFound`` with what was found instead."""
     store = open_read_store(resolve(target, home))
     require_reachable(store)
     return open_checkpoint(store, limits)
-
-
-def require_reachable(store: ReadStore) -> None:
-    """Read the root first. Raises ``NotFound``, or ``EnvironmentMissing`` where the store cannot be reached."""
-    try:
-        require_checkpoint(store)
-    except OSError as error:
-        raise EnvironmentMissing(
-            "store-unreachable",
-            "The store cannot be listed",
-            where=store.location,
-            found=str(error),
-            hint="check its address, and that you may read there",
-        ) from error
 
 
 def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOptions | None = None) -> CheckpointReport:

@@ -61,7 +61,8 @@ class Rule:
     """One finding. ``order`` is its place among the findings of a stream: the most urgent has the lowest.
 
     ``doc`` is the docstring of its module, with the headings of ``HEADINGS``. ``from_plan``: it rests on the
-    query's plan as the last run recorded it; all others rest on files and ids alone.
+    query's plan as the last run recorded it; all others rest on files and ids alone. ``covers`` are the codes of the
+    catalogue of failures that it finds. ``on_output``: it compares what the output shows.
     """
 
     code: str
@@ -74,12 +75,13 @@ class Rule:
     when: When = When.COMPARABLE
     about: About = "stream"
     from_plan: bool = False
+    covers: tuple[str, ...] = ()
+    on_output: bool = False
 
     @property
     def sections(self) -> dict[str, str]:
         """The docstring's text by heading, each as one paragraph."""
-        parts = _HEADING.split(self.doc or "")[1:]
-        return {heading: " ".join(text.split()) for heading, text in zip(parts[::2], parts[1::2], strict=True)}
+        return sections_of(self.doc)
 
     @property
     def meaning(self) -> str:
@@ -90,3 +92,9 @@ class Rule:
         """The finding with what the rule declares; ``code`` and ``risk`` where they depend on what was found."""
         fields: Details = {"risk": self.risk, **details}
         return Finding(code or self.code, self.severity, text, exit_code=self.exit_code, **fields)
+
+
+def sections_of(doc: str | None) -> dict[str, str]:
+    """The text of a docstring by heading, each as one paragraph."""
+    parts = _HEADING.split(doc or "")[1:]
+    return {heading: " ".join(text.split()) for heading, text in zip(parts[::2], parts[1::2], strict=True)}

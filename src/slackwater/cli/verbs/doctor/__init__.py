@@ -1,0 +1,47 @@
+"""``slackwater doctor``: what is wrong with a stream, what is at stake, and which remedy is safe. Reads only."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from slackwater.cli.common.arguments import Parser, add_home, one_of, string
+from slackwater.cli.common.verb import Verb
+
+
+class ReportFormat(StrEnum):
+    """How the findings are shown on stdout. SARIF 2.1.0 is what code hosts and editors show as results of a check."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
+def declare(parser: Parser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
+    target = "a checkpoint's path or URI, or a stream's name (default: all streams of the home)"
+    add("target", metavar="LOCATION|STREAM", nargs="?", type=string, help=target)
+    add("--all", dest="every", action="store_true", help="all streams of the home")
+    add("--sink", metavar="URI", type=string, help="the output of a checkpoint that Slackwater has not recorded")
+    add("--verify", action="store_true", help="read every file that the marks depend on, not only the newest")
+    add_home(parser)
+    add(
+        "--format",
+        dest="shown_as",
+        type=one_of(ReportFormat),
+        default=ReportFormat.TEXT,
+        metavar="text|json|sarif",
+        help="text for people (default), JSON for programs, SARIF for code hosts",
+    )
+    parser.epilog = (
+        "Nothing is changed. It works while the streams run, on checkpoints that Slackwater never ran, and on a "
+        "machine without Java. Exit code 0: healthy. 1: something was found. 5: not everything could be checked."
+    )
+    parser.set_defaults(verb="slackwater.cli.verbs.doctor.show:doctor")
+
+
+VERB = Verb(
+    "Diagnose streams and checkpoints: what is wrong, what is at stake, and which remedy is safe.",
+    order=55,
+    declare=declare,
+)

@@ -1,0 +1,55 @@
+"""The JSON document of ``doctor``: ``slackwater.doctor/1`` (docs/json.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from slackwater.cli.verbs.doctor.examine import Examined, exit_code
+from slackwater.diagnose.checks.common.check import Diagnosed
+
+SCHEMA = "slackwater.doctor/1"
+
+
+def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
+    """All streams and checkpoints that were examined."""
+    return {
+        "schema": SCHEMA,
+        "healthy": exit_code(examined) == 0,
+        "streams": [_fields(one) for one in examined],
+    }
+
+
+def _fields(one: Examined) -> dict[str, Any]:
+    if one.facts is None or one.diagnosis is None:
+        return {"stream": one.name, "error": one.error.as_dict() if one.error is not None else None}
+    facts, marks = one.facts, one.facts.marks
+    return {
+        "stream": facts.name if facts.recorded else None,
+        "checkpoint": facts.checkpoint.location,
+        "recorded": facts.recorded,
+        "query_id": facts.checkpoint.report.query_id,
+        "marks": {
+            "planned": marks.planned,
+            "committed": marks.committed,
+            "state": marks.state,
+            "written": marks.written,
+        },
+        "findings": [finding_document(found) for found in one.diagnosis.found],
+        "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
+    }
+
+
+def finding_document(found: Diagnosed) -> dict[str, Any]:
+    """A finding without the fields that are empty."""
+    finding = found.finding
+    fields = {
+        **asdict(finding),
+        "severity": str(finding.severity),
+        "certainty": found.certainty,
+        "at_stake": found.at_stake,
+        "covers": list(found.covers),
+        "facts": found.facts,
+    }
+    return {key: value for key, value in fields.items() if value not in (None, [], {})}

@@ -1,0 +1,137 @@
+"""Use case: gather the facts of streams, or of one checkpoint, and diagnose each. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slackwater.cli.common.targets import require_reachable
+from slackwater.core.commands import command
+from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
+from slackwater.core.facts import Facts
+from slackwater.core.settings import Settings
+from slackwater.diagnose.doctor import Diagnosis, diagnose
+from slackwater.facts.collect import facts_of_location, facts_of_stream
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.sinks.common.registry import Identity, identity_at
+from slackwater.storage.local import exists
+from slackwater.storage.open import is_uri, open_read_store
+
+HEALTHY, FOUND, NOT_ALL_CHECKED = 0, 1, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One stream or checkpoint with its facts and its diagnosis, or with the error why it could not be read."""
+
+    name: str
+    facts: Facts | None = None
+    diagnosis: Diagnosis | None = None
+    error: SlackwaterError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """Its own exit code; a stream that cannot be read has not been checked."""
+        if self.diagnosis is None:
+            return NOT_ALL_CHECKED
+        if self.diagnosis.problems:
+            return FOUND
+        return NOT_ALL_CHECKED if self.diagnosis.not_checked else HEALTHY
+
+
+def exit_code(examined: Sequence[Examined]) -> int:
+    """That of all: findings come before what could not be checked."""
+    codes = {one.exit_code for one in examined}
+    return next((code for code in (FOUND, NOT_ALL_CHECKED) if code in codes), HEALTHY)
+
+
+def examine(settings: Settings, target: str | None, sink: str | None, *, verify: bool = False) -> tuple[Examined, ...]:
+    """The diagnosis of a checkpoint or stream, or of all streams of the home.
+
+    Raises NotFound where the target is nothing, UsageError for a ``sink`` of a stream, whose output is recorded.
+    """
+    if target is not None and (is_uri(target) or exists(target)):
+        return (_location(target, sink, settings),)
+    if sink is not None:
+        raise UsageError(
+            "sink-of-stream",
+            "--sink is for a checkpoint that Slackwater has not recorded: of a stream the output is recorded",
+            found=target or "no LOCATION",
+            hint=command("doctor", *([target] if target else [])),
+        )
+    with open_workspace(settings) as workspace:
+        if target is not None:
+            return (_examined(workspace, target, verify=verify),)
+        found = tuple(_examined(workspace, name, verify=verify) for name in workspace.ledger.stream_names())
+    if not found:
+        raise NotFound(
+            "no-stream",
+            "No stream has run in this home yet",
+            where=str(settings.home),
+            hint=f"{command('doctor', 'LOCATION')} examines any checkpoint",
+        )
+    return found
+
+
+def _location(location: str, sink: str | None, settings: Settings) -> Examined:
+    recorded = _recorded_at(location, settings)
+    if recorded is not None and sink is None:
+        return recorded
+    store = open_read_store(location)
+    require_reachable(store)
+    facts = facts_of_location(store, _identity(sink) if sink is not None else None)
+    return Examined(facts.name, facts, diagnose(facts))
+
+
+def _recorded_at(location: str, settings: Settings) -> Examined | None:
+    """The stream of this home whose checkpoint in use is at the location."""
+    try:
+        with open_workspace(settings) as workspace:
+            wanted = open_read_store(location).location.rstrip("/")
+            for stream in workspace.ledger.streams():
+                generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
+                if open_read_store(generation.location).location.rstrip("/") == wanted:
+                    return _examined(workspace, stream.full_name)
+    except NotFound:
+        return None
+    return None
+
+
+def _identity(sink: str) -> Identity:
+    try:
+        found = identity_at(sink)
+    except OSError as error:
+        raise EnvironmentMissing(
+            "store-unreachable",
+            "The output cannot be listed",
+            where=sink,
+            found=str(error),
+            hint="check its address, and that you may read there",
+        ) from error
+    if found is None:
+        raise NotFound(
+            "no-output",
+            "There is no output of a known kind at this location",
+            where=sink,
+            expected="the log of Spark's file sink, of a Delta table or of an Iceberg table",
+            found="none of these",
+            hint="leave --sink out: what needs the output is then reported as not checked",
+        )
+    return found
+
+
+def _examined(workspace: Workspace, name: str, *, verify: bool = False) -> Examined:
+    stream = workspace.ledger.find_stream(name)
+    try:
+        facts = facts_of_stream(workspace, stream, thorough=verify)
+    except SlackwaterError as error:
+        return Examined(stream.full_name, error=error)
+    except OSError as error:
+        unreachable = EnvironmentMissing(
+            "store-unreachable",
+            f"The checkpoint of stream {stream.full_name} cannot be read",
+            found=str(error),
+            hint="check its address, and that you may read there",
+        )
+        return Examined(stream.full_name, error=unreachable)
+    return Examined(stream.full_name, facts, diagnose(facts))

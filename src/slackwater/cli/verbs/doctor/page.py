@@ -1,0 +1,91 @@
+"""The page that ``doctor`` prints: the gravest finding first, each with its command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group
+from rich.text import Text
+
+from slackwater.cli.common.words import counted, mark
+from slackwater.cli.verbs.doctor.examine import Examined
+from slackwater.core.commands import command
+from slackwater.core.finding import Severity
+from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
+from slackwater.diagnose.doctor import Diagnosis
+
+LABEL_WIDTH = 12
+STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
+WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
+
+
+def doctor_page(examined: Sequence[Examined]) -> Group:
+    """A block for each stream or checkpoint."""
+    lines: list[Text] = []
+    for one in examined:
+        lines += [Text()] if lines else []
+        lines += _block(one)
+    return Group(*lines)
+
+
+def _block(one: Examined) -> Iterator[Text]:
+    heading = Text(one.name, style="bold")
+    if one.facts is None or one.diagnosis is None:
+        heading.append(f"  cannot be read: {one.error}", style="not bold red")
+        yield heading
+        if one.error is not None and one.error.hint:
+            yield _line("next", one.error.hint)
+        return
+    marks = one.facts.marks
+    text, style = _summary(one.diagnosis)
+    heading.append(f"  {text}", style=f"not bold {style}")
+    yield heading
+    yield _line(
+        "marks",
+        f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
+        f"written {mark(marks.written)}",
+    )
+    for found in one.diagnosis.found:
+        yield from _finding(found)
+    yield from _not_checked(one.diagnosis.not_checked)
+    codes = [found.finding.code for found in one.diagnosis.problems]
+    if codes:
+        yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
+
+
+def _summary(diagnosis: Diagnosis) -> tuple[str, str]:
+    problems, missed = len(diagnosis.problems), len(diagnosis.not_checked)
+    unchecked = f"{counted(missed, 'check')} could not be made" if missed else ""
+    if problems:
+        worst = diagnosis.problems[0].finding.severity
+        return "; ".join(filter(None, (counted(problems, "finding"), unchecked))), STYLES[worst]
+    return (f"nothing found, but {unchecked}", "yellow") if missed else ("healthy", "green")
+
+
+def _finding(found: Diagnosed) -> Iterator[Text]:
+    finding = found.finding
+    line = _line(WORDS[finding.severity], "")
+    line.append(finding.code, style=f"bold {STYLES[finding.severity]}")
+    line.append(f"  {finding.text}")
+    yield line
+    pairs = (("at", finding.where), ("expected", finding.expected), ("found", finding.found))
+    compared = ", ".join(f"{name} {value}" for name, value in pairs if value)
+    if compared:
+        yield _line("", compared)
+    if finding.severity is not Severity.INFO:
+        weighed = [f"risk: {finding.risk}", found.certainty, f"at stake: {found.at_stake}" if found.at_stake else ""]
+        yield _line("", ", ".join(filter(None, weighed)))
+    for step in filter(None, (finding.next, finding.advice)):
+        yield _line("", f"next: {step}")
+
+
+def _not_checked(missed: Sequence[NotChecked]) -> Iterator[Text]:
+    reasons: dict[tuple[str, str | None], list[str]] = {}
+    for one in missed:
+        reasons.setdefault((one.reason, one.how), []).append(one.code)
+    for (reason, how), codes in reasons.items():
+        yield _line("not checked", f"{', '.join(codes)}: {reason}" + (f"; {how}" if how else ""))
+
+
+def _line(label: str, text: str) -> Text:
+    return Text(f"  {label:<{LABEL_WIDTH}}{text}")

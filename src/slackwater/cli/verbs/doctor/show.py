@@ -1,0 +1,34 @@
+"""Shows the diagnosis as a page, as JSON or as SARIF."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import out, prepare, print_json
+from slackwater.cli.verbs.doctor import ReportFormat
+from slackwater.cli.verbs.doctor.document import doctor_document
+from slackwater.cli.verbs.doctor.examine import examine, exit_code
+from slackwater.cli.verbs.doctor.page import doctor_page
+from slackwater.cli.verbs.doctor.sarif import sarif_document
+from slackwater.core.commands import command
+from slackwater.core.errors import UsageError
+
+
+def doctor(
+    *,
+    target: str | None,
+    every: bool,
+    sink: str | None,
+    verify: bool,
+    home: str | None,
+    shown_as: ReportFormat,
+) -> int:
+    """Examine, and show what was found."""
+    if every and target is not None:
+        raise UsageError("usage", "--all and a LOCATION or STREAM exclude each other", hint=command("doctor", "--all"))
+    settings = prepare(home, Format.TEXT if shown_as is ReportFormat.TEXT else Format.JSON)
+    examined = examine(settings, target, sink, verify=verify)
+    if shown_as is ReportFormat.TEXT:
+        out().print(doctor_page(examined), soft_wrap=True)
+    else:
+        print_json(doctor_document(examined) if shown_as is ReportFormat.JSON else sarif_document(examined))
+    return exit_code(examined)

@@ -1,0 +1,155 @@
+"""What is known of a stream when it is diagnosed: gathered once, each fact as it was found, or why it could not be.
+
+A stream that Slackwater has recorded and a checkpoint that it has never seen are described alike: a fact that only the
+ledger has is ``Unknown`` for the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from slackwater.core.checkpoint import CheckpointReport, SourceLog
+from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
+from slackwater.core.damage import Damage
+from slackwater.core.marks import Marks
+from slackwater.core.program import SourceShape
+from slackwater.core.records import BatchRecord, RunRecord
+from slackwater.core.snapshot import OutputSeen, Snapshot
+from slackwater.core.state import StateInventory
+from slackwater.core.stream_verdict import StreamVerdict
+
+
+class Unknown(NamedTuple):
+    """A fact that could not be gathered: why, as the end of a sentence, and what would make it known."""
+
+    reason: str
+    how: str | None = None
+
+
+_T = TypeVar("_T")
+Fact: TypeAlias = _T | Unknown
+
+
+@dataclass(frozen=True)
+class CheckpointSeen:
+    """The files of a checkpoint. Batch ids are those of file names; entries are ``None`` where absent or damaged.
+
+    ``offset_before`` is the entry before the newest one in ``offsets/``. ``damage`` is all that the report and the
+    check of what a start reads have found, ``start_damage`` only the latter. ``folders`` has the names of the files of
+    each folder, by its path in the checkpoint.
+    """
+
+    report: CheckpointReport
+    offset_ids: tuple[int, ...] = ()
+    commit_ids: tuple[int, ...] = ()
+    newest_offset: OffsetEntry | None = None
+    offset_before: OffsetEntry | None = None
+    newest_commit: CommitEntry | None = None
+    start_damage: tuple[Damage, ...] = ()
+    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    inventory: StateInventory = field(default_factory=StateInventory)
+
+    @property
+    def location(self) -> str:
+        """The checkpoint, as the user would write it."""
+        return self.report.location
+
+    @property
+    def marks(self) -> Marks:
+        """The marks without the sink's."""
+        return self.report.marks
+
+    @property
+    def planned(self) -> int:
+        """The newest batch in ``offsets/``, -1 for none."""
+        return self.report.marks.planned
+
+    @property
+    def committed(self) -> int:
+        """The newest batch in ``commits/``, -1 for none."""
+        return self.report.marks.committed
+
+    @cached_property
+    def damage(self) -> tuple[Damage, ...]:
+        """All damage, each path and kind once."""
+        found = {(item.path, item.kind): item for item in (*self.start_damage, *self.report.damage)}
+        return tuple(found.values())
+
+    def damaged(self, path: str) -> Damage | None:
+        """The first damage of this file."""
+        return next((item for item in self.damage if item.path == path), None)
+
+    def damage_below(self, folder: str) -> Iterator[Damage]:
+        """Damage of files in a folder, or deeper."""
+        return (item for item in self.damage if item.path.startswith(f"{folder}/"))
+
+    def has(self, path: str) -> bool:
+        """Whether a file is there."""
+        folder, _, name = path.rpartition("/")
+        return name in self.folders.get(folder, ())
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """One source of the checkpoint. ``start`` and ``end`` are offsets as Spark wrote them.
+
+    They bound the planned next batch; where none is planned both are the end of the newest batch. ``entries`` are the
+    numbers in its own log, ``compacted`` those of them that are compacted. ``missing_files`` are the files of the
+    planned next batch that are gone. ``shape`` is the source in the recorded program of the query.
+    """
+
+    name: str
+    kind: str
+    start: str | None
+    end: str | None
+    log: SourceLog | None = None
+    entries: tuple[int, ...] = ()
+    compacted: tuple[int, ...] = ()
+    missing_files: Fact[tuple[str, ...]] = ()
+    shape: SourceShape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SinkFacts:
+    """The output. ``identity`` is that of the sink; ``written`` is the newest batch that it shows, ``None`` for none.
+
+    ``newest`` is the last change of the output by any other means, where the kind of sink can tell.
+    """
+
+    identity: Mapping[str, str]
+    seen: OutputSeen
+    written: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFacts:
+    """What the ledger has recorded: the runs, newest first, and the newest batches, newest last."""
+
+    runs: tuple[RunRecord, ...] = ()
+    batches: tuple[BatchRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All facts about one stream.
+
+    ``snapshot`` is also there for a checkpoint that was never recorded, with what its files show; ``recorded`` tells
+    the two apart. ``verdict`` compares the code with the kept state; ``None`` where that was not asked for.
+    """
+
+    name: str
+    checkpoint: CheckpointSeen
+    snapshot: Snapshot
+    recorded: bool
+    sources: tuple[SourceFacts, ...]
+    sink: Fact[SinkFacts]
+    history: Fact[HistoryFacts]
+    verdict: Fact[StreamVerdict] | None = None
+
+    @property
+    def marks(self) -> Marks:
+        """The number line, with the sink's mark."""
+        return self.snapshot.marks

@@ -1,0 +1,146 @@
+"""The type of a check: one finding of the catalogue, with what declares it and the function that looks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from slackwater.core.facts import Facts, Unknown
+from slackwater.core.finding import Finding, Risk, Severity
+from slackwater.diagnose.rules.common.rule import REFUSED, sections_of
+
+Certainty = Literal["certain", "likely", "possible"]
+Need = Literal["sink", "history", "verdict", "source-files", "source-shapes"]
+Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
+
+CODE = re.compile(r"SW-([A-Z]+)-([0-9]{3})")
+
+Case = TypeVar("Case", bound=NamedTuple)
+"""The few facts that one finding is made of: a named tuple of the check's module."""
+
+
+class Diagnosed(NamedTuple):
+    """A finding with how sure it is, what is at stake, and the facts that it was made of.
+
+    ``covers`` are the codes of the catalogue of failures that the finding may be.
+    """
+
+    finding: Finding
+    certainty: Certainty
+    at_stake: str | None
+    facts: dict[str, Any]
+    covers: tuple[str, ...]
+
+
+class NotChecked(NamedTuple):
+    """A check whose facts are missing: nothing is known, neither good nor bad."""
+
+    code: str
+    meaning: str
+    reason: str
+    how: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Generic[Case]):
+    """One finding of the catalogue. ``find`` yields a case for each place where it applies.
+
+    ``text``, ``where``, ``expected``, ``found``, ``at_stake`` and ``advice`` are formatted with the case as ``it`` and
+    the facts as ``facts``. ``next`` is the command to type, built in ``core/commands``. ``needs`` are the facts without
+    which nothing can be said. ``also`` are further codes of the catalogue that it finds, and ``explains`` the codes of
+    the number line's findings that it says more exactly.
+    """
+
+    code: str
+    severity: Severity
+    find: Callable[[Facts], Iterator[Case]]
+    doc: str | None
+    text: str
+    risk: Risk
+    goal: Goal | None = None
+    certainty: Certainty = "certain"
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    at_stake: str | None = None
+    next: Callable[[Facts, Case], str | None] | None = None
+    advice: str | None = None
+    needs: tuple[Need, ...] = ()
+    also: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
+
+    @property
+    def covers(self) -> tuple[str, ...]:
+        """The codes of the catalogue of failures: ``LOG-06`` of ``SW-LOG-006``, and the others."""
+        match = CODE.fullmatch(self.code)
+        if match is None:
+            raise ValueError(f"{self.code} is no code of the form {CODE.pattern}")
+        return (f"{match[1]}-{int(match[2]):02}", *self.also)
+
+    @property
+    def meaning(self) -> str:
+        """The first line of the docstring."""
+        return (self.doc or "").partition("\n")[0]
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """The docstring's text by heading, each as one paragraph."""
+        return sections_of(self.doc)
+
+    def missing(self, facts: Facts) -> Unknown | None:
+        """The first of the facts it needs that could not be gathered."""
+        for need in self.needs:
+            unknown = _missing(need, facts)
+            if unknown is not None:
+                return unknown
+        return None
+
+    def diagnose(self, facts: Facts) -> Iterator[Diagnosed]:
+        """What it finds. Only where nothing is ``missing``."""
+        for case in self.find(facts):
+            yield Diagnosed(
+                self._finding(facts, case), self.certainty, _formatted(self.at_stake, facts, case), case._asdict(),
+                self.covers,
+            )  # fmt: skip
+
+    def _finding(self, facts: Facts, case: Case) -> Finding:
+        command = self.next(facts, case) if self.next is not None and facts.recorded else None
+        return Finding(
+            self.code,
+            self.severity,
+            self.text.format(it=case, facts=facts),
+            risk=self.risk,
+            goal=self.goal,
+            next=command,
+            advice=_formatted(self.advice, facts, case),
+            where=_formatted(self.where, facts, case),
+            expected=_formatted(self.expected, facts, case),
+            found=_formatted(self.found, facts, case),
+            exit_code=REFUSED if self.severity is Severity.STOP else 0,
+        )
+
+
+def _formatted(template: str | None, facts: Facts, case: NamedTuple) -> str | None:
+    return None if template is None else template.format(it=case, facts=facts)
+
+
+def _missing(need: Need, facts: Facts) -> Unknown | None:
+    match need:
+        case "sink":
+            return _if_unknown(facts.sink)
+        case "history":
+            return _if_unknown(facts.history)
+        case "verdict":
+            return _if_unknown(facts.verdict)
+        case "source-files":
+            return next((one for source in facts.sources if (one := _if_unknown(source.missing_files))), None)
+        case "source-shapes":
+            if any(source.shape is None for source in facts.sources):
+                return Unknown("the query's sources are recorded by a run only, and none has recorded them")
+            return None
+
+
+def _if_unknown(fact: object) -> Unknown | None:
+    return fact if isinstance(fact, Unknown) else None

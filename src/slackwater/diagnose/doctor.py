@@ -1,0 +1,101 @@
+"""The diagnosis of a stream: what the number line and all checks find, what could not be checked, and what is healthy.
+
+A symptom, which is the text of a failure, is joined with the findings: the same message has several causes, and files
+decide which one it was.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from slackwater.core.facts import Facts, Unknown
+from slackwater.core.finding import Finding, Severity
+from slackwater.core.registry import COMMON, Registry
+from slackwater.diagnose.checks.common.check import Check, Diagnosed, NotChecked
+from slackwater.diagnose.number_line import RULES, findings
+
+PACKAGE = "slackwater.diagnose.checks"
+_SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
+_RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
+"""The gravest first: what is silent before what stops with an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """``found`` has the gravest first; ``not_checked`` is never shown as healthy."""
+
+    found: tuple[Diagnosed, ...]
+    not_checked: tuple[NotChecked, ...]
+
+    @property
+    def problems(self) -> tuple[Diagnosed, ...]:
+        """What is wrong, or will be: without what only says how the stream continues."""
+        return tuple(one for one in self.found if one.finding.severity is not Severity.INFO)
+
+
+@cache
+def checks() -> tuple[Check[Any], ...]:
+    """All checks, by their codes."""
+    found = [check for area in areas() for check in _registry(area).all()]
+    return tuple(sorted(found, key=lambda check: check.code))
+
+
+@cache
+def areas() -> tuple[str, ...]:
+    """The areas of the catalogue that have checks: the folders of the package."""
+    path = importlib.import_module(PACKAGE).__path__
+    return tuple(sorted(one.name for one in pkgutil.iter_modules(path) if one.ispkg and one.name != COMMON))
+
+
+@cache
+def _registry(area: str) -> Registry[Check[Any]]:
+    return Registry(f"{PACKAGE}.{area}", "CHECK", f"slackwater.checks.{area}")
+
+
+def diagnose(facts: Facts) -> Diagnosis:
+    """All findings and all checks that could not be made."""
+    found: list[Diagnosed] = []
+    not_checked: list[NotChecked] = []
+    for check in checks():
+        missing = check.missing(facts)
+        if missing is None:
+            found.extend(check.diagnose(facts))
+        else:
+            not_checked.append(NotChecked(check.code, check.meaning, missing.reason, missing.how))
+    explained = _explained(found)
+    found += [one for one in _of_number_line(facts) if one.finding.code not in explained]
+    if isinstance(facts.sink, Unknown):
+        unknown = (rule for rule in RULES.all() if rule.on_output and rule.severity is not Severity.INFO)
+        not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unknown]
+    return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked))
+
+
+def _explained(found: Sequence[Diagnosed]) -> frozenset[str]:
+    codes = {one.finding.code for one in found}
+    return frozenset(code for check in checks() if check.code in codes for code in check.explains)
+
+
+def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
+    covers = {rule.code: rule.covers for rule in RULES.all()}
+    output_unknown = isinstance(facts.sink, Unknown) and not facts.recorded
+    on_output = {rule.code for rule in RULES.all() if rule.on_output}
+    for finding in findings(facts.snapshot):
+        if output_unknown and finding.code in on_output:
+            continue
+        shown = finding if facts.recorded else _by_hand(finding)
+        yield Diagnosed(shown, "certain", None, {}, covers.get(finding.code, ()))
+
+
+def _by_hand(finding: Finding) -> Finding:
+    """Of a checkpoint that is not recorded no command of Slackwater changes anything."""
+    return replace(finding, next=None)
+
+
+def _urgency(one: Diagnosed) -> tuple[int, int, str]:
+    finding = one.finding
+    return _SEVERITIES.index(finding.severity), _RISKS.index(finding.risk), finding.code

@@ -1,0 +1,194 @@
+"""All facts about one stream or one checkpoint, from one walk of the checkpoint and one look at the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from slackwater.checkpoint.damage import cheap_damage
+from slackwater.checkpoint.logs import marks_of_inventory
+from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
+from slackwater.checkpoint.reader import collector_off, read_checkpoint
+from slackwater.core.checkpoint import SourceLine
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.errors import FormatError, SlackwaterError
+from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
+from slackwater.core.marks import NONE_YET
+from slackwater.core.program import Program, SourceShape
+from slackwater.core.read_options import ReadOptions
+from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.core.snapshot import Snapshot
+from slackwater.core.state_programs import program_of_batch
+from slackwater.formats.compactible import parse_entry_name
+from slackwater.ledger.recording.output_seen import Expected, look_at_output
+from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
+from slackwater.ledger.workspace import Workspace
+from slackwater.sources import kind_of
+from slackwater.storage.protocols import ReadStore
+
+NEWEST_BATCHES = 200
+"""Batches of the ledger that are read: more show no more of the present, and a stream can have a million."""
+
+_UNRECORDED = "unrecorded"
+_T = TypeVar("_T")
+
+
+def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: bool = False) -> Facts:
+    """The facts about a stream of a home. Raises OSError or SlackwaterError where its checkpoint cannot be read."""
+    context = SnapshotContext(workspace.ledger, workspace.home, thorough=thorough, starting=True)
+    with collector_off():
+        snapshot, opened = look_at_stream(context, stream)
+        checkpoint = _checkpoint(opened)
+    problem = snapshot.output.unreadable
+    sink: Fact[SinkFacts] = SinkFacts(stream.sink, snapshot.output, snapshot.marks.written)
+    if problem is not None:
+        sink = Unknown(f"the output cannot be read: {problem.text}", problem.hint)
+    ledger = workspace.ledger
+    return Facts(
+        name=stream.full_name,
+        checkpoint=checkpoint,
+        snapshot=snapshot,
+        recorded=True,
+        sources=_sources(checkpoint, _shapes(snapshot)),
+        sink=sink,
+        history=_tried(
+            lambda: HistoryFacts(
+                tuple(reversed(ledger.runs(stream.full_name))),
+                tuple(ledger.batches(stream.full_name, first=max(snapshot.marks.planned - NEWEST_BATCHES, 0))),
+            ),
+            "the ledger cannot be read",
+        ),
+    )
+
+
+def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None) -> Facts:
+    """The facts about a checkpoint that the ledger does not have. ``sink`` is the identity of its output, if known."""
+    with collector_off():
+        opened = open_checkpoint(store)
+        checkpoint = _checkpoint(opened)
+    logs = opened.logs
+    marks = marks_of_inventory(logs, opened.inventory)
+    stream = StreamRecord(_UNRECORDED, store.location, sink or {}, "", "", id=logs.query_id)
+    snapshot = Snapshot(
+        stream=stream,
+        generation=GenerationRecord(stream.full_name, 1, store.location, logs.query_id),
+        marks=marks,
+        planned_entry=logs.newest_offset if marks.next_is_planned else None,
+        damage=checkpoint.start_damage,
+    )
+    seen: Fact[SinkFacts] = Unknown("the output of the query is not known", "add --sink with its path or URI")
+    if sink is not None:
+        seen = _tried(lambda: _sink(sink, snapshot), "the output cannot be read")
+    if isinstance(seen, SinkFacts):
+        snapshot = replace(snapshot, marks=replace(marks, written=seen.written), output=replace(seen.seen, owner=None))
+    return Facts(
+        name=store.location,
+        checkpoint=checkpoint,
+        snapshot=snapshot,
+        recorded=False,
+        sources=_sources(checkpoint, ()),
+        sink=seen,
+        history=Unknown("Slackwater has recorded no run of this query", "have it recorded by slackwater.watch"),
+    )
+
+
+def _checkpoint(opened: OpenedCheckpoint) -> CheckpointSeen:
+    logs = opened.logs
+    before = None
+    if len(logs.offset_ids) > 1:
+        before = _entry(opened, logs.offset_ids[-2])
+    report = read_checkpoint(opened, ReadOptions(source_files=True))
+    return CheckpointSeen(
+        report=report,
+        offset_ids=logs.offset_ids,
+        commit_ids=logs.commit_ids,
+        newest_offset=logs.newest_offset,
+        offset_before=before,
+        newest_commit=logs.newest_commit,
+        start_damage=cheap_damage(opened, all_state=True),
+        folders={path: folder.files for path, folder in opened.listing.folders.items()},
+        inventory=opened.inventory,
+    )
+
+
+def _entry(opened: OpenedCheckpoint, batch: int) -> OffsetEntry | None:
+    try:
+        return opened.logs.offset(batch)
+    except (FormatError, OSError):
+        return None  # the report has the damage
+
+
+def _sink(identity: Mapping[str, str], snapshot: Snapshot) -> SinkFacts:
+    marks = snapshot.marks
+    finished = marks.next_batch - 1
+    written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), thorough=False)
+    return SinkFacts(identity, seen, written)
+
+
+def _shapes(snapshot: Snapshot) -> Sequence[SourceShape]:
+    """The sources in the recorded program of the query that made the newest batch."""
+    recorded = program_of_batch(snapshot.generation.programs, max(snapshot.marks.committed, 0))
+    return Program.from_json(recorded).sources if recorded is not None else ()
+
+
+def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape]) -> tuple[SourceFacts, ...]:
+    marks = checkpoint.marks
+    newest, before = checkpoint.newest_offset, checkpoint.offset_before
+    ends = {offset.source: offset.text for offset in newest.offsets} if newest is not None else {}
+    starts = {offset.source: offset.text for offset in before.offsets} if before is not None else {}
+    found = []
+    for line in checkpoint.report.sources:
+        end = ends.get(line.name)
+        start = starts.get(line.name) if marks.next_is_planned else end
+        files = checkpoint.folders.get(f"sources/{line.name}", ())
+        parsed = [entry for file in files if (entry := parse_entry_name(file)) is not None]
+        found.append(
+            SourceFacts(
+                line.name,
+                kind_of(end, {}).kind if end is not None else line.kind,
+                start,
+                end,
+                line.log,
+                tuple(sorted({entry for entry, _ in parsed})),
+                tuple(sorted(entry for entry, compacted in parsed if compacted)),
+                _missing_files(line, start, end) if marks.next_is_planned else (),
+                _shape_at(shapes, line.index),
+            )
+        )
+    return tuple(found)
+
+
+def _shape_at(shapes: Sequence[SourceShape], index: int | None) -> SourceShape | None:
+    return shapes[index] if index is not None and index < len(shapes) else None
+
+
+def _missing_files(line: SourceLine, start: str | None, end: str | None) -> Fact[tuple[str, ...]]:
+    """The files of the planned batch that are gone, by the source's own log."""
+    kind, log = kind_of(end, {}), line.log
+    first, last = kind.cut_entry(start), kind.cut_entry(end)
+    if last is None or log is None:
+        return ()
+    wanted = range((NONE_YET if first is None else first) + 1, last + 1)
+    paths = [file.path for file in log.entries if file.log_offset in wanted]
+    return _tried(lambda: _gone(paths), f"the files of source {line.name} cannot be looked up")
+
+
+def _gone(paths: Sequence[str]) -> Fact[tuple[str, ...]]:
+    """Those that are gone. Where their folders are as well, this may be the copy of a checkpoint of another machine."""
+    reach = StoreReach()
+    gone = tuple(path for path in paths if not reach.exists(path))
+    folders = {path.rpartition("/")[0] for path in gone}
+    if gone and len(gone) == len(paths) and not any(reach.exists(folder) for folder in folders):
+        return Unknown(f"the folder {min(folders)} does not exist on this machine")
+    return gone
+
+
+def _tried(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
+    try:
+        return look()
+    except SlackwaterError as error:
+        return Unknown(f"{reason}: {error.message}", error.hint)
+    except OSError as error:
+        return Unknown(f"{reason}: {error}")

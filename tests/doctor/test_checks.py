@@ -1,0 +1,72 @@
+"""Each check fires on an edited checkpoint and not on its near neighbours; its texts are complete."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slackwater.cli.main import make_parser
+from slackwater.core.finding import Severity
+from slackwater.diagnose.checks.common.check import CODE, Check
+from slackwater.diagnose.doctor import areas, checks, diagnose
+from slackwater.diagnose.rules.common.rule import HEADINGS
+from slackwater.facts.collect import facts_of_location
+from slackwater.storage.open import open_read_store
+from tests.doctor.cases import Case, all_cases
+from tests.support.corpus import VERSIONS, corpus_cases, corpus_folder
+
+COMMAND = re.compile(r"`(slackwater [^`]+)`")
+CASES = list(all_cases())
+EACH = pytest.mark.parametrize("check", checks(), ids=lambda check: check.code)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code} {case.name}")
+def test_it_fires_where_it_should(case: Case, tmp_path: Path) -> None:
+    found = diagnose(case.facts(tmp_path)).found
+
+    mine = [one for one in found if one.finding.code == case.code]
+    assert bool(mine) is case.fires, [one.finding for one in found]
+    if case.fires:
+        said = json.dumps([str(one) for one in mine])
+        assert all(part in said for part in case.says), said
+
+
+@EACH
+def test_it_has_a_case_on_which_it_fires_and_a_neighbour(check: Check[Any]) -> None:
+    mine = [case for case in CASES if case.code == check.code]
+    assert any(case.fires for case in mine)
+    assert any(not case.fires for case in mine)
+
+
+@EACH
+def test_its_texts_are_complete(check: Check[Any]) -> None:
+    assert CODE.fullmatch(check.code)
+    assert check.meaning.endswith(".")
+    assert tuple(check.sections) == HEADINGS
+    assert all(check.sections.values())
+    for text in check.sections.values():
+        for command in COMMAND.findall(text):
+            words = shlex.split(command)[1:]
+            make_parser(words).parse_args(words)
+
+
+def test_codes_are_unique_and_in_the_folder_of_their_area() -> None:
+    codes = [check.code for check in checks()]
+    assert len(set(codes)) == len(codes)
+    assert areas()
+
+
+@pytest.mark.parametrize(
+    ("version", "name"), [(version, name) for version in VERSIONS for name in corpus_cases(version)]
+)
+def test_nothing_is_wrong_with_what_spark_wrote(version: str, name: str) -> None:
+    facts = facts_of_location(open_read_store(str(corpus_folder(version, name) / "checkpoint")), None)
+
+    serious = [one.finding for one in diagnose(facts).found if one.finding.severity is not Severity.INFO]
+
+    assert serious == []
