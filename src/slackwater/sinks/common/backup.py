@@ -126,13 +126,18 @@ def read_only(where: str, found: str) -> Refused:
     )
 
 
-def foreign(location: str, after: int, found: str) -> Refused:
-    """The refusal of a backup that is not that of the cut after batch ``after`` of the output at ``location``."""
+def foreign(what: str, location: str, expected: str, found: str) -> Refused:
+    """The refusal of a backup of another cut or swap (``what``), or of another output than that at ``location``."""
     return Refused(
         "backup-foreign",
-        "The backup was made by another cut or from another output",
+        f"The backup was made by another {what} or from another output",
         where=location,
-        expected=f"a cut of {location} {after_batch(after)}",
+        expected=expected,
         found=found,
         hint="nothing was changed; restore the operation's own backup folder, then run the command again",
     )
+
+
+def foreign_cut(location: str, after: int, found: str) -> Refused:
+    """The refusal of a backup of another cut than the one of the output at ``location`` after batch ``after``."""
+    return foreign("cut", location, f"a cut of {location} {after_batch(after)}", found)

@@ -10,7 +10,7 @@ from slackwater.core.damage import Damage
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner, Swap, newest_batch
 from slackwater.core.strict import STRICT
-from slackwater.sinks.common.backup import RecordFile, is_at
+from slackwater.sinks.common.backup import RecordFile, foreign, is_at
 from slackwater.storage.protocols import ReadStore, WriteStore
 
 _AGAIN = "nothing was changed; undo the operation and make a new plan"
@@ -66,13 +66,11 @@ def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
     same = known is None or (known.operation, known.stream_id, known.replaced) == expected
     if known is None or (same and is_at(known.output, location)):
         return known
-    raise Refused(
-        "backup-foreign",
-        "The backup was made by another swap or from another output",
-        where=location,
-        expected=f"operation {swap.operation} of {location}",
-        found=f"operation {known.operation} of {known.output}",
-        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
+    raise foreign(
+        "swap",
+        location,
+        f"operation {swap.operation} of {location}",
+        f"operation {known.operation} of {known.output}",
     )
 
 

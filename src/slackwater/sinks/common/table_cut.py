@@ -17,7 +17,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, after_batch
 from slackwater.core.strict import STRICT
-from slackwater.sinks.common.backup import RecordFile, foreign, is_at
+from slackwater.sinks.common.backup import RecordFile, foreign_cut, is_at
 from slackwater.storage.protocols import WriteStore
 
 TableState = Literal["whole", "cut", "other"]
@@ -132,7 +132,7 @@ class CutTable(ABC, Generic[R, V]):
         last = cut.batches[-1] if cut.batches else None
         same = (record.after, record.last, record.planned_version) == (cut.after, last, cut.version)
         if not same or not is_at(record.output, self.location):
-            raise foreign(self.location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
+            raise foreign_cut(self.location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
 
     def _mismatch(self, cut: Cut, expected: Cut) -> Refused:
         return Refused(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, after_batch, newest_batch
 from slackwater.formats.compactible import SINK_LOG
-from slackwater.sinks.common.backup import RecordFile, damaged, foreign, is_at
+from slackwater.sinks.common.backup import RecordFile, damaged, foreign_cut, is_at
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
@@ -116,7 +116,9 @@ def check_record(record: Record, cut: Cut, location: str) -> None:
     others = sorted(names - set(cut.files) - {_side_file(path) for path in cut.files})
     if is_at(record.output, location) and record.after == cut.after and record.batches == cut.batches and not others:
         return
-    raise foreign(location, cut.after, others[0] if others else f"a cut of {record.output} {after_batch(record.after)}")
+    raise foreign_cut(
+        location, cut.after, others[0] if others else f"a cut of {record.output} {after_batch(record.after)}"
+    )
 
 
 def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:

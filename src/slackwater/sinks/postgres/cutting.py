@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_batch
-from slackwater.sinks.common.backup import RecordFile, damaged, foreign
+from slackwater.sinks.common.backup import RecordFile, damaged, foreign_cut
 from slackwater.sinks.common.database.marker import Marker
 from slackwater.sinks.common.mark import NONE_YET
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, count, quoted, run
@@ -164,7 +164,7 @@ def check_restore(connection: Connection, table: TableName, marker: Marker, reco
 def check_record(record: Record, cut: Cut, location: str) -> None:
     """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
     if (record.output, record.after, record.batches) != (location, cut.after, cut.batches):
-        raise foreign(location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
+        raise foreign_cut(location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
 
 
 def mismatch(cut: Cut, location: str) -> Refused:
