@@ -19,7 +19,7 @@ def _sink(servers: str = "b:1", topic: str = "clicks", **options: Any) -> Any:
 def _connection(identity: Any) -> dict[str, str]:
     output = open_output(identity)
     assert isinstance(output, MarkedTopicOutput)
-    return output.target.cluster.connection()
+    return output.address.cluster.connection()
 
 
 def test_a_login_in_the_options_is_known_to_this_program_only() -> None:

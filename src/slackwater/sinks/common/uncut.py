@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from slackwater.core.errors import Refused
@@ -13,10 +14,6 @@ from slackwater.storage.protocols import WriteStore
 
 class MarkerTarget(Protocol):
     """What has a marker: a table of a database, or a topic."""
-
-    @property
-    def location(self) -> str:
-        """Where it is."""
 
     def last_written(self) -> int:
         """The newest batch, -1 for none. Raises SinkUnreadable."""
@@ -32,12 +29,19 @@ Target = TypeVar("Target", bound=MarkerTarget)
 
 
 class UncutOutput(SilentOutput, Generic[Target]):
-    """The output at ``target``; ``uncuttable`` is why no batch can be removed from it."""
+    """The output at ``location``; ``uncuttable`` is why no batch can be removed from it."""
 
-    def __init__(self, kind: str, traits: Traits, target: Target, uncuttable: str) -> None:
-        super().__init__(kind, traits, target.location)
-        self.target = target
+    def __init__(
+        self, kind: str, traits: Traits, location: str, open_target: Callable[[], Target], uncuttable: str
+    ) -> None:
+        super().__init__(kind, traits, location)
+        self._open_target = open_target
         self._uncuttable = uncuttable
+
+    @cached_property
+    def target(self) -> Target:
+        """What has the marker, opened when it is first used: its client may be an extra."""
+        return self._open_target()
 
     def last_written(self) -> int:
         return self.target.last_written()

@@ -45,9 +45,12 @@ class MarkedOutput(UncutOutput[MarkedTarget]):
 
     def __init__(self, address: Address, name: str) -> None:
         location = f"{address.location} foreach_batch/{name}"
-        target = MarkedTarget(address, Marker(marker_target(name, None)), location)
         super().__init__(
-            KIND, MARKED, target, f"What the batch function {name} has written is known to the function only"
+            KIND,
+            MARKED,
+            location,
+            lambda: MarkedTarget(address, Marker(marker_target(name, None)), location),
+            f"What the batch function {name} has written is known to the function only",
         )
 
     shows_rows = False

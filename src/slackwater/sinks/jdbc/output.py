@@ -33,8 +33,14 @@ class JdbcOutput(UncutOutput[MarkedTarget]):
 
     def __init__(self, address: Address, table: str) -> None:
         self._table = table
-        target = MarkedTarget(address, Marker(table), f"{address.location} {table}")
-        super().__init__("jdbc", JDBC_TRAITS, target, f"Table {table} does not show to which batch a row belongs")
+        location = f"{address.location} {table}"
+        super().__init__(
+            "jdbc",
+            JDBC_TRAITS,
+            location,
+            lambda: MarkedTarget(address, Marker(table), location),
+            f"Table {table} does not show to which batch a row belongs",
+        )
 
     shows_rows = True
 

@@ -5,35 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 
 from slackwater.core.errors import Refused, SinkUnreadable
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
 from slackwater.sinks.kafka import topics
-from slackwater.sinks.kafka.cluster import Cluster
+from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.problems import reading, writing
 from slackwater.sinks.kafka.transaction import MARK_KEY, Target, abort, commit, fencing_producer, read_mark
 
 TRANSACTION_TIMEOUT_MS = 300_000
 """How long readers wait for a batch whose writer was killed, unless the stream is started again."""
 WAIT_S_MAX = 10.0
-MARKER_SUFFIX = "-slackwater-marker"
 
 
-@dataclass(frozen=True)
-class MarkedTopic:
+class MarkedTopic(TopicAddress):
     """A topic and the topic of its marks. No connection is opened before it is needed, and none is kept."""
-
-    cluster: Cluster
-    topic: str
-    marker: str
-
-    @property
-    def location(self) -> str:
-        """Servers, topic, and the marker topic."""
-        return f"{self.cluster.servers} {self.topic} (marker {self.marker})"
 
     @cached_property
     def target(self) -> Target:
@@ -62,6 +51,21 @@ class MarkedTopic:
                 "fetch.wait.max.ms": "10",
             },
         )
+
+    def check(self) -> None:
+        """Raises PipelineError or Refused where a topic cannot be used, StreamFailed where no broker answers."""
+        with writing(self.location):
+            topics.check_target(self.cluster, self.topic, self.marker)
+
+    def exists(self) -> bool:
+        """Whether there is the topic. Raises SinkUnreadable."""
+        with reading(self.location):
+            return topics.exists(self.cluster, self.topic)
+
+    def is_new(self) -> bool:
+        """Whether nobody has ever written to the topic. Raises SinkUnreadable."""
+        with reading(self.location):
+            return topics.is_new(self.cluster, self.topic)
 
     def mark(self, wait_s_max: float = WAIT_S_MAX) -> Mark | None:
         """The newest mark. Raises SinkUnreadable."""

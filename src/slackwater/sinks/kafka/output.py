@@ -10,11 +10,9 @@ from slackwater.core.sink import CatalogueEntry, Delivery
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.mark import marked_traits
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
-from slackwater.sinks.common.uncut import UncutOutput
-from slackwater.sinks.kafka import topics
+from slackwater.sinks.common.uncut import MarkerTarget, UncutOutput
+from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.cluster import cluster_in
-from slackwater.sinks.kafka.marked import MarkedTopic
-from slackwater.sinks.kafka.problems import reading
 
 AT_LEAST_ONCE = silent_traits(
     Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
@@ -46,7 +44,7 @@ def open_kafka_output(identity: Mapping[str, str]) -> Output:
             expected='{"kind": "kafka", "topic": ..., "marker_topic": ..., "bootstrap_servers": ...}',
             found=str(dict(identity)),
         )
-    return MarkedTopicOutput(MarkedTopic(cluster_in(identity), topic, identity[MARKER]))
+    return MarkedTopicOutput(TopicAddress(cluster_in(identity), topic, identity[MARKER]))
 
 
 class TopicOutput(SilentOutput):
@@ -60,33 +58,30 @@ class TopicOutput(SilentOutput):
         return self._topic
 
 
-class MarkedTopicOutput(UncutOutput[MarkedTopic]):
+class MarkedTopicOutput(UncutOutput[MarkerTarget]):
     """A topic whose batches are transactions. Kafka deletes no single records, so that no batch can be cut."""
 
-    def __init__(self, target: MarkedTopic) -> None:
-        message = f"Kafka cannot remove single batches from the topic {target.topic}"
-        super().__init__("kafka", EXACTLY_ONCE, target, message)
+    def __init__(self, address: TopicAddress) -> None:
+        message = f"Kafka cannot remove single batches from the topic {address.topic}"
+        super().__init__("kafka", EXACTLY_ONCE, address.location, address.open, message)
+        self.address = address
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         """The topic is missing, although batches were written."""
         written = self.last_written()
-        if written < 0 or not thorough:
+        if written < 0 or not thorough or self.address.open().exists():
             return ()
-        with reading(self.target.location):
-            if topics.exists(self.target.cluster, self.target.topic):
-                return ()
-        return (Damage(self.target.topic, "missing", f"rows of batches up to {written}", "no topic"),)
+        return (Damage(self.address.topic, "missing", f"rows of batches up to {written}", "no topic"),)
 
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
         """A topic that nobody has ever written to has none."""
-        with reading(self.target.location):
-            return marked >= 0 or not topics.is_new(self.target.cluster, self.target.topic)
+        return marked >= 0 or not self.address.open().is_new()
 
     def how_to_empty(self, marked: int) -> str:
-        both = f"the topics {self.target.topic} and {self.target.marker}"
-        return f"delete {both if marked >= 0 else f'the topic {self.target.topic}'} and create it again"
+        both = f"the topics {self.address.topic} and {self.address.marker}"
+        return f"delete {both if marked >= 0 else f'the topic {self.address.topic}'} and create it again"
 
     def reader_path(self) -> str:
-        return self.target.topic
+        return self.address.topic

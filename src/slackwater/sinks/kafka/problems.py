@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.util import find_spec
 
-from slackwater.core.errors import EnvironmentMissing, PipelineError, StreamFailed
+from confluent_kafka import KafkaError, KafkaException
+
+from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 
 REPORTED = "Kafka reports an error"
@@ -61,8 +62,6 @@ _BY_NAME = {
 
 def problem_of(error: BaseException) -> Problem | None:
     """What an exception of the client, or of Spark, which quotes a task's, reports; ``None`` if it is not Kafka's."""
-    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an extra
-
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return _named(error.args[0].name(), error.args[0].str())
     own = TASK_ERROR.search(str(error))
@@ -75,21 +74,9 @@ def problem_of(error: BaseException) -> Problem | None:
     return replace(known, found=own["text"])
 
 
-def require_client(where: str) -> None:
-    """Raises EnvironmentMissing (``extra-missing``) without confluent-kafka."""
-    if find_spec("confluent_kafka") is None:
-        raise EnvironmentMissing(
-            "extra-missing", "An exactly-once Kafka sink needs confluent-kafka", where=where,
-            hint="pip install 'slackwater[kafka]'",
-        )  # fmt: skip
-
-
 @contextmanager
 def reading(where: str) -> Iterator[None]:
     """Translate errors of a read of the output to SinkUnreadable."""
-    require_client(where)
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
-
     try:
         yield
     except KafkaException as error:
@@ -101,9 +88,6 @@ def reading(where: str) -> Iterator[None]:
 @contextmanager
 def writing(where: str) -> Iterator[None]:
     """Translate errors of a change of the output: to PipelineError for a setting, else to StreamFailed."""
-    require_client(where)
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
-
     try:
         yield
     except KafkaException as error:

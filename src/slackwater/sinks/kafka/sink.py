@@ -5,25 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import batch_function
 from slackwater.sinks.common.options import is_text, option_strings, refuse_partitions
-from slackwater.sinks.kafka import topics
-from slackwater.sinks.kafka.cluster import Cluster, cluster_of
+from slackwater.sinks.kafka.address import TopicAddress, has_client
+from slackwater.sinks.kafka.cluster import cluster_of
 from slackwater.sinks.kafka.columns import check_columns
-from slackwater.sinks.kafka.marked import MARKER_SUFFIX, MarkedTopic
 from slackwater.sinks.kafka.output import AT_LEAST_ONCE, EXACTLY_ONCE, MARKER
-from slackwater.sinks.kafka.problems import writing
-from slackwater.sinks.kafka.writer import KafkaWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from slackwater.sinks.kafka.marked import MarkedTopic
+
+MARKER_SUFFIX = "-slackwater-marker"
 SERVERS = "kafka.bootstrap.servers"
 SECURED = ("kafka.security.protocol", "kafka.sasl.", "kafka.ssl.")
 """Options whose values only Java's client can use: with one of these the broker is not asked before the start."""
@@ -57,10 +56,10 @@ class KafkaSink:
         """
         refuse_partitions(self.kind, context, PARTITION_HINT)
         check_columns(frame, context.stream)
-        if find_spec("confluent_kafka") is not None and not any(name.startswith(SECURED) for name in self.options):
-            with writing(self.bootstrap_servers):
-                admin = topics.admin_of(Cluster(self.bootstrap_servers).connection())
-                topics.check_exists(self.bootstrap_servers, self.topic, admin)
+        if has_client() and not any(name.startswith(SECURED) for name in self.options):
+            from slackwater.sinks.kafka.topics import check_exists  # noqa: PLC0415 - imports confluent_kafka, an extra
+
+            check_exists(self.bootstrap_servers, self.topic)
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         """Set the format, its options, servers and topic on the writer."""
@@ -72,7 +71,7 @@ class KafkaSink:
 class ExactlyOnceKafkaSink:
     """One topic, each batch of which is one transaction with its mark in the marker topic."""
 
-    target: MarkedTopic
+    address: TopicAddress
 
     kind = "kafka"
     traits = EXACTLY_ONCE
@@ -81,8 +80,13 @@ class ExactlyOnceKafkaSink:
 
     def identity(self) -> Mapping[str, str]:
         """Topic and marker topic, and how the cluster is reached, without a password."""
-        names = {"kind": self.kind, "topic": self.target.topic, MARKER: self.target.marker}
-        return {**names, **self.target.cluster.identity()}
+        names = {"kind": self.kind, "topic": self.address.topic, MARKER: self.address.marker}
+        return {**names, **self.address.cluster.identity()}
+
+    @property
+    def target(self) -> MarkedTopic:
+        """The topic, opened. Raises EnvironmentMissing (``extra-missing``)."""
+        return self.address.open()
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Check columns, topics and permissions, and refuse earlier runs from now on.
@@ -91,8 +95,7 @@ class ExactlyOnceKafkaSink:
         """
         refuse_partitions(self.kind, context, PARTITION_HINT)
         check_columns(frame, context.stream)
-        with writing(self.target.location):
-            topics.check_target(self.target.cluster, self.target.topic, self.target.marker)
+        self.target.check()
         self.target.begin_epoch(context)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
@@ -101,6 +104,8 @@ class ExactlyOnceKafkaSink:
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that sends one batch in a transaction."""
+        from slackwater.sinks.kafka.writer import KafkaWriter  # noqa: PLC0415 - heavy; only a run pays for it
+
         return KafkaWriter(self.target, context).write
 
 
@@ -133,7 +138,7 @@ def kafka(
     reserved = ("checkpointlocation", "topic", SERVERS)
     if exactly_once:
         cluster = cluster_of(bootstrap_servers, option_strings(options, (*reserved, *OURS)), password)
-        return ExactlyOnceKafkaSink(MarkedTopic(cluster, topic, marker))
+        return ExactlyOnceKafkaSink(TopicAddress(cluster, topic, marker))
     if marker_topic is not None or password is not None:
         raise PipelineError(
             "kafka-option",

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, NewTopic, OffsetSpec
 
 from slackwater.core.errors import PipelineError, Refused
-
-if TYPE_CHECKING:
-    from slackwater.sinks.kafka.cluster import Cluster
+from slackwater.sinks.kafka.cluster import Cluster
+from slackwater.sinks.kafka.problems import writing
 
 WAIT_S_MAX = 10.0
 CREATES_TOPICS = "auto.create.topics.enable"
 CLEANUP = "cleanup.policy"
+_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 
 
-def check_exists(servers: str, topic: str, admin: Any) -> None:
-    """Raises PipelineError (``kafka-topic``) where a topic is missing and is not created; KafkaException."""
+def check_exists(servers: str, topic: str) -> None:
+    """Raises PipelineError (``kafka-topic``) where a topic is missing and is not created, or StreamFailed."""
+    with writing(servers):
+        _check_exists(servers, topic, _admin_of(Cluster(servers)))
+
+
+def _check_exists(servers: str, topic: str, admin: Any) -> None:
     metadata = admin.list_topics(timeout=WAIT_S_MAX)
     if topic in metadata.topics or _creates_topics(admin, next(iter(metadata.brokers))):
         return
@@ -28,43 +36,34 @@ def check_exists(servers: str, topic: str, admin: Any) -> None:
     )
 
 
-def admin_of(settings: Mapping[str, str]) -> Any:
-    """A client for questions about topics."""
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an extra
-
-    return AdminClient({**settings})
+def _admin_of(cluster: Cluster) -> Any:
+    return AdminClient({**cluster.connection()})
 
 
 def create_marker(cluster: Cluster, marker: str) -> None:
     """Create the marker topic unless it exists: one partition, and compacted, so that no mark expires."""
-    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an extra
-    from confluent_kafka.admin import NewTopic  # noqa: PLC0415
-
-    admin = admin_of(cluster.connection())
+    admin = _admin_of(cluster)
     wanted = NewTopic(marker, 1, config={CLEANUP: "compact"})
     try:
         admin.create_topics([wanted], operation_timeout=WAIT_S_MAX, request_timeout=WAIT_S_MAX)[marker].result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
             return
-        if error.args[0].code() in _forbidden():
+        if error.args[0].code() in _FORBIDDEN:
             raise _not_granted("CREATE", marker, cluster.servers, _creation(marker, cluster.servers)) from error
         raise
 
 
 def check_target(cluster: Cluster, topic: str, marker: str) -> None:
     """Check that both topics can be used. Raises PipelineError or Refused (``sink-grant``), or KafkaException."""
-    admin = admin_of(cluster.connection())
-    check_exists(cluster.servers, topic, admin)
+    admin = _admin_of(cluster)
+    _check_exists(cluster.servers, topic, admin)
     _check_permissions(admin, cluster.servers, {topic: ("WRITE",), marker: ("WRITE", "READ")}, created=topic)
     _check_policy(admin, cluster.servers, marker)
 
 
 def _check_permissions(admin: Any, servers: str, wanted: Mapping[str, tuple[str, ...]], *, created: str) -> None:
     """``created`` is the topic that the broker may create with its first row."""
-    from confluent_kafka import KafkaError, KafkaException, TopicCollection  # noqa: PLC0415 - an extra
-    from confluent_kafka.admin import AclOperation  # noqa: PLC0415
-
     names = TopicCollection(list(wanted))
     described = admin.describe_topics(names, include_authorized_operations=True, request_timeout=WAIT_S_MAX)
     for topic, operations in wanted.items():
@@ -81,14 +80,11 @@ def _check_permissions(admin: Any, servers: str, wanted: Mapping[str, tuple[str,
 
 
 def _check_policy(admin: Any, servers: str, marker: str) -> None:
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
-    from confluent_kafka.admin import ConfigResource  # noqa: PLC0415
-
     resource = ConfigResource(ConfigResource.Type.TOPIC, marker)
     try:
         policy = admin.describe_configs([resource], request_timeout=WAIT_S_MAX)[resource].result()[CLEANUP].value
     except KafkaException as error:
-        if error.args[0].code() in _forbidden():
+        if error.args[0].code() in _FORBIDDEN:
             return  # Not every user may read settings; the error for a topic that does not exist names the right ones.
         raise
     if policy != "compact":
@@ -101,12 +97,6 @@ def _check_policy(admin: Any, servers: str, marker: str) -> None:
             hint=f"kafka-configs.sh --bootstrap-server {servers} --alter --topic {marker} "
             f"--add-config {CLEANUP}=compact",
         )
-
-
-def _forbidden() -> frozenset[int]:
-    from confluent_kafka import KafkaError  # noqa: PLC0415 - an extra
-
-    return frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 
 
 def _creation(marker: str, servers: str) -> str:
@@ -128,9 +118,6 @@ def _not_granted(operation: str, topic: str, servers: str, hint: str) -> Refused
 
 def _creates_topics(admin: Any, broker: int) -> bool:
     """Whether the broker creates a topic when it is first written to; true where it does not let us ask."""
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
-    from confluent_kafka.admin import ConfigResource  # noqa: PLC0415
-
     resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
     try:
         settings = admin.describe_configs([resource])[resource].result(WAIT_S_MAX)
@@ -141,10 +128,7 @@ def _creates_topics(admin: Any, broker: int) -> bool:
 
 def is_new(cluster: Cluster, topic: str) -> bool:
     """Whether no record was ever written to the topic, or there is none. Raises KafkaException."""
-    from confluent_kafka import TopicPartition  # noqa: PLC0415 - an extra
-    from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
-
-    admin = admin_of(cluster.connection())
+    admin = _admin_of(cluster)
     known = admin.list_topics(timeout=WAIT_S_MAX).topics.get(topic)
     if known is None:
         return True
@@ -156,4 +140,4 @@ def is_new(cluster: Cluster, topic: str) -> bool:
 
 def exists(cluster: Cluster, topic: str) -> bool:
     """Whether the topic exists. Raises KafkaException."""
-    return topic in admin_of(cluster.connection()).list_topics(timeout=WAIT_S_MAX).topics
+    return topic in _admin_of(cluster).list_topics(timeout=WAIT_S_MAX).topics

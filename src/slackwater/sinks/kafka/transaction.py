@@ -17,6 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+# Types of the client cannot be pickled by name: tasks look them up in the module.
+import confluent_kafka
+
 RESULT = "row_count LONG"
 """The schema of what the task returns, one row: null where the batch was written before."""
 
@@ -64,12 +67,11 @@ def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], 
     """
 
     def publish(batches: Iterable[Any]) -> Iterator[Any]:
-        import pyarrow as pa  # noqa: PLC0415 - runs on executors
-        from confluent_kafka import KafkaException  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415 - only tasks need it, not the driver that reads the mark
 
         try:
             rows = write_batch(target, batch, batches)
-        except KafkaException as error:
+        except confluent_kafka.KafkaException as error:
             raise RuntimeError(as_text(error)) from None
         yield pa.record_batch({"row_count": pa.array([rows], pa.int64())})
 
@@ -81,8 +83,6 @@ def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int
 
     All rows are read in both cases, so that Spark's watermark and row counts are those of an uninterrupted run.
     """
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - runs on executors
-
     undelivered: list[Any] = []
     producer = fencing_producer(target, undelivered)
     mark = _own_mark(target, batch)
@@ -98,13 +98,13 @@ def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int
             count += part.num_rows
         new = {**mark, "epoch": batch.epoch, "batch_id": batch.batch_id}
         commit(producer, target.marker_topic, new, batch.commit_s_max)
-    except KafkaException as error:
+    except confluent_kafka.KafkaException as error:
         abort(producer)
         if error.args[0].name() in FENCED and _written_by_another(target, batch):
             return None
         if error.args[0].name() == "_INCONSISTENT" and undelivered:
             # Rows that the broker refused; the first of them shows why.
-            raise KafkaException(undelivered[0]) from None
+            raise confluent_kafka.KafkaException(undelivered[0]) from None
         raise
     except BaseException:
         abort(producer)
@@ -117,25 +117,21 @@ def fencing_producer(target: Target, undelivered: list[Any] | None = None) -> An
 
     The errors of rows that the broker refuses are added to ``undelivered``.
     """
-    from confluent_kafka import Producer  # noqa: PLC0415 - runs on executors
-
     failed = [] if undelivered is None else undelivered
     reports = {"delivery.report.only.error": True, "on_delivery": lambda error, _: failed.append(error)}
-    producer = Producer({**target.producer, **reports, "logger": _silent()})
+    producer = confluent_kafka.Producer({**target.producer, **reports, "logger": _silent()})
     producer.init_transactions(target.wait_s_max)
     return producer
 
 
 def commit(producer: Any, marker_topic: str, mark: Mapping[str, Any], wait_s_max: float) -> None:
     """Add the mark to the transaction and commit it. Raises KafkaException; then the outcome may be unknown."""
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - runs on executors
-
     producer.produce(marker_topic, json.dumps(dict(mark)).encode(), MARK_KEY, 0)
     deadline = time.monotonic() + wait_s_max
     while True:
         try:
             producer.commit_transaction(max(deadline - time.monotonic(), RETRY_S))
-        except KafkaException as error:
+        except confluent_kafka.KafkaException as error:
             if not error.args[0].retriable() or time.monotonic() > deadline:
                 raise
         else:
@@ -192,37 +188,33 @@ def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: st
 
 def read_mark(target: Target, wait_s_max: float | None = None) -> dict[str, Any] | None:
     """The newest committed mark, ``None`` for none. Raises KafkaException, or ValueError for a malformed one."""
-    from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415 - runs on executors
-
     errors: list[Any] = []
-    consumer = Consumer({**target.reader, "error_cb": errors.append, "logger": _silent()})
+    consumer = confluent_kafka.Consumer({**target.reader, "error_cb": errors.append, "logger": _silent()})
     try:
         value = _newest_value(consumer, target.marker_topic, wait_s_max or target.wait_s_max)
         return None if value is None else parsed_mark(value)
-    except KafkaException:
+    except confluent_kafka.KafkaException:
         # A refused login looks like a timeout; the client reports it by its callback.
         consumer.poll(0)
         refused = [error for error in errors if error.name() in LOGIN_FAILED]
         if refused:
-            raise KafkaException(refused[-1]) from None
+            raise confluent_kafka.KafkaException(refused[-1]) from None
         raise
     finally:
         consumer.close()
 
 
 def _newest_value(consumer: Any, topic: str, wait_s: float) -> bytes | None:
-    from confluent_kafka import KafkaError, KafkaException, TopicPartition  # noqa: PLC0415 - runs on executors
-
     known = consumer.list_topics(topic, wait_s).topics[topic]
     if known.error is not None:
-        if known.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        if known.error.code() == confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
             return None
-        raise KafkaException(known.error)
-    low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), wait_s)
+        raise confluent_kafka.KafkaException(known.error)
+    low, high = consumer.get_watermark_offsets(confluent_kafka.TopicPartition(topic, 0), wait_s)
     span = 20
     while True:
         start = max(low, high - span)
-        value = _last_value(consumer, TopicPartition(topic, 0, start), time.monotonic() + wait_s)
+        value = _last_value(consumer, confluent_kafka.TopicPartition(topic, 0, start), time.monotonic() + wait_s)
         if value is not None or start == low:
             return value
         # Aborted transactions and the control records of all use offsets, too.
@@ -231,21 +223,19 @@ def _newest_value(consumer: Any, topic: str, wait_s: float) -> bytes | None:
 
 def _last_value(consumer: Any, start: Any, deadline: float) -> bytes | None:
     """The last mark from an offset to the end of what is committed."""
-    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - runs on executors
-
     consumer.assign([start])
     found: bytes | None = None
     while True:
         message = consumer.poll(max(deadline - time.monotonic(), 0))
         if message is None:
-            raise KafkaException(KafkaError(TIMED_OUT))
+            raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(TIMED_OUT))
         if message.error() is None:
             found = message.value() if message.key() == MARK_KEY else found
         elif message.error().name() == "_PARTITION_EOF":
             return found
         elif message.error().name() != "GROUP_AUTHORIZATION_FAILED" and not message.error().retriable():
             # The reader has a group, because every consumer has one, and uses nothing of it.
-            raise KafkaException(message.error())
+            raise confluent_kafka.KafkaException(message.error())
 
 
 def parsed_mark(value: bytes) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.problem import TASK_ERROR
 from slackwater.sinks.kafka import transaction
@@ -35,9 +38,6 @@ class KafkaWriter:
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a replaced run."""
-        from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(transaction)
         written = BatchToWrite(self.context.stream_id, self.context.epoch, batch)
