@@ -11,10 +11,10 @@ import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from slackwater.core.facts import Facts, Unknown
-from slackwater.core.finding import Finding, Severity
+from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.core.registry import COMMON, Registry
 from slackwater.diagnose.checks.common.check import Check, Diagnosed, NotChecked
 from slackwater.diagnose.number_line import RULES, findings
@@ -36,6 +36,28 @@ class Diagnosis:
     def problems(self) -> tuple[Diagnosed, ...]:
         """What is wrong, or will be: without what only says how the stream continues."""
         return tuple(one for one in self.found if one.finding.severity is not Severity.INFO)
+
+
+class Documented(Protocol):
+    """What a finding is declared by, be it a rule of the number line or a check."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def severity(self) -> Severity: ...
+    @property
+    def risk(self) -> Risk: ...
+    @property
+    def covers(self) -> tuple[str, ...]: ...
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def sections(self) -> dict[str, str]: ...
+
+
+def documented() -> tuple[Documented, ...]:
+    """All rules of the number line and all checks."""
+    return (*RULES.all(), *checks())
 
 
 @cache

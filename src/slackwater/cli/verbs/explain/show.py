@@ -15,10 +15,12 @@ from slackwater.cli.common.console import out, print_json
 from slackwater.cli.verbs.explain.errors import CLASSES, ErrorCode, errors_with, found_codes
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
-from slackwater.diagnose.number_line import RULES
+from slackwater.diagnose.doctor import Documented, documented
 from slackwater.diagnose.rules.common.rule import HEADINGS, Rule
 
 SCHEMA = "slackwater.explain/1"
+FOUND = 1
+"""What ``slackwater doctor`` ends with after a finding."""
 CODES_SCHEMA = "slackwater.codes/1"
 LABEL_WIDTH = max(len(heading) for heading in HEADINGS) + 2
 _COMMAND = re.compile(r"`(slackwater [^`]+)`")
@@ -54,7 +56,7 @@ class Explanation:
 
 def explanation(code: str) -> Explanation:
     """What the code means. Raises UsageError (``code-unknown``) with codes like it."""
-    rule = next((one for one in RULES.all() if one.code == code), None)
+    rule = next((one for one in documented() if one.code == code or code in one.covers), None)
     if rule is not None:
         return _of_rule(rule)
     errors = errors_with(code)
@@ -73,7 +75,7 @@ def explanation(code: str) -> Explanation:
 def all_codes() -> list[tuple[str, str]]:
     """All codes of findings and errors, each with its meaning."""
     errors = {error.code: error.causes[0] for error in found_codes()}
-    return sorted((errors | {rule.code: rule.meaning for rule in RULES.all()}).items())
+    return sorted((errors | {rule.code: rule.meaning for rule in documented()}).items())
 
 
 def explain_document(found: Explanation) -> dict[str, Any]:
@@ -101,12 +103,12 @@ def codes_page(codes: list[tuple[str, str]]) -> Group:
     return Group(*(Text(f"{code:<{width}}{meaning}") for code, meaning in codes))
 
 
-def _of_rule(rule: Rule) -> Explanation:
+def _of_rule(rule: Documented) -> Explanation:
     finds, matters, confirm, remedy, safe, references = (rule.sections.get(heading, "") for heading in HEADINGS)
     return Explanation(
         code=rule.code,
         kind="finding",
-        exit_code=rule.exit_code,
+        exit_code=rule.exit_code if isinstance(rule, Rule) else FOUND,
         meaning=rule.meaning,
         finds=finds,
         matters=matters,

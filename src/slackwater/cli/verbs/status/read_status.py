@@ -14,7 +14,7 @@ from slackwater.cli.common.console import out, prepare, print_json
 from slackwater.cli.common.lag import Lag, stream_lag
 from slackwater.cli.common.watermark import watermark_of
 from slackwater.cli.common.words import counted, iso, mark, number, span, timestamp
-from slackwater.core.commands import check_command
+from slackwater.core.commands import check_command, command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError
 from slackwater.core.finding import Finding, Severity
 from slackwater.core.marks import Marks
@@ -185,6 +185,12 @@ def _newest(workspace: Workspace, stream: StreamRecord, last: int) -> BatchRecor
     return recent[-1] if recent else None
 
 
+def doctor_of(status: StreamStatus) -> str | None:
+    """The command that examines everything, where a finding asks for care; else ``None``."""
+    serious = any(finding.severity is not Severity.INFO for finding in status.findings)
+    return command("doctor", status.stream.full_name) if serious else None
+
+
 SCHEMA = "slackwater.status/1"
 
 
@@ -237,6 +243,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
             "code": [],
         },
         "check": check_command(stream),
+        "doctor": doctor_of(status),
     }
 
 
@@ -340,6 +347,9 @@ def _block(status: StreamStatus) -> list[Text]:
         started = timestamp(status.operation.started_ms)
         lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, started {started}, not ended"))
     lines.append(_line("basis", _basis(status)))
+    examined = doctor_of(status)
+    if examined is not None:
+        lines.append(_line("doctor", examined))
     lines += [_line("next", step) for step in (first.next, first.advice) if step is not None]
     return lines
 

@@ -1,0 +1,86 @@
+"""Prints the pages of docs/reference that are made from the source: the checks of ``doctor``, and their coverage.
+
+python -m scripts.reference_pages checks > docs/reference/checks.md
+python -m scripts.reference_pages coverage > docs/reference/coverage.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+
+from slackwater.core.finding import Severity
+from slackwater.diagnose.catalogue import CATALOGUE, Failure
+from slackwater.diagnose.doctor import checks, documented
+
+CHECKS = """# Checks of doctor
+
+What `slackwater doctor` looks for beside the findings of the number line, which are in [errors.md](../errors.md).
+`slackwater explain CODE` prints the same text. Severity `stop`: the stream must not be started; `warning`: it may, with
+care; `info`: a note. The risk is what would happen to rows. This page is made from the source; a test compares them. To
+update it: `python -m scripts.reference_pages checks > docs/reference/checks.md`.
+
+| check | severity | risk | certainty | goal | meaning |
+|---|---|---|---|---|---|
+"""
+
+COVERAGE = """# Coverage of the catalogue of failures
+
+Every way in which a restart, an upgrade, a move or a repair of a query is known to go wrong, and where Slackwater meets
+it. *found*: `slackwater doctor` (and `status`, for the findings of the number line) finds it in the files. *refused*:
+`run`, `check` or `plan` meets it, by the code that is named. *not detectable*: neither files nor code show it, for the
+reason given. This page is made from the source; a test compares them. To update it:
+`python -m scripts.reference_pages coverage > docs/reference/coverage.md`.
+
+| failure | title | | by |
+|---|---|---|---|
+"""
+WORDS = {"plan": "refused", "run": "refused", "not-detectable": "not detectable"}
+SEVERITIES = {Severity.STOP: "stop", Severity.WARNING: "warning", Severity.INFO: "info"}
+
+
+def covered() -> Mapping[str, list[str]]:
+    """The codes of checks and rules by the failure that they find."""
+    found: dict[str, list[str]] = {}
+    for one in documented():
+        for failure in one.covers:
+            found.setdefault(failure, []).append(one.code)
+    return found
+
+
+def checks_page() -> str:
+    """All checks, as a table and with their texts."""
+    table = [
+        _row(f"`{one.code}`", SEVERITIES[one.severity], one.risk, one.certainty, one.goal or "-", one.meaning)
+        for one in checks()
+    ]
+    texts = [
+        f"\n## {one.code}\n\n{one.meaning}\n\n"
+        + "\n".join(f"- **{heading}**: {text}" for heading, text in one.sections.items())
+        + "\n"
+        for one in checks()
+    ]
+    return CHECKS + "\n".join(table) + "\n" + "".join(texts)
+
+
+def coverage_page() -> str:
+    """All failures of the catalogue."""
+    finders = covered()
+    return COVERAGE + "\n".join(_met(code, one, finders.get(code, ())) for code, one in CATALOGUE.items()) + "\n"
+
+
+def _met(code: str, failure: Failure, finders: Iterable[str]) -> str:
+    names = ", ".join(f"`{name}`" for name in finders)
+    if names:
+        return _row(code, failure.title, "found", "; ".join(filter(None, (names, failure.text))))
+    return _row(code, failure.title, WORDS[failure.how] if failure.how is not None else "open", failure.text)
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"checks": checks_page, "coverage": coverage_page}
+
+if __name__ == "__main__":
+    sys.stdout.write(PAGES[sys.argv[1]]())

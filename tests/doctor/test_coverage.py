@@ -1,0 +1,32 @@
+"""Every failure of the catalogue is found, refused, or listed as not detectable with the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripts.reference_pages import PAGES, covered
+from slackwater.diagnose.catalogue import CATALOGUE
+
+ROOT = Path(__file__).resolve().parents[2]
+OPEN_MAX = 69
+"""Failures that nothing meets yet. May only fall."""
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_the_page_is_made_from_the_source(name: str) -> None:
+    assert (ROOT / "docs" / "reference" / f"{name}.md").read_text() == PAGES[name]()
+
+
+def test_what_a_finding_covers_is_in_the_catalogue() -> None:
+    assert set(covered()) <= set(CATALOGUE)
+
+
+def test_no_failure_is_left_out() -> None:
+    left = [code for code, failure in CATALOGUE.items() if code not in covered() and failure.how is None]
+    assert len(left) <= OPEN_MAX, left
+
+
+def test_what_is_not_found_has_its_code_or_its_reason() -> None:
+    assert [code for code, failure in CATALOGUE.items() if failure.how is not None and not failure.text] == []
