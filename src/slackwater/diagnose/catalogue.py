@@ -102,9 +102,9 @@ CATALOGUE: Mapping[str, Failure] = {
     "KAFKA-07": _run("startingOffsets changed and has no effect", "`source-options-changed`"),
     "KAFKA-08": _run(
         "startingOffsets does not name each partition",
-        "positions are set by `slackwater plan reset`, never by this option",
+        "positions are set by `plan reset`, never by this option",
     ),
-    "KAFKA-09": _run("A reset with startingOffsets=latest", "`slackwater plan reset --from` sets the positions"),
+    "KAFKA-09": _run("A reset with startingOffsets=latest", "`plan reset --from` sets the positions"),
     "KAFKA-10": _run("The group id is fixed", "Spark's own message names it; partitions that are gone are `data-loss`"),
     "KAFKA-11": _hidden(
         "Offsets of a compacted or transactional topic are no rows",
@@ -120,7 +120,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "CHG-05": _run("The schema of state changed", "`state-schema-changed`, `aggregates-changed`"),
     "CHG-06": _run(
         "The meaning of state changed, and its schema did not",
-        "`slackwater check`: `window-changed`, `aggregates-changed`, `function-changed`",
+        "`check`: `window-changed`, `aggregates-changed`, `function-changed`",
     ),
     "CHG-07": _run("A stateful operator was added, removed or replaced", "`operators-changed`"),
     "CHG-08": Failure("The number of shuffle partitions in the session is not used"),
@@ -153,7 +153,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "WM-01": Failure("Rows come late after a replay"),
     "WM-02": _run("The windows of the only batch are not written", "`no-data-batch-pending`"),
     "WM-03": Failure("An idle source keeps the watermark"),
-    "WM-04": _run("The delay of a watermark changed", "`slackwater check`"),
+    "WM-04": _run("The delay of a watermark changed", "`check`"),
     "WM-05": Failure("A commit has no watermark"),
     "WM-06": Failure("A timestamp in the future has moved the watermark"),
     "WM-07": _run("Stateful operators follow each other in an old Spark", "`query-refused`"),
@@ -186,7 +186,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "STORE-05": _run("No permission, no quota or no space", "`disk-full`, `cannot-write`"),
     "STORE-06": Failure("A checkpoint on a local disk is used by a cluster"),
     "STORE-07": Failure("A tool has left files in a log"),
-    "MODE-01": _run("Trigger once leaves new data", "`slackwater run --until-caught-up` runs available-now"),
+    "MODE-01": _run("Trigger once leaves new data", "`run --until-caught-up` runs available-now"),
     "MODE-02": _run("Asynchronous progress tracking is not supported here", "`query-refused`"),
     "MODE-03": Failure("Asynchronous progress tracking was switched off"),
     "MODE-04": Failure("A continuous query becomes a micro-batch query"),
