@@ -21,7 +21,8 @@ from slackwater.sinks.common.database.marker import Marker
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.names import TableName
 from slackwater.sinks.postgres.output import PostgresOutput
-from slackwater.sinks.postgres.writer import Mode, Publication, Writer
+from slackwater.sinks.postgres.publication import Mode, Publication
+from slackwater.sinks.postgres.writer import Writer
 from tests.support.dropping_proxy import Drop, DroppingProxy, dropping_proxy
 from tests.support.postgres_server import PostgresServer
 

@@ -9,6 +9,9 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import pyarrow as pa
+from pyspark import TaskContext
+
 
 def tagger(counter: Any) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """The function for ``mapInArrow``: the batches with two more columns, the attempt and the partition.
@@ -17,9 +20,6 @@ def tagger(counter: Any) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """
 
     def tagged(batches: Iterable[Any]) -> Iterator[Any]:
-        import pyarrow as pa  # noqa: PLC0415 - runs on executors
-        from pyspark import TaskContext  # noqa: PLC0415
-
         context = TaskContext.get()
         attempt, partition = uuid.uuid4().hex, context.partitionId() if context is not None else 0
         for batch in batches:

@@ -12,8 +12,8 @@ from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import Marker
 from slackwater.sinks.common.database.problems import reading
 from slackwater.sinks.common.uncut import UncutOutput
+from slackwater.sinks.jdbc.tables import reflected
 from slackwater.sinks.jdbc.traits import JDBC_TRAITS
-from slackwater.sinks.jdbc.writer import reflected
 
 
 def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:

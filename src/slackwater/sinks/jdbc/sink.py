@@ -15,8 +15,8 @@ from slackwater.sinks.common.database.durable import check_logged
 from slackwater.sinks.common.database.problems import writing
 from slackwater.sinks.common.options import refuse_partitions
 from slackwater.sinks.jdbc.output import JdbcOutput
+from slackwater.sinks.jdbc.tables import column_names, drop_orphans, staged_prefix
 from slackwater.sinks.jdbc.traits import JDBC_TRAITS
-from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, column_names, drop_orphans, staged_prefix
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,6 +82,8 @@ class JdbcSink:
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that publishes one batch."""
+        from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter  # noqa: PLC0415 - heavy; only a run pays for it
+
         target = JdbcOutput(self.address, self.table).target
         staging = None if self.jdbc_url is None else JdbcStaging(self.jdbc_url, self._spark_options())
         replace = context.output_mode == "complete"

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, MetaData, Table, delete, func, insert, inspect, select
-from sqlalchemy.exc import DBAPIError, NoSuchTableError
+from py4j.protocol import Py4JJavaError
+from pyspark import cloudpickle
+from pyspark.accumulators import _accumulatorRegistry
+from pyspark.errors import PySparkException
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from sqlalchemy import Connection, Table, delete, func, insert, inspect, select
+from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import WriteContext
@@ -26,7 +30,9 @@ from slackwater.sinks.common.batch_function import run_without_output
 from slackwater.sinks.common.database.durable import Staged, lost
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import Published
-from slackwater.sinks.common.database.problems import problem_of, writing
+from slackwater.sinks.common.database.problems import problem_of
+from slackwater.sinks.jdbc import attempts
+from slackwater.sinks.jdbc.tables import reflected, staged_prefix
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,9 +77,6 @@ class JdbcWriter:
                 reflected(connection, staged).drop(connection)
 
     def _stage(self, frame: DataFrame, staging: JdbcStaging, staged: str) -> int:
-        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy; only a run pays for it
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-
         try:
             return stage(frame, staging, staged)
         except (Py4JJavaError, PySparkException) as error:
@@ -130,34 +133,13 @@ class JdbcWriter:
         return table
 
 
-def staged_prefix(stream_id: str, table: str) -> str:
-    """How the names of all tables start that a stream stages for this table; eight characters follow."""
-    return f"slackwater_stage_{sha256(f'{stream_id}/{table}'.encode()).hexdigest()[:12]}"
-
-
-def drop_orphans(target: MarkedTarget, prefix: str) -> None:
-    """Drop what interrupted batches staged. Earlier runs, which might still stage, must be refused already."""
-    with writing(target.location):
-        for name in inspect(target.engine).get_table_names():
-            if name.startswith(prefix):
-                with target.engine.begin() as connection:
-                    reflected(connection, name).drop(connection)
-
-
 def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
     """Write the rows to a new table by Spark's JDBC writer, each with its partition and an id of its attempt.
 
     Returns how many rows the tasks have written, each partition counted once.
     """
-    from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
-    from pyspark.accumulators import _accumulatorRegistry  # noqa: PLC0415
-    from pyspark.sql.types import IntegerType, StringType, StructField, StructType  # noqa: PLC0415
-
-    from slackwater.sinks.jdbc import attempts  # noqa: PLC0415 - pickled by value
-
-    register: Any = cloudpickle.register_pickle_by_value
-    module: ModuleType = attempts
-    register(module)
+    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
+    register(attempts)
     more = [StructField(ATTEMPT, StringType()), StructField(PARTITION, IntegerType())]
     counter = frame.sparkSession.sparkContext.accumulator(0)
     tagged = frame.mapInArrow(attempts.tagger(counter), StructType([*frame.schema.fields, *more]))
@@ -167,15 +149,6 @@ def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
     # PySpark keeps every accumulator for the life of the process.
     _accumulatorRegistry.pop(counter.aid, None)
     return counter.value
-
-
-def reflected(connection: Connection, name: str) -> Table:
-    """The table as it is in the database. Raises StreamFailed if there is none."""
-    schema, _, table = name.rpartition(".")
-    try:
-        return Table(table, MetaData(), schema=schema or None, autoload_with=connection)
-    except NoSuchTableError as error:
-        raise StreamFailed("sink-table-changed", f"The table {name} does not exist any more") from error
 
 
 def _one_attempt(connection: Connection, staged: str, columns: Iterable[str]) -> Any:
@@ -189,13 +162,3 @@ def _chunks(frame: DataFrame) -> Iterator[list[dict[str, Any]]]:
     rows = (row.asDict(recursive=True) for row in frame.toLocalIterator())
     while chunk := list(itertools.islice(rows, CHUNK_ROWS)):
         yield chunk
-
-
-def column_names(target: MarkedTarget, table: str) -> set[str] | None:
-    """The columns of the table, ``None`` if there is none. Raises StreamFailed."""
-    schema, _, name = table.rpartition(".")
-    with writing(target.location):
-        found = inspect(target.engine)
-        if not found.has_table(name, schema or None):
-            return None
-        return {column["name"] for column in found.get_columns(name, schema or None)}

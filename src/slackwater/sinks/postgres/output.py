@@ -29,9 +29,9 @@ from slackwater.sinks.common.swapping import (
 from slackwater.sinks.postgres import cutting, swapping
 from slackwater.sinks.postgres.cutting import lock_writers_out, others_after, state_of_rows, unmarked_rows
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, run, table_name
+from slackwater.sinks.postgres.publication import drop_orphans
 from slackwater.sinks.postgres.table import read_columns
 from slackwater.sinks.postgres.traits import traits_of
-from slackwater.sinks.postgres.writer import drop_orphans
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:

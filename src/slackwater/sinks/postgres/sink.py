@@ -15,6 +15,7 @@ from slackwater.sinks.common.database.problems import writing
 from slackwater.sinks.common.options import refuse_partitions
 from slackwater.sinks.postgres.names import TableName, literal, run, table_name
 from slackwater.sinks.postgres.output import PostgresOutput
+from slackwater.sinks.postgres.publication import Mode, Publication, drop_orphans
 from slackwater.sinks.postgres.table import (
     check_keys,
     check_types,
@@ -25,7 +26,6 @@ from slackwater.sinks.postgres.table import (
 )
 from slackwater.sinks.postgres.traits import traits_of
 from slackwater.sinks.postgres.types import staged_columns
-from slackwater.sinks.postgres.writer import Mode, Publication, Writer, drop_orphans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -107,6 +107,8 @@ class PostgresSink:
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that stages and publishes one batch. The table is read when the first batch arrives."""
+        from slackwater.sinks.postgres.writer import Writer  # noqa: PLC0415 - heavy; only a run pays for it
+
         output = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)
         writers: list[Writer] = []
 

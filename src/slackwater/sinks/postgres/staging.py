@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import adbc_driver_postgresql.dbapi as adbc
+import pyarrow as pa
+import pyarrow.compute as pc
+
 _ESCAPED_ZERO = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """Not behind an escaped backslash, which is that and the letters u0000."""
 
@@ -40,8 +44,6 @@ def stager(staging: Staging) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """The function for ``mapInArrow``: stages the partition and returns the table's name and its number of rows."""
 
     def stage(batches: Iterable[Any]) -> Iterator[Any]:
-        import pyarrow as pa  # noqa: PLC0415 - runs on executors
-
         filled = (batch for batch in batches if batch.num_rows)
         first = next(filled, None)
         if first is not None:
@@ -74,8 +76,6 @@ class CheckedRows:
 
 def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
     """Create the table and fill it, in one transaction."""
-    import adbc_driver_postgresql.dbapi as adbc  # noqa: PLC0415 - runs on executors
-
     schema = '"' + staging.schema.replace('"', '""') + '"'
     try:
         with adbc.connect(staging.conninfo) as connection, connection.cursor() as cursor:
@@ -91,9 +91,6 @@ def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
 
 def _has_zero(column: Any, *, json: bool) -> bool:
     """Whether a string, or an element of an array of strings, contains a zero byte; in JSON it is escaped."""
-    import pyarrow as pa  # noqa: PLC0415 - runs on executors
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     strings = column.flatten() if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) else column
     found = pc.match_substring(strings, "\\u0000" if json else "\0")
     if not pc.any(found).as_py():

@@ -7,14 +7,18 @@ lost while a transaction is committed, the marker is read again: the batch is th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine
+from psycopg.conninfo import make_conninfo
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
@@ -26,7 +30,8 @@ from slackwater.sinks.common.database.marker import Published
 from slackwater.sinks.common.database.problems import problem_of, writing
 from slackwater.sinks.common.spark_names import backquoted
 from slackwater.sinks.postgres import staging
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, count, literal, quoted, run
+from slackwater.sinks.postgres.names import run
+from slackwater.sinks.postgres.publication import Publication, drop_staged
 from slackwater.sinks.postgres.types import StagedColumn
 
 if TYPE_CHECKING:
@@ -34,54 +39,6 @@ if TYPE_CHECKING:
 
 OUTCOME_WAIT_S = 30
 _DURABLE = "SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'"
-Mode = Literal["insert", "upsert", "replace"]
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """How staged rows get into the table. ``filled`` maps the table's columns to expressions of staged ones."""
-
-    table: TableName
-    mode: Mode
-    keys: tuple[str, ...]
-    filled: Mapping[str, str]
-    batch_column: bool = False
-
-    def publish(self, connection: Connection, staged: Sequence[Staged], batch: int, where: str) -> None:
-        """Publish the staged tables of a batch, and drop them. Raises StreamFailed if rows of them are lost."""
-        if self.mode == "replace":
-            # Not TRUNCATE: it waits for all readers, and shows an empty table to those with an older snapshot.
-            run(connection, f"DELETE FROM {self.table.quoted}")
-        for statement, rows in self._inserts(staged, batch):
-            # A trigger or a rule of the table may take other rows than it is given, as may keys without other columns.
-            if count(connection, statement) != rows:
-                self._check(connection, staged, where)
-        for one in staged:
-            run(connection, f"DROP TABLE {self.table.beside(one.table).quoted}")
-
-    def _check(self, connection: Connection, staged: Sequence[Staged], where: str) -> None:
-        for one in staged:
-            found = int(run(connection, f"SELECT count(*) FROM {self.table.beside(one.table).quoted}")[0][0])
-            if found != one.rows:
-                raise lost(where, one.rows, found)
-
-    def _inserts(self, staged: Sequence[Staged], batch: int) -> list[tuple[str, int]]:
-        """The statements that publish staged tables, and how many rows each of them finds."""
-        filled = dict(self.filled) | ({BATCH_COLUMN: str(batch)} if self.batch_column else {})
-        into = f"INSERT INTO {self.table.quoted} ({', '.join(quoted(name) for name in filled)})"
-        select = ", ".join(filled.values())
-        selects = [f"SELECT {select} FROM {self.table.beside(one.table).quoted}" for one in staged]
-        if self.mode == "upsert" and selects:
-            # One statement for all: only so the server sees a key that two tasks staged.
-            return [(f"{into} {' UNION ALL '.join(selects)} {self._on_conflict()}", sum(one.rows for one in staged))]
-        return [(f"{into} {each}", one.rows) for each, one in zip(selects, staged, strict=True)]
-
-    def _on_conflict(self) -> str:
-        others = [name for name in self.filled if name not in self.keys]
-        found = f"ON CONFLICT ({', '.join(quoted(key) for key in self.keys)}) DO "
-        if not others:
-            return found + "NOTHING"
-        return found + "UPDATE SET " + ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
 
 
 @dataclass(frozen=True)
@@ -107,10 +64,6 @@ class Writer:
             raise
 
     def _stage(self, frame: DataFrame) -> list[Staged]:
-        from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-        from pyspark.sql import functions as F  # noqa: PLC0415
-
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(staging)
         chosen = [F.expr(c.kind.spark.format(backquoted(c.name))).alias(c.staged_name) for c in self.columns]
@@ -171,26 +124,8 @@ class Writer:
         return self.target.location
 
 
-def drop_staged(connection: Connection, table: TableName, staged: Sequence[str]) -> None:
-    """Drop staged tables that exist."""
-    for name in staged:
-        run(connection, f"DROP TABLE IF EXISTS {table.beside(name).quoted}")
-
-
-def drop_orphans(connection: Connection, table: TableName, stream_id: str) -> None:
-    """Drop what interrupted batches of a stream staged for the table."""
-    rows = run(
-        connection,
-        f"SELECT tablename FROM pg_tables WHERE schemaname = {literal(table.schema)} "
-        f"AND starts_with(tablename::text, {literal(table.staged_prefix(stream_id))})",
-    )
-    drop_staged(connection, table, [row[0] for row in rows])
-
-
 def executors_conninfo(engine: Engine, where: str) -> str:
     """The connection string for executors: with the password that the driver found, which they may not have."""
-    from psycopg.conninfo import make_conninfo  # noqa: PLC0415 - heavy; only what connects pays for it
-
     with writing(where), engine.connect() as connection:
         driver = connection.connection.driver_connection
         if driver is None:
