@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
 from slackwater.core.errors import StreamFailed
 from slackwater.sinks.common.batch_function import persisted
 from slackwater.sinks.common.spark_names import backquoted
@@ -56,8 +58,6 @@ class Merge:
 
     def _check_keys(self, frame: DataFrame, batch: int) -> bool:
         """MERGE would insert several new rows with one key, and refuse them once the key is there."""
-        from pyspark.sql import functions as F  # noqa: PLC0415 - heavy; only a run pays for it
-
         counted = frame.groupBy(*map(backquoted, self.keys)).agg(F.count(F.lit(1)).alias(_COUNT))
         most = counted.orderBy(F.desc(_COUNT)).first()
         if most is not None and most[_COUNT] > 1:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 _OF_SPARK = "spark."
 """Prefix of what Spark keeps in a column for itself: readers of the table would inherit the query's watermark."""
@@ -13,8 +10,6 @@ _OF_SPARK = "spark."
 
 def table_schema(schema: StructType) -> StructType:
     """The schema without what Spark keeps in its columns for itself, each column nullable."""
-    from pyspark.sql.types import StructField, StructType  # noqa: PLC0415 - heavy; only a run pays for it
-
     return StructType(
         [
             StructField(

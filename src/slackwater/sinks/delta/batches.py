@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import run_without_output
@@ -34,9 +37,6 @@ class BatchWriter:
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write the batch, unless the table has it. Raises StreamFailed where the table was changed meanwhile."""
-        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy; only a run pays for it
-        from pyspark.errors import AnalysisException  # noqa: PLC0415
-
         output = DeltaOutput(self.location)
         if not output.exists:
             # Delta would create another table with the rows of this batch only.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
 
 from slackwater.core.errors import PipelineError
 from slackwater.sinks.common import aside
@@ -21,50 +24,54 @@ if TYPE_CHECKING:
 TXN_RETENTION = "delta.setTransactionRetentionDuration"
 
 
-def create_table(frame: DataFrame, location: str, partition_by: tuple[str, ...], options: Mapping[str, str]) -> None:
-    """Create an empty table with the columns of ``frame``. Raises PipelineError if something else is there."""
-    _check_place(location)
-    empty = frame.sparkSession.createDataFrame([], table_schema(frame.schema))
-    writer = empty.write.format("delta").mode("ignore").options(**options)
-    if partition_by:
-        writer = writer.partitionBy(*partition_by)
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - heavy; only a run pays for it
+@dataclass(frozen=True, slots=True)
+class SparkTable:
+    """The table of a sink as Spark creates it, and as the rows of a query need it. ``options`` are Delta's own."""
 
-    try:
-        writer.save(location)
-    except PySparkException as error:
-        raise PipelineError(
-            "delta-create",
-            f"Spark cannot create the Delta table: {str(error).splitlines()[0]}",
-            where=location,
-            hint="name the columns so that Delta accepts them, and choose a directory that Spark may write to",
-        ) from error
+    location: str
+    keys: tuple[str, ...]
+    options: Mapping[str, str]
 
+    def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
+        """Create an empty table with the columns of ``frame``. Raises PipelineError if something else is there."""
+        _check_place(self.location)
+        empty = frame.sparkSession.createDataFrame([], table_schema(frame.schema))
+        writer = empty.write.format("delta").mode("ignore").options(**self.options)
+        if partition_by:
+            writer = writer.partitionBy(*partition_by)
+        try:
+            writer.save(self.location)
+        except PySparkException as error:
+            raise PipelineError(
+                "delta-create",
+                f"Spark cannot create the Delta table: {str(error).splitlines()[0]}",
+                where=self.location,
+                hint="name the columns so that Delta accepts them, and choose a directory that Spark may write to",
+            ) from error
 
-def check_schema(
-    frame: DataFrame, location: str, partition_by: tuple[str, ...], *, keys: tuple[str, ...], options: Mapping[str, str]
-) -> None:
-    """Raises PipelineError unless the table has the query's columns, in these types and partitions."""
-    session = frame.sparkSession
-    detail = _detail(session, location)
-    retention = (detail["properties"] or {}).get(TXN_RETENTION)
-    if retention:
-        raise PipelineError(
-            "delta-property",
-            f"The Delta table forgets which batches it has, because its property {TXN_RETENTION} is set",
-            where=location,
-            expected="no value",
-            found=str(retention),
-            hint=f"ALTER TABLE {table_in_sql(location)} UNSET TBLPROPERTIES ('{TXN_RETENTION}')",
-        )
-    partitions = tuple(detail["partitionColumns"])
-    if partition_by and partition_by != partitions:
-        raise _rejected(location, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
-    absent = [key for key in keys if key not in frame.columns]
-    if absent:
-        raise _rejected(location, "keys", "columns of the query: " + ", ".join(frame.columns), ", ".join(absent))
-    if not any(name.lower() in {"mergeschema", "overwriteschema"} for name in options):
-        _check_columns(frame.schema, session.read.format("delta").load(location).schema, location)
+    def check(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
+        """Raises PipelineError unless the table has the query's columns, in these types and partitions."""
+        session = frame.sparkSession
+        detail = _detail(session, self.location)
+        retention = (detail["properties"] or {}).get(TXN_RETENTION)
+        if retention:
+            raise PipelineError(
+                "delta-property",
+                f"The Delta table forgets which batches it has, because its property {TXN_RETENTION} is set",
+                where=self.location,
+                expected="no value",
+                found=str(retention),
+                hint=f"ALTER TABLE {table_in_sql(self.location)} UNSET TBLPROPERTIES ('{TXN_RETENTION}')",
+            )
+        partitions = tuple(detail["partitionColumns"])
+        if partition_by and partition_by != partitions:
+            raise _rejected(self.location, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
+        absent = [key for key in self.keys if key not in frame.columns]
+        if absent:
+            columns = "columns of the query: " + ", ".join(frame.columns)
+            raise _rejected(self.location, "keys", columns, ", ".join(absent))
+        if not any(name.lower() in {"mergeschema", "overwriteschema"} for name in self.options):
+            _check_columns(frame.schema, session.read.format("delta").load(self.location).schema, self.location)
 
 
 def table_in_sql(location: str) -> str:

@@ -18,14 +18,14 @@ from slackwater.sinks.common.aside import aside_of
 from slackwater.sinks.common.batch_function import batch_function
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import key_columns, option_strings
-from slackwater.sinks.delta.batches import BatchWriter
 from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
-from slackwater.sinks.delta.schema import check_schema, create_table
 from slackwater.sinks.delta.table import require_library
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from slackwater.sinks.delta.schema import SparkTable
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnversion", "replacewhere"})
 
@@ -67,13 +67,13 @@ class DeltaSink:
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the table, empty, unless it exists."""
         if not DeltaOutput(self.location).exists:
-            create_table(frame, self.location, partition_by, self.options)
+            self._spark_table.create(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Raises PipelineError where the table does not accept the rows, EnvironmentMissing without ``deltalake``."""
         require_library()
         self.create_output(frame, context.partition_by)
-        check_schema(frame, self.location, context.partition_by, keys=self.keys, options=self.options)
+        self._spark_table.check(frame, context.partition_by)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
@@ -81,7 +81,15 @@ class DeltaSink:
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that commits one batch."""
+        from slackwater.sinks.delta.batches import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
+
         return BatchWriter(self.location, self.keys, self.options, context).write
+
+    @property
+    def _spark_table(self) -> SparkTable:
+        from slackwater.sinks.delta.schema import SparkTable  # noqa: PLC0415 - heavy; only a run pays for it
+
+        return SparkTable(self.location, self.keys, self.options)
 
 
 def delta(path: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> DeltaSink:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
 from slackwater.core.errors import Refused
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import run_without_output
@@ -63,8 +65,6 @@ class BatchWriter:
         writer = frame.writeTo(self.table.target).options(**self.options)
         with session_settings(session, {WAP_ID: staged}):
             if self.context.output_mode == "complete":
-                from pyspark.sql import functions as F  # noqa: PLC0415 - heavy; only a run pays for it
-
                 writer.overwrite(F.lit(True))
             else:
                 writer.append()

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.masking import mask
 
@@ -13,9 +16,6 @@ from slackwater.core.masking import mask
 @contextmanager
 def reading(where: str) -> Iterator[None]:
     """Raises StreamFailed (``iceberg-unreachable``) where Spark cannot read the table or reach its catalog."""
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - heavy; only a run pays for it
-
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -30,9 +30,6 @@ def reading(where: str) -> Iterator[None]:
 @contextmanager
 def creating(where: str) -> Iterator[None]:
     """Raises PipelineError (``iceberg-create``) where Spark cannot create the table."""
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - heavy; only a run pays for it
-
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:

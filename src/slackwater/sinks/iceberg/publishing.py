@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+from py4j.protocol import Py4JJavaError
+
 from slackwater.core.errors import Refused, StreamFailed
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.swapping import absent
@@ -94,8 +96,6 @@ class Publisher:
 
     def _older(self) -> Iterator[Metadata]:
         """Older metadata as far as they are kept, the newest first."""
-        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
-
         for entry in reversed(list(self._base.previousFiles())):
             try:
                 found = self._parser.read(self._operations.io(), entry.file())
@@ -105,8 +105,6 @@ class Publisher:
 
     def _commit(self, current: int | None, batch: int, metadata: Metadata) -> bool:
         """Commit the version after ``metadata``; ``False`` if another writer was faster."""
-        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
-
         mark = Mark(self._context.stream_id, self._context.epoch, batch, current)
         builder = self._packages.org.apache.iceberg.TableMetadata.buildFrom(self._base)
         if current is not None and current != metadata.current:

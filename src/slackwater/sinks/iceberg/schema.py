@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from slackwater.core.errors import PipelineError
+from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.owner import MARK
 from slackwater.sinks.common.spark_names import backquoted
 from slackwater.sinks.common.table_schema import table_schema
 from slackwater.sinks.iceberg.metadata import Metadata
-from slackwater.sinks.iceberg.problems import creating
+from slackwater.sinks.iceberg.output import IcebergOutput
+from slackwater.sinks.iceberg.problems import creating, reading
+from slackwater.sinks.iceberg.publishing import Publisher
 from slackwater.sinks.iceberg.table_name import CATALOG_CLASS, TableName
 from slackwater.sinks.iceberg.versions import FOLDER
 from slackwater.storage.open import open_read_store
@@ -25,7 +31,69 @@ _AS_INT = re.compile(r"\b(tinyint|smallint)\b")
 _AS_STRING = re.compile(r"\b(var)?char\(\d+\)")
 
 
-def check_store(location: str) -> None:
+@dataclass(frozen=True, slots=True)
+class SparkTable:
+    """The table of a sink as Spark creates it, and as the rows of a query need it.
+
+    ``location`` is its directory, or else its name in a catalog.
+    """
+
+    name: TableName
+    location: str
+    in_directory: bool
+
+    def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
+        """Create the table, empty, unless it exists. Raises PipelineError where that is impossible."""
+        session = frame.sparkSession
+        self.name.register(session)
+        if self.in_directory:
+            _check_store(self.location)
+            if IcebergOutput(self.location).exists:
+                return
+            _check_place(self.location)
+        else:
+            _check_catalog(session, self.location)
+            with reading(self.location):
+                exists = session.catalog.tableExists(self.location)
+            if exists:
+                return
+        writer = session.createDataFrame([], table_schema(frame.schema)).writeTo(self.name.sql).using("iceberg")
+        if partition_by:
+            writer = writer.partitionedBy(*(F.col(backquoted(column)) for column in partition_by))
+        with creating(self.location):
+            writer.create()
+
+    def check(self, frame: DataFrame, context: WriteContext, keys: tuple[str, ...]) -> None:
+        """Check the table, and refuse earlier runs from now on.
+
+        Raises PipelineError where the table does not accept the rows, Refused where it is another stream's.
+        """
+        publisher = Publisher(frame.sparkSession, self.name.sql, context, self.name.branch)
+        self._check_schema(frame, publisher.refresh(), context.partition_by, keys)
+        publisher.begin_epoch()
+
+    def _check_schema(
+        self, frame: DataFrame, metadata: Metadata, partition_by: tuple[str, ...], keys: tuple[str, ...]
+    ) -> None:
+        """Raises PipelineError unless the table has the query's columns, in these types and partitions."""
+        partitions = _partitions(metadata.fields)
+        if partition_by and partition_by != partitions:
+            raise _rejected(metadata, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
+        absent = [key for key in keys if key not in frame.columns]
+        if absent:
+            raise _rejected(metadata, "keys", "columns of the query: " + ", ".join(frame.columns), ", ".join(absent))
+        wanted, known = _types(frame.schema), _types(frame.sparkSession.table(self.name.sql).schema)
+        if wanted != known:
+            other = sorted(name for name in wanted.keys() | known.keys() if wanted.get(name) != known.get(name))
+            raise _rejected(
+                metadata,
+                "columns",
+                ", ".join(f"{name} {known.get(name, '(no such column)')}" for name in other),
+                ", ".join(f"{name} {wanted.get(name, '(no such column)')}" for name in other),
+            )
+
+
+def _check_store(location: str) -> None:
     """Raises PipelineError where no table can be in a directory of this store."""
     if not open_read_store(location).traits.atomic_rename:
         raise PipelineError(
@@ -38,7 +106,7 @@ def check_store(location: str) -> None:
         )
 
 
-def check_place(location: str) -> None:
+def _check_place(location: str) -> None:
     """Raises PipelineError where the directory has something other than a table."""
     store = open_read_store(location)
     local = store.local_path("")
@@ -51,7 +119,7 @@ def check_place(location: str) -> None:
         raise _foreign(location, ", ".join(names[:3]))
 
 
-def check_catalog(session: SparkSession, table: str) -> None:
+def _check_catalog(session: SparkSession, table: str) -> None:
     """Raises PipelineError where the catalog of a table's name is not in Spark's settings."""
     catalog = table.split(".", 1)[0].strip("`")
     key = f"spark.sql.catalog.{catalog}"
@@ -64,38 +132,6 @@ def check_catalog(session: SparkSession, table: str) -> None:
             found="no value",
             hint=f'set "{key}" and the settings below it under [spark] in slackwater.toml; sinks.iceberg("./{table}") '
             "is a directory",
-        )
-
-
-def create_table(frame: DataFrame, table: TableName, where: str, partition_by: tuple[str, ...]) -> None:
-    """Create an empty table with the columns of ``frame``. Raises PipelineError where that is impossible."""
-    from pyspark.sql import functions as F  # noqa: PLC0415 - heavy; only a run pays for it
-
-    writer = frame.sparkSession.createDataFrame([], table_schema(frame.schema)).writeTo(table.sql).using("iceberg")
-    if partition_by:
-        writer = writer.partitionedBy(*(F.col(backquoted(column)) for column in partition_by))
-    with creating(where):
-        writer.create()
-
-
-def check_schema(
-    frame: DataFrame, table: TableName, metadata: Metadata, partition_by: tuple[str, ...], keys: tuple[str, ...]
-) -> None:
-    """Raises PipelineError unless the table has the query's columns, in these types and partitions."""
-    partitions = _partitions(metadata.fields)
-    if partition_by and partition_by != partitions:
-        raise _rejected(metadata, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
-    absent = [key for key in keys if key not in frame.columns]
-    if absent:
-        raise _rejected(metadata, "keys", "columns of the query: " + ", ".join(frame.columns), ", ".join(absent))
-    wanted, known = _types(frame.schema), _types(frame.sparkSession.table(table.sql).schema)
-    if wanted != known:
-        other = sorted(name for name in wanted.keys() | known.keys() if wanted.get(name) != known.get(name))
-        raise _rejected(
-            metadata,
-            "columns",
-            ", ".join(f"{name} {known.get(name, '(no such column)')}" for name in other),
-            ", ".join(f"{name} {wanted.get(name, '(no such column)')}" for name in other),
         )
 
 

@@ -18,18 +18,16 @@ from slackwater.sinks.common.batch_function import batch_function
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import key_columns, option_strings
 from slackwater.sinks.common.swapping import unsupported
-from slackwater.sinks.iceberg.batches import BatchWriter
 from slackwater.sinks.iceberg.metadata import MAIN
-from slackwater.sinks.iceberg.output import IcebergOutput, open_iceberg_output
-from slackwater.sinks.iceberg.problems import reading
-from slackwater.sinks.iceberg.publishing import Publisher
-from slackwater.sinks.iceberg.schema import check_catalog, check_place, check_schema, check_store, create_table
+from slackwater.sinks.iceberg.output import open_iceberg_output
 from slackwater.sinks.iceberg.swapping import Branches
 from slackwater.sinks.iceberg.table_name import TableName, in_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from slackwater.sinks.iceberg.schema import SparkTable
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "branch", "overwrite-mode"})
 _EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
@@ -87,20 +85,7 @@ class IcebergSink:
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the table, empty, unless it exists."""
-        session = frame.sparkSession
-        self.name.register(session)
-        if self.path:
-            check_store(self.location)
-            if IcebergOutput(self.location).exists:
-                return
-            check_place(self.location)
-        else:
-            check_catalog(session, self.table)
-            with reading(self.table):
-                exists = session.catalog.tableExists(self.table)
-            if exists:
-                return
-        create_table(frame, self.name, self.location, partition_by)
+        self._spark_table.create(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Check the table, and refuse earlier runs from now on.
@@ -108,9 +93,7 @@ class IcebergSink:
         Raises PipelineError where the table does not accept the rows, Refused where it is another stream's.
         """
         self.create_output(frame, context.partition_by)
-        publisher = Publisher(frame.sparkSession, self.name.sql, context, self.branch)
-        check_schema(frame, self.name, publisher.refresh(), context.partition_by, self.keys)
-        publisher.begin_epoch()
+        self._spark_table.check(frame, context, self.keys)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
@@ -118,7 +101,15 @@ class IcebergSink:
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that publishes one batch."""
+        from slackwater.sinks.iceberg.batches import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
+
         return BatchWriter(self.name, self.location, self.keys, self.options, context).write
+
+    @property
+    def _spark_table(self) -> SparkTable:
+        from slackwater.sinks.iceberg.schema import SparkTable  # noqa: PLC0415 - heavy; only a run pays for it
+
+        return SparkTable(self.name, self.location, bool(self.path))
 
 
 def iceberg(table: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> IcebergSink:
