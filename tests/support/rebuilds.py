@@ -31,10 +31,10 @@ from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.apply.apply_plan import Applied, ApplyDisplay, ApplyOptions, apply_plan
 from slackwater.operations.apply.replayer import OperationRun, Replayed, Replayer
 from slackwater.operations.apply.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
-from slackwater.operations.downstream import Planning, derive_all
+from slackwater.operations.downstream import derive_all
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.contributing import Code
-from slackwater.operations.planner import QueryReader
+from slackwater.operations.planner import Planning, QueryReader
 from slackwater.runtime.before_start import claim_output
 from slackwater.runtime.loader import digest, environment_read
 from slackwater.runtime.query_runtime import SparkRuntime
@@ -290,9 +290,9 @@ class Project:
         def reader(_: StreamRecord) -> QueryReader:
             return lambda: None
 
-        identity = (f"20260105T093000-{uuid.uuid4().hex[:6]}", "2026-01-05T09:30:00+00:00")
+        identity = f"20260105T093000-{uuid.uuid4().hex[:6]}"
         with self.open() as workspace:
-            planning = Planning(workspace, RUNTIME, reader, identity)
+            planning = Planning(workspace, RUNTIME, reader, identity, "2026-01-05T09:30:00+00:00")
             stream = workspace.ledger.find_stream(self.stream)
             return derive_all(planning, planning.facts(stream, request.pipeline_file, request.goal), request)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from slackwater.core.errors import Refused, UsageError
@@ -11,41 +11,16 @@ from slackwater.core.history import History
 from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, OutputTreatment, Plan, Request
 from slackwater.core.records import StreamRecord, member_id
 from slackwater.core.sink import Cut, Swap
+from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import history_of, read_of, readers_of
-from slackwater.ledger.workspace import Workspace
-from slackwater.operations.apply.replayer import PipelineReader
-from slackwater.operations.gather import gather, reconcile
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.stream_facts import StreamFacts
 from slackwater.operations.plan.words import at_batch, plan_command
-from slackwater.operations.planner import PlannedStream, QueryReader, derive
+from slackwater.operations.planner import PlannedStream, Planning, derive
 from slackwater.sinks.common.contract import Swappable
 from slackwater.sinks.common.registry import open_output
-
-QueryReaders = Callable[[StreamRecord], QueryReader]
-"""The reader of each stream's present query."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planning:
-    """What every stage of a plan is derived with. ``identity`` is the plan's id and the time at which it was made.
-
-    ``readers`` read the present query of a stream. ``own_lease``: the caller holds the leases.
-    """
-
-    workspace: Workspace
-    reader: PipelineReader
-    query_readers: QueryReaders
-    identity: tuple[str, str]
-    own_lease: bool = False
-
-    def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
-        """The facts about a stream for a goal. ``pipeline_file`` replaces the one of the last run, if it is named."""
-        named = replace(stream, pipeline_file=pipeline_file or stream.pipeline_file)
-        executed = goal_named(goal).needs_executed
-        return gather(self.workspace, named, self.reader, with_executed=executed, own_lease=self.own_lease)
 
 
 def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan:
@@ -62,8 +37,7 @@ def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan
             hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
         )
     request = replace(request, pipeline_file=stream.pipeline_file)
-    read_query = planning.query_readers(stream)
-    derived = derive(planning.workspace, facts, request, read_query, identity=planning.identity)
+    derived = derive(planning, facts, request, planning.identity)
     if not request.downstream or not derived.plan.actions:
         return derived.plan
     return _Stages(planning, request).with_later(stream, derived)
@@ -74,7 +48,7 @@ class _Stages:
 
     def __init__(self, planning: Planning, request: Request) -> None:
         self._planning = planning
-        self._workspace = planning.workspace
+        self._ledger = planning.workspace.ledger
         self._request = request
         self._changes: list[tuple[StreamRecord, Cut]] = []
 
@@ -83,12 +57,12 @@ class _Stages:
         self._changes.append((stream, _change(derived)))
         plans: list[Plan] = []
         untouched: list[str] = []
-        for stage in _later(self._workspace, stream):
+        for stage in _later(self._planning, stream):
             batch = self._first_batch(stage)
             if batch is None:
                 untouched.append(stage.full_name)
                 continue
-            planned = self._derive(stage, stream, batch, member_id(self._planning.identity[0], len(plans) + 2))
+            planned = self._derive(stage, stream, batch, member_id(self._planning.identity, len(plans) + 2))
             self._changes.append((stage, _change(planned)))
             plans.append(planned.plan)
         facts = derived.plan.facts
@@ -97,7 +71,7 @@ class _Stages:
 
     def _first_batch(self, stage: StreamRecord) -> int | None:
         """The first batch of a stage that has read something that is changed, ``None`` for none."""
-        ledger, found = self._workspace.ledger, []
+        ledger, found = self._ledger, list[int]()
         for earlier, change in self._changes:
             read = read_of(ledger, earlier, change, stage.full_name)
             if read is None:
@@ -113,8 +87,7 @@ class _Stages:
         facts = self._planning.facts(stage, pipeline_file, self._request.goal)
         request = request_from(batch, facts.snapshot.written_or_committed, treatment)
         request = replace(request, pipeline_file=facts.stream.pipeline_file)
-        identity = (identifier, self._planning.identity[1])
-        return derive(self._workspace, facts, request, self._planning.query_readers(stage), identity=identity)
+        return derive(self._planning, facts, request, identifier)
 
     def _by_version(self, stage: StreamRecord, earlier: StreamRecord, change: Cut) -> Refused:
         first, changed = self._changes[0]
@@ -141,27 +114,26 @@ def _change(derived: PlannedStream) -> Cut:
     return Cut(derived.plan.facts.target, ())
 
 
-def _later(workspace: Workspace, stream: StreamRecord) -> Iterator[StreamRecord]:
+def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
     """All streams that have read the stream's output, or that of one of these; each after those that it has read."""
-    ledger = workspace.ledger
-    for other in ledger.streams():
-        reconcile(workspace, other)
+    ledger = planning.workspace.ledger
+    planning.update_ledger(ledger.streams())
     earlier: dict[str, set[str]] = {stream.full_name: set()}
     pending = [stream]
     while pending:
         one = pending.pop()
-        for reader in _readers(workspace, one):
+        for reader in _readers(ledger, one):
             if reader not in earlier:
                 pending.append(ledger.find_stream(reader))
             earlier.setdefault(reader, set()).add(one.full_name)
     return iter([ledger.find_stream(name) for name in _in_order(earlier) if name != stream.full_name])
 
 
-def _readers(workspace: Workspace, stream: StreamRecord) -> list[str]:
-    output, written = open_output(stream.sink), history_of(workspace.ledger, stream).written
+def _readers(ledger: Ledger, stream: StreamRecord) -> list[str]:
+    output, written = open_output(stream.sink), history_of(ledger, stream).written
     if isinstance(output, Swappable) and output.traits.swaps:
-        return readers_of(workspace.ledger, stream, output.whole(written))
-    return readers_of(workspace.ledger, stream, output.cut_after(BEFORE_ALL, written)) if output.traits.cuts else []
+        return readers_of(ledger, stream, output.whole(written))
+    return readers_of(ledger, stream, output.cut_after(BEFORE_ALL, written)) if output.traits.cuts else []
 
 
 def _in_order(earlier: Mapping[str, set[str]]) -> list[str]:

@@ -21,10 +21,10 @@ from slackwater.operations.apply.replayer import QueryRuntime, Replayer
 from slackwater.operations.apply.restorable import check_restorable
 from slackwater.operations.backfill_directory import backfill_directory
 from slackwater.operations.check_home import Consent, check_home
-from slackwater.operations.downstream import Planning, derive_all
+from slackwater.operations.downstream import derive_all
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.stream_facts import StreamFacts
-from slackwater.operations.planner import QueryReader
+from slackwater.operations.planner import Planning, QueryReader
 from slackwater.storage.user_files import read_text
 
 
@@ -54,7 +54,7 @@ def make_plan(
             workspace, one, reference, runtime, say, target=goal.continued_after(complete)
         )
 
-    planning = Planning(workspace, runtime, reader, (identifier, made_at.isoformat(timespec="seconds")))
+    planning = Planning(workspace, runtime, reader, identifier, made_at.isoformat(timespec="seconds"))
     facts = planning.facts(stream, request.pipeline_file, request.goal)
     complete = goal.complete(request, _Lookups(workspace, facts, request, runtime, say))
     return derive_all(planning, facts, complete)

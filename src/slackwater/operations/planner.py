@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 from slackwater.core.commands import code_words, command, mention
 from slackwater.core.errors import Refused, UsageError
@@ -20,8 +20,9 @@ from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import require_code
+from slackwater.operations.apply.replayer import PipelineReader
 from slackwater.operations.backfill_directory import backfill_directory
-from slackwater.operations.gather import reconcile, refuse_unreadable
+from slackwater.operations.gather import gather, reconcile, refuse_unreadable
 from slackwater.operations.goals.backfill import ranges_of
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
@@ -41,6 +42,36 @@ QueryReader = Callable[[], QueryProfile | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Planning:
+    """What every stage of a plan is derived with. ``identity`` is the plan's id, ``made_at`` when it was made.
+
+    ``query_readers`` read the present query of a stream. ``own_lease``: the caller holds the leases. ``updated`` names
+    the streams whose logs need not be copied into the ledger again to find readers.
+    """
+
+    workspace: Workspace
+    reader: PipelineReader
+    query_readers: Callable[[StreamRecord], QueryReader]
+    identity: str
+    made_at: str
+    own_lease: bool = False
+    updated: set[str] = field(default_factory=set)
+
+    def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
+        """The facts about a stream for a goal. ``pipeline_file`` replaces the one of the last run, if it is named."""
+        named = replace(stream, pipeline_file=pipeline_file or stream.pipeline_file)
+        executed = goal_named(goal).needs_executed
+        return gather(self.workspace, named, self.reader, with_executed=executed, own_lease=self.own_lease)
+
+    def update_ledger(self, streams: Iterable[StreamRecord]) -> None:
+        """Copy the logs of these streams into the ledger, each once, so that it shows what they have read."""
+        for stream in streams:
+            if stream.full_name not in self.updated:
+                reconcile(self.workspace, stream)
+                self.updated.add(stream.full_name)
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedStream:
     """A plan with what it was derived from."""
 
@@ -48,31 +79,29 @@ class PlannedStream:
     facts: StreamFacts
 
 
-def derive(
-    workspace: Workspace, facts: StreamFacts, request: Request, read_query: QueryReader, *, identity: tuple[str, str]
-) -> PlannedStream:
-    """The plan for a stream. ``identity`` is the plan's id and the time at which it was made.
+def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> PlannedStream:
+    """The plan for a stream. ``identity`` is its id.
 
-    ``read_query`` is called only where the recorded batches ran with other code. Raises Refused where no exact and safe
-    way exists, DataError where something that is needed cannot be read.
+    The present query is read only where the recorded batches ran with other code. Raises Refused where no exact and
+    safe way exists, DataError where something that is needed cannot be read.
     """
-    goal = goal_named(request.goal)
+    goal, made_at = goal_named(request.goal), planning.made_at
     _check_request(request, facts.stream)
-    _refuse(facts, operation=identity[0])
+    _refuse(facts, operation=identity)
     _refuse_unmarked(facts.snapshot, request)
     _check_offsets(request, BatchHistory(facts.history))
-    basis = Basis(facts, request, side=backfill_directory(workspace, facts.stream, request))
-    basis, scope = goal.scope(basis, lambda one: _with_query(one, read_query))
+    basis = Basis(facts, request, side=backfill_directory(planning.workspace, facts.stream, request))
+    basis, scope = goal.scope(basis, lambda one: _with_query(one, planning.query_readers(facts.stream)))
     if scope is None:
-        return PlannedStream(plan_of_nothing(basis, *identity), facts)
+        return PlannedStream(plan_of_nothing(basis, identity, made_at), facts)
     change: Cut | Swap
     if request.output == "swap":
-        change, basis = _swap(workspace, basis, scope, identity[0])
+        change, basis = _swap(planning, basis, scope, identity)
     else:
-        change, readers = _cut(workspace, basis, scope)
+        change, readers = _cut(planning, basis, scope)
         basis = replace(basis, readers=tuple(readers))
     _refuse_missing(basis, scope)
-    return PlannedStream(plan_of(basis, scope, change, *identity), facts)
+    return PlannedStream(plan_of(basis, scope, change, identity, made_at), facts)
 
 
 def _check_request(request: Request, stream: StreamRecord) -> None:
@@ -135,25 +164,25 @@ def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
     return replace(basis, query=query)
 
 
-def _cut(workspace: Workspace, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:
+def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:
     """What is in the sink after the target, and who has read it: raises Refused where they are not planned, too."""
     stream = basis.snapshot.stream
     if basis.request.output in {"keep", "aside"} or not is_cut(basis, scope):
         return Cut(scope.target, ()), []
     cut = open_output(stream.sink).cut_after(scope.target, basis.history.written)
-    readers = _readers(workspace, stream, cut)
+    readers = _readers(planning, stream, cut)
     if readers and not basis.request.downstream:
         raise Refused(
             "cut-was-read",
             f"The sink would have to be {cut_back(cut.after)}, but other streams have read what would be cut",
             where=open_output(stream.sink).location,
             found=", ".join(readers),
-            hint=_hint_for_read(workspace, basis, cut),
+            hint=_hint_for_read(planning.workspace, basis, cut),
         )
     return cut, readers
 
 
-def _swap(workspace: Workspace, basis: Basis, scope: Scope, operation: str) -> tuple[Swap, Basis]:
+def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Swap, Basis]:
     """The swap of the whole output, and the basis with what it replaces and who reads that.
 
     Raises Refused where that cannot be, or as for a cut.
@@ -172,7 +201,7 @@ def _swap(workspace: Workspace, basis: Basis, scope: Scope, operation: str) -> t
             hint=f"empty it instead: {again} --output {other}",
         )
     whole = output.whole(basis.history.written)
-    readers = _readers(workspace, stream, whole)
+    readers = _readers(planning, stream, whole)
     if readers and not basis.request.downstream:
         raise Refused(
             "cut-was-read",
@@ -200,11 +229,10 @@ def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
     )
 
 
-def _readers(workspace: Workspace, stream: StreamRecord, cut: Cut) -> list[str]:
-    for other in workspace.ledger.streams():
-        if other.full_name != stream.full_name:
-            reconcile(workspace, other)
-    return readers_of(workspace.ledger, stream, cut)
+def _readers(planning: Planning, stream: StreamRecord, cut: Cut) -> list[str]:
+    ledger = planning.workspace.ledger
+    planning.update_ledger(other for other in ledger.streams() if other.full_name != stream.full_name)
+    return readers_of(ledger, stream, cut)
 
 
 def _hint_for_read(workspace: Workspace, basis: Basis, cut: Cut) -> str:

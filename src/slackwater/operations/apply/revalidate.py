@@ -12,9 +12,9 @@ from slackwater.core.records import StreamRecord
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.apply.preconditions import compare
 from slackwater.operations.apply.replayer import PipelineReader, Replayer
-from slackwater.operations.downstream import Planning, derive_all
+from slackwater.operations.downstream import derive_all
 from slackwater.operations.plan.words import plan_again
-from slackwater.operations.planner import QueryReader
+from slackwater.operations.planner import Planning, QueryReader
 
 Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
 """Opens the replayer of one plan when it is first asked for."""
@@ -25,7 +25,10 @@ _COMPARED = (
 
 
 def check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opened: Opened) -> None:
-    """Raises Moved where facts changed since the plan was made, UsageError where the plan itself was edited."""
+    """Raises Moved where facts changed since the plan was made, UsageError where the plan itself was edited.
+
+    The caller holds the leases of the plan's streams and has updated the ledger from their logs since.
+    """
     members = {one.stream: one for one in plan.members}
 
     def reader(stream: StreamRecord) -> QueryReader:
@@ -35,7 +38,7 @@ def check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opened
             return lambda: None
         return lambda: _profile(opened, member)
 
-    planning = Planning(workspace, code, reader, (plan.id, plan.made_at), own_lease=True)
+    planning = Planning(workspace, code, reader, plan.id, plan.made_at, own_lease=True, updated=set(members))
     facts = planning.facts(workspace.ledger.find_stream(plan.stream), plan.pipeline_file, plan.goal)
     derived = derive_all(planning, facts, plan.request)
     again = {one.stream: one for one in derived.members}
