@@ -68,26 +68,26 @@ class DrilledSink:
 
     @property
     def kind(self) -> str:
-        """That of the sink."""
+        """The wrapped sink's kind."""
         return self.inner.kind
 
     @property
     def traits(self) -> Traits:
-        """Those of the sink."""
+        """The wrapped sink's traits."""
         return self.inner.traits
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Those of the sink."""
+        """The wrapped sink's output modes."""
         return self.inner.output_modes
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """Those of the sink."""
+        """The wrapped sink's connectors."""
         return self.inner.connectors
 
     def identity(self) -> Mapping[str, str]:
-        """That of the sink."""
+        """The wrapped sink's identity."""
         return self.inner.identity()
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:

@@ -56,12 +56,12 @@ class TableSink:
 
     @property
     def traits(self) -> Traits:
-        """Those of the format."""
+        """The traits of the table's format."""
         return table_traits(self.format)
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Those of the format; of an unknown one all, as Spark decides when the query starts."""
+        """The output modes of the format. Of an unknown format all, as Spark checks the mode when the query starts."""
         if self.format in FILE_FORMATS:
             return ("append",)
         return ("append", "complete") if self.format in CONNECTORS else ("append", "update", "complete")

@@ -155,7 +155,7 @@ def _check_replayed(operation: Operation, batch: int, replayed: Replayed, code: 
     if expected is not None and expected != replayed.input_rows:
         raise Refused(
             "rows-differ",
-            f"Batch {batch} does not read the rows that it read before",
+            f"The replay of batch {batch} read {replayed.input_rows} rows; {expected} rows are recorded",
             where=f"stream {operation.plan.stream}",
             expected=f"{expected} rows",
             found=f"{replayed.input_rows} rows",

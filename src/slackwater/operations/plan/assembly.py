@@ -214,7 +214,7 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
 
 
 def _watermark_ms(basis: Basis, scope: Scope) -> int:
-    """That of the newest recorded batch up to the target: the batch of a backfill changes none. 0: none yet."""
+    """The watermark of the newest recorded batch up to the target, 0 for none. A backfill does not change it."""
     before = basis.snapshot.marks.committed if scope.added else scope.target
     return basis.batches.offset(before).watermark_ms if before in basis.history.offsets else 0
 

@@ -161,7 +161,7 @@ class AllOfOutput:
             member.discard_replaced(operation)
 
     def reader_path(self) -> str:
-        """That of the first output which a stream can read."""
+        """The path of the first output that a stream can read."""
         for member in self._members:
             try:
                 return member.reader_path()

@@ -45,7 +45,7 @@ class AllOfSink:
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """Those of all."""
+        """The connectors of all sinks, each once."""
         return tuple(dict.fromkeys(name for member in self.members for name in member.connectors))
 
     def identity(self) -> Mapping[str, str]:

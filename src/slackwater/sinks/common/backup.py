@@ -126,11 +126,11 @@ def read_only(where: str, found: str) -> Refused:
     )
 
 
-def foreign(what: str, location: str, expected: str, found: str) -> Refused:
-    """The refusal of a backup of another cut or swap (``what``), or of another output than that at ``location``."""
+def foreign(location: str, expected: str, found: str) -> Refused:
+    """The refusal of a backup that another operation made, or this one from another output than ``location``."""
     return Refused(
         "backup-foreign",
-        f"The backup was made by another {what} or from another output",
+        "The backup was made by another operation or from another output",
         where=location,
         expected=expected,
         found=found,
@@ -140,4 +140,4 @@ def foreign(what: str, location: str, expected: str, found: str) -> Refused:
 
 def foreign_cut(location: str, after: int, found: str) -> Refused:
     """The refusal of a backup of another cut than the one of the output at ``location`` after batch ``after``."""
-    return foreign("cut", location, f"a cut of {location} {after_batch(after)}", found)
+    return foreign(location, f"a cut of {location} {after_batch(after)}", found)

@@ -86,7 +86,7 @@ class Staged(Sink, Protocol):
     """A sink with an output of which another can be built aside, where ``traits.swaps``: ``Swappable`` has the rest."""
 
     def staged(self, operation: str, /) -> Sink:
-        """The same sink, which writes to the staged output of an operation beside the real one.
+        """The sink for the staged output of an operation, next to the real output.
 
         Batches are written under the same stream id. Once the staged output was swapped in, the sink itself continues
         with the checkpoint of the staged one. Raises Refused where the output is on a store that cannot swap.

@@ -66,12 +66,8 @@ def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
     same = known is None or (known.operation, known.stream_id, known.replaced) == expected
     if known is None or (same and is_at(known.output, location)):
         return known
-    raise foreign(
-        "swap",
-        location,
-        f"operation {swap.operation} of {location}",
-        f"operation {known.operation} of {known.output}",
-    )
+    found = f"operation {known.operation} of {known.output}"
+    raise foreign(location, f"operation {swap.operation} of {location}", found)
 
 
 def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, staged: Owner | None) -> None:

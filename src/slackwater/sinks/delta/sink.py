@@ -43,7 +43,7 @@ class DeltaSink:
 
     @property
     def traits(self) -> Traits:
-        """Those of the output."""
+        """The traits of a Delta table."""
         return DELTA_TRAITS
 
     @property
@@ -61,7 +61,7 @@ class DeltaSink:
         return {"kind": self.kind, "path": self.location}
 
     def staged(self, operation: str, /) -> DeltaSink:
-        """The same sink with the staged table of an operation, in a hidden folder beside the real one."""
+        """The sink for the staged table of an operation, in a hidden folder next to the real table."""
         return replace(self, path=str(aside_of(self.location, operation).folder))
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:

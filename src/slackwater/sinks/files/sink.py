@@ -41,7 +41,7 @@ class FilesSink:
 
     @property
     def traits(self) -> Traits:
-        """Those of the output."""
+        """The traits of the output directory."""
         return files_traits(self.location)
 
     @property
@@ -59,7 +59,7 @@ class FilesSink:
         return absolute(self.path)
 
     def staged(self, operation: str, /) -> FilesSink:
-        """The same sink with the staged output of an operation, in a hidden folder beside the real one."""
+        """The sink for the staged output of an operation, in a hidden folder next to the real output."""
         return replace(self, path=str(Aside(self.location, operation).folder))
 
     def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:

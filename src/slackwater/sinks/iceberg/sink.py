@@ -76,7 +76,7 @@ class IcebergSink:
         return {"kind": self.kind, **named, **({} if self.branch == MAIN else {"branch": self.branch})}
 
     def staged(self, operation: str, /) -> IcebergSink:
-        """The same sink with the staged branch of an operation. Raises Refused where only Spark can swap the table."""
+        """The sink for the staged branch of an operation. Raises Refused where only Spark can swap the table."""
         if not self.traits.swaps:
             raise unsupported(
                 self.table, "an Iceberg table that pyiceberg can open", "a catalog that only Spark can open"

@@ -71,7 +71,7 @@ class PostgresSink:
         return {"kind": self.kind, **self.address.identity(), "table": str(self.table), **kept}
 
     def staged(self, operation: str, /) -> PostgresSink:
-        """The same sink with the staged table of an operation, in the schema of the real one."""
+        """The sink for the staged table of an operation, in the schema of the real table."""
         return replace(self, table=self.table.aside(operation))
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:

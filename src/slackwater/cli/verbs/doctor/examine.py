@@ -40,7 +40,7 @@ class Examined:
 
 
 def exit_code(examined: Sequence[Examined]) -> int:
-    """That of all: findings come before what could not be checked."""
+    """The exit code for all streams: findings take precedence over what could not be checked."""
     codes = {one.exit_code for one in examined}
     return next((code for code in (FOUND, NOT_ALL_CHECKED) if code in codes), HEALTHY)
 
