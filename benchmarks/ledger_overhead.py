@@ -51,7 +51,8 @@ from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.runner import ASK_LEDGER_S, POLL_S
-from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
+from slackwater.runtime.session import driver_jvm_pid, end_session, start_session
+from slackwater.runtime.session_options import SessionOptions, spark_version
 from slackwater.runtime.stream_run import StreamRun
 from slackwater.sinks import files
 from slackwater.sinks.common.registry import open_output

@@ -29,6 +29,16 @@ HEAVY = (
     "pyiceberg",
     "s3fs",
 )
+LOADED_WITHOUT_SPARK = (
+    *(f"slackwater.sinks.{kind}.output" for kind in ("delta", "files", "iceberg", "jdbc", "kafka", "postgres")),
+    *(
+        "slackwater.cli.verbs.run.run_streams",
+        "slackwater.cli.verbs.check.compare",
+        "slackwater.cli.verbs.audit.report",
+    ),
+    *("slackwater.cli.verbs.apply.confirmed", "slackwater.cli.verbs.plan.write_plan"),
+)
+"""What must be able to say that Spark, or the extra of a sink, is missing."""
 START_S_MAX = 20
 
 
@@ -100,3 +110,18 @@ def test_starting_loads_nothing_heavy(module: str) -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=START_S_MAX
     )
     assert set(json.loads(done.stdout)) & set(HEAVY) == set()
+
+
+def test_sinks_and_verbs_load_neither_spark_nor_a_client_before_they_use_it() -> None:
+    program = (
+        "import importlib, json, sys\n"
+        "from slackwater import sinks\n"
+        "for name in dir(sinks): getattr(sinks, name)\n"
+        f"for module in {LOADED_WITHOUT_SPARK}: importlib.import_module(module)\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=START_S_MAX
+    )
+    # Tables of databases are described by SQLAlchemy, which everyone has; clients and Spark are extras.
+    assert set(json.loads(done.stdout)) & set(HEAVY) == {"sqlalchemy"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.runtime.session import spark_version
+from slackwater.runtime.session_options import spark_version
 
 pytestmark = pytest.mark.spark
 

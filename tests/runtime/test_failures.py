@@ -10,7 +10,7 @@ import pytest
 from slackwater.core.errors import StreamFailed
 from slackwater.runtime import failures
 from slackwater.runtime.failures import classify
-from slackwater.runtime.session import spark_version
+from slackwater.runtime.session_options import spark_version
 from tests.runtime.project import Project
 
 PIPELINE = """

@@ -13,7 +13,8 @@ import pytest
 from slackwater.core.errors import PipelineError, Refused, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.failures import reason_of
-from slackwater.runtime.session import SessionOptions, end_session, start_session
+from slackwater.runtime.session import end_session, start_session
+from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks import DeltaSink, delta
 from slackwater.sinks.delta.batches import BatchWriter
 from slackwater.sinks.delta.output import DeltaOutput

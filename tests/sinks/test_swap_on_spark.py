@@ -14,7 +14,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session import SessionOptions, end_session, start_session
+from slackwater.runtime.session import end_session, start_session
+from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks.common.contract import Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.local import LocalStore

@@ -16,7 +16,7 @@ from unittest import mock
 
 from slackwater import connectors
 from slackwater.core.errors import EnvironmentMissing, UsageError
-from slackwater.runtime.session import spark_version
+from slackwater.runtime.session_options import spark_version
 
 CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql")
 NUMBERED = Path(__file__).parent / "attached"

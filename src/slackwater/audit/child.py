@@ -11,12 +11,15 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import types as T
+
+from slackwater.audit.request import ERROR, RESULTS, Request
 from slackwater.audit.sink import Armed, DrilledSink
 from slackwater.audit.steps import ROWS_OF_TASK, STEPS_MOST, TASKS, Step
 from slackwater.core.errors import PipelineError, Refused, SlackwaterError
@@ -30,7 +33,8 @@ from slackwater.runtime.loader import LoadedPipeline, load
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.runtime.query import build, create_output, first_line
 from slackwater.runtime.runner import Application, NotStarted, RunRequest
-from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, start_session
+from slackwater.runtime.session import driver_jvm_pid, end_session, start_session
+from slackwater.runtime.session_options import SessionOptions
 from slackwater.runtime.stream_run import StreamOutcome
 
 if TYPE_CHECKING:
@@ -38,42 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 
-RESULTS, ERROR, SCHEMA = "results.jsonl", "error.json", "schema.json"
+SCHEMA = "schema.json"
 STAGED = "rows"
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a process is to do. ``scratch`` is the audit's folder, ``run`` the name of the run in it.
-
-    Without ``steps`` it lays down the rows. ``first`` is the step to start with, whose drill took place before where
-    ``again`` is set. ``last_pass`` is the number of jobs that read the rows of an uninterrupted batch.
-    """
-
-    reference: str
-    stream: str
-    scratch: str
-    run: str
-    session: Mapping[str, Any]
-    steps: tuple[Step, ...] = ()
-    first: int = 0
-    again: bool = False
-    last_pass: int = 0
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the run."""
-        return Path(self.scratch) / self.run
-
-    def as_json(self) -> str:
-        """As ``parse`` reads it."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def parse(cls, text: str) -> Request:
-        """What ``as_json`` made."""
-        fields = json.loads(text)
-        return cls(**{**fields, "steps": tuple(Step(**step) for step in fields["steps"])})
 
 
 class Quiet:
@@ -165,9 +135,7 @@ def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinit
     schema = json.loads((Path(request.scratch) / SCHEMA).read_text())
 
     def rows(spark: SparkSession) -> DataFrame:
-        from pyspark.sql.types import StructType  # noqa: PLC0415 - heavy; only a run pays for it
-
-        whole: StructType = StructType.fromJson(schema)
+        whole = T.StructType.fromJson(schema)
         frame = spark.readStream.schema(whole).parquet(str(request.folder / "in"))
         # Complete mode is for aggregations only; this one gives each row once.
         return frame.groupBy(*frame.columns).count().drop("count") if definition.output_mode == "complete" else frame
@@ -249,8 +217,6 @@ def stage_rows(spark: SparkSession, schema: StructType, folder: str) -> None:
 
 def value_of(kind: DataType, number: int) -> Any:
     """The value of this type for a row. Raises PipelineError (``audit-type``) for a type that has none."""
-    from pyspark.sql import types as T  # noqa: PLC0415 - heavy; only a run pays for it
-
     if isinstance(kind, T.ArrayType):
         return [value_of(kind.elementType, number)]
     if isinstance(kind, T.MapType):

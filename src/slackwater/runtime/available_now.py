@@ -45,7 +45,7 @@ class EndOfRun:
         self._sources: list[_Fixing] = []
 
     def record(self) -> None:
-        """Look for them once. Raises one of ``spark_errors`` for a Spark with other internals."""
+        """Look for them once. Raises one of ``SPARK_ERRORS`` for a Spark with other internals."""
         if not self._sources:
             self._sources = _sources_of(self._query)
         ends: list[End] = []

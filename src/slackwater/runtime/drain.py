@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
+from py4j.protocol import Py4JError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
@@ -46,8 +47,6 @@ class Drain:
 
     def start(self) -> None:
         """Let no batch start after the running one."""
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
-
         try:
             self._loop = _Loop(self._query._jsq.streamingQuery())
             self._ending = self._loop.end()

@@ -16,6 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.masking import mask
 from slackwater.sinks.common.registry import transient_codes
@@ -62,6 +65,9 @@ TRANSIENT_CODES = frozenset(
     }
 )
 """Our own transient errors: a database that was locked, full or unreachable. Kinds of sinks add theirs."""
+
+SPARK_ERRORS: tuple[type[Exception], ...] = (Py4JError, PySparkException, OSError)
+"""What a call to Spark raises where Spark refuses it, where its API differs, or where its JVM has exited."""
 
 TRANSIENT_TYPES = (ConnectionError, TimeoutError)
 
@@ -179,14 +185,6 @@ def _cause_of(error: BaseException) -> str:
         return _innermost(*causes[-1])
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
-
-
-def spark_errors() -> tuple[type[Exception], ...]:
-    """What a call to Spark raises where Spark refuses it, where its API differs, or where its JVM has exited."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
-    return Py4JError, PySparkException, OSError
 
 
 def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCode:

@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pyspark.find_spark_home import _find_spark_home
+
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import printable_bytes
 from slackwater.core.masking import brief
@@ -104,8 +106,6 @@ def _defaults(users_file: Path | None) -> bytes:
 
 def _spark_defaults() -> Path:
     """``spark-defaults.conf`` as Spark's own scripts find it."""
-    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - heavy; only a run pays for it
-
     find_home: Callable[[], str] = _find_spark_home
     configured = os.environ.get("SPARK_CONF_DIR")
     return (Path(configured) if configured else Path(find_home()) / "conf") / "spark-defaults.conf"

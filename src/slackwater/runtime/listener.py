@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from pyspark import SparkContext
+from pyspark.sql.streaming import StreamingQueryListener
 
 from slackwater.core.records import BatchRecord, BatchSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.listener import StreamingQueryListener
-
     from slackwater.ledger.ledger import Ledger
 
 log = structlog.get_logger(__name__)
@@ -104,7 +104,6 @@ def make_listener(
     terminated: Callable[[str], None] | None = None,
 ) -> StreamingQueryListener:
     """A ``StreamingQueryListener`` that passes on progress as JSON, a start as a QueryLife, an end as its run id."""
-    from pyspark.sql.streaming import StreamingQueryListener  # noqa: PLC0415 - heavy; only a run pays for it
 
     class LedgerListener(StreamingQueryListener):
         """PySpark's type. Its methods are not called: ``_jlistener`` receives the JVM's events."""
@@ -133,8 +132,6 @@ def make_listener(
 
 def active_jvm() -> Any:
     """The JVM of this process's Spark."""
-    from pyspark import SparkContext  # noqa: PLC0415 - heavy; only a run pays for it
-
     return SparkContext._jvm
 
 

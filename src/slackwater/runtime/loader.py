@@ -8,6 +8,7 @@ import importlib.util
 import re
 import sys
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.abc import Loader
@@ -17,9 +18,9 @@ from types import ModuleType
 
 from slackwater import sinks
 from slackwater.connectors.machine import pyspark_missing
-from slackwater.core.errors import PipelineError, SinkUnknown, SlackwaterError
+from slackwater.core.errors import NotFound, PipelineError, SinkUnknown, SlackwaterError
 from slackwater.runtime.code_scopes import imported_files
-from slackwater.runtime.pipeline import Pipeline
+from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
 
@@ -36,6 +37,19 @@ class LoadedPipeline:
     reference: str
     file: Path
     connectors: tuple[str, ...]
+
+    def selected(self, names: Sequence[str]) -> list[StreamDefinition]:
+        """The streams with these names, all where none is given. Raises NotFound (``stream-unknown``)."""
+        streams = self.pipeline.streams
+        unknown = [name for name in names if name not in streams]
+        if unknown:
+            raise NotFound(
+                "stream-unknown",
+                f"Pipeline {self.pipeline.name} has no stream of this name",
+                expected="one of " + ", ".join(streams),
+                found=unknown[0],
+            )
+        return [definition for name, definition in streams.items() if not names or name in names]
 
 
 def load(reference: str) -> LoadedPipeline:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
+from py4j.java_gateway import JavaClass
 
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import CheckpointLogs, read_logs
@@ -30,7 +31,7 @@ from slackwater.formats.offset_log import render_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import CAUGHT_UP
 from slackwater.runtime.available_now import reached_end
-from slackwater.runtime.failures import reason_of, spark_errors
+from slackwater.runtime.failures import SPARK_ERRORS, reason_of
 from slackwater.runtime.logical_plan import analysed_plan, class_name, streaming_sources
 from slackwater.runtime.query import BuiltStream
 from slackwater.sources import kind_described
@@ -105,7 +106,7 @@ class NoDataBatch:
         """
         if trigger.waits or trigger.kind == "continuous":
             return
-        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, *spark_errors())
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             pending = self._pending(read_logs(self._store))
             if pending is not None and backlog_of(self._built.frame, self._store, pending.newest) == "none":
@@ -146,7 +147,7 @@ def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> B
         try:
             if _has_unread(frame, relation, checkpoint, source, offset.text):
                 return "unread"
-        except spark_errors() as error:
+        except SPARK_ERRORS as error:
             log.warning("cannot determine whether a source has unread data", reason=reason_of(error))
             found = "unknown"
         except _NotAsked:
@@ -212,8 +213,6 @@ def _json(offset: Any) -> str | None:
 
 
 def _serialized(jvm: Any, offset: str) -> Any:
-    from py4j.java_gateway import JavaClass  # noqa: PLC0415 - comes with pyspark
-
     streaming = jvm.org.apache.spark.sql.execution.streaming
     since_4_1 = streaming.runtime.SerializedOffset
     return (since_4_1 if isinstance(since_4_1, JavaClass) else streaming.SerializedOffset)(offset)

@@ -16,7 +16,7 @@ from slackwater.core.targets import AtTime, ByDuration, FromFile, PositionTarget
 from slackwater.core.units import iso_text
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.operations.plan.targets import target_text
-from slackwater.runtime.failures import reason_of, spark_errors
+from slackwater.runtime.failures import SPARK_ERRORS, reason_of
 from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
 from slackwater.sources import UNKNOWN, kind_described, kind_of
 from slackwater.sources.common.contract import EmptyBase, Position, SourceEntries, SourceSeen, SparkSource
@@ -40,7 +40,7 @@ def earliest_positions(frame: DataFrame) -> Mapping[str, str]:
         live = kind_described(source.description).live()
         try:
             position = live.earliest(source)
-        except spark_errors() as error:
+        except SPARK_ERRORS as error:
             raise live.unreachable(source, reason_of(error)) from error
         if position is not None:
             found[source.name] = position
@@ -181,7 +181,7 @@ def _position(source: SourceSeen, target: SourceTarget, given: str | None) -> Po
     live = LiveSource(kind_of(source.current, source.log)) if named is UNKNOWN else named.live()
     try:
         return live.position(source, target, given)
-    except spark_errors() as error:
+    except SPARK_ERRORS as error:
         raise live.unreachable(source.spark, reason_of(error)) from error
 
 

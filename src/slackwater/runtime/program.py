@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import streaming
+
 from slackwater.core.masking import mask_setting
 from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
 from slackwater.formats.plan_json import TreeNode, parse_plan
@@ -108,8 +110,6 @@ def _with_processors(operator: OperatorShape, digests: dict[str, str]) -> Operat
     """
     if operator.kind != "transform-with-state":
         return operator
-    from pyspark.sql import streaming  # noqa: PLC0415
-
     names = list(operator.functions)
     for processor in _subclasses(getattr(streaming, "StatefulProcessor", None)):
         if processor.__name__ in digests:

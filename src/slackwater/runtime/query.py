@@ -11,6 +11,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from py4j.protocol import Py4JJavaError
+from pyspark import cloudpickle
+from pyspark.errors import AnalysisException, PySparkException
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
@@ -19,7 +22,7 @@ from slackwater.core.program import Program
 from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
 from slackwater.runtime.code_reach import Reach, reach_of
-from slackwater.runtime.failures import spark_errors
+from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.loader import LoadedPipeline, place_in
 from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition
@@ -74,7 +77,7 @@ class BuiltStream:
     @cached_property
     def profile(self) -> QueryProfile | None:
         """What the query's plan shows, read once; ``None`` where it cannot be read, which stops no query."""
-        unreadable: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, *spark_errors())
+        unreadable: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, *SPARK_ERRORS)
         try:
             return profile_of(self.frame, self.reach.code if self.reach is not None else None)
         except unreadable as error:
@@ -84,7 +87,7 @@ class BuiltStream:
     @cached_property
     def program(self) -> Program | None:
         """What the query means, read once; ``None`` where its plan or code cannot be read, which stops no query."""
-        unreadable: tuple[type[Exception], ...] = (*_UNREADABLE_CODE, *spark_errors())
+        unreadable: tuple[type[Exception], ...] = (*_UNREADABLE_CODE, *SPARK_ERRORS)
         if self.reach is None:
             return None
         try:
@@ -99,7 +102,7 @@ class BuiltStream:
         try:
             options = map(source_options, streaming_sources(analysed_plan(self.frame)))
             paths = [value for each in options for name, value in each.items() if name.lower() == "path"]
-        except spark_errors() as error:
+        except SPARK_ERRORS as error:
             log.warning("the paths of a query cannot be read", stream=self.definition.full_name, error=str(error))
             return []
         return [absolute(path) for path in paths]
@@ -238,16 +241,11 @@ def _hint(message: str) -> str | None:
 
 def _pickle_by_value(loaded: LoadedPipeline) -> None:
     """Pickle the file's functions by value: Python workers cannot import a module that only the driver loaded."""
-    from pyspark import cloudpickle  # noqa: PLC0415 - heavy; only a run pays for it
-
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
     register(loaded.module)
 
 
 def _start(writer: Startable, definition: StreamDefinition) -> StreamingQuery:
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - heavy; only a run pays for it
-    from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415
-
     try:
         return writer.start()
     except AnalysisException as error:

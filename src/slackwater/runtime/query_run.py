@@ -21,7 +21,7 @@ from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.runtime.available_now import EndOfRun
-from slackwater.runtime.failures import Failure, classify, spark_errors
+from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
 from slackwater.runtime.listener import ProgressRecorder, Recorded
 from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.sql_settings import effective_settings
@@ -121,7 +121,7 @@ class QueryRun:
         """Record where a query that ends by itself will end, as soon as its sources have fixed that."""
         if self._end is None or self._end.recorded:
             return
-        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, ValueError, TypeError, *spark_errors())
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, ValueError, TypeError, *SPARK_ERRORS)
         try:
             self._end.record()
         except unrecorded as error:
@@ -161,7 +161,7 @@ class QueryRun:
         self._profile = built.profile
         if self._profile is None:
             return
-        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, OSError, *spark_errors())
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, OSError, *SPARK_ERRORS)
         try:
             self._ledger.update_generation(name, number, query_id=str(self.query.id), layout=self._profile.as_json())
             self._ledger.record_rows_digest(self._run.id, self._profile.rows_digest)

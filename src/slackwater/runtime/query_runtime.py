@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from slackwater.core.records import StreamRecord
 from slackwater.ledger.workspace import Workspace
 from slackwater.runtime.loader import digest, environment_read, load
-from slackwater.runtime.replay import SparkReplayer
-from slackwater.runtime.session import require_spark, session_options
+from slackwater.runtime.session_options import require_spark, session_options
+
+if TYPE_CHECKING:
+    from slackwater.runtime.replay import SparkReplayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class SparkRuntime:
         self, workspace: Workspace, stream: StreamRecord, reference: str, on_jvm: Callable[[int], None], /
     ) -> SparkReplayer:
         """A replayer that starts Spark when it is first used. Raises PipelineError where the file cannot be loaded."""
+        from slackwater.runtime.replay import SparkReplayer  # noqa: PLC0415 - heavy; most plans need no Spark
+
         loaded = load(reference)
         return SparkReplayer(
             loaded,

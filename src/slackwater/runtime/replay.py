@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from pyspark.errors import StreamingQueryException
+
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, StreamFailed, UsageError
@@ -28,7 +30,8 @@ from slackwater.runtime.positions import compact_interval, earliest_positions, r
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, QueryStart, build, start_without_output
 from slackwater.runtime.query_run import QueryRun, RunServices
-from slackwater.runtime.session import SessionOptions, driver_jvm_pid, spark_version, start_session
+from slackwater.runtime.session import driver_jvm_pid, start_session
+from slackwater.runtime.session_options import SessionOptions, spark_version
 from slackwater.runtime.sql_settings import replace_settings, settings_after
 from slackwater.runtime.verdict import program_json, record_program
 from slackwater.sinks.common.contract import Output, Sink, Staged
@@ -134,8 +137,6 @@ class SparkReplayer:
 
     def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
         """Run the one planned batch under these SQL settings. Raises StreamFailed where it fails."""
-        from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - heavy; only a replay pays for it
-
         spark = self._open()
         built = self._build(spark, settings)
         before = spark.conf.get(CHANGELOG, None)

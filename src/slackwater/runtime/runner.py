@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from slackwater.core.errors import NotFound, PipelineError, SlackwaterError
+from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.records import BatchRecord, StreamRecord
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper, Named
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.before_start import check, check_output_apart, register
-from slackwater.runtime.failures import classify, is_transient, spark_errors
+from slackwater.runtime.failures import SPARK_ERRORS, classify, is_transient
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream, build, create_output
 from slackwater.runtime.query_run import RunServices
-from slackwater.runtime.session import SessionOptions, driver_jvm_pid, end_session, spark_version, start_session
+from slackwater.runtime.session import driver_jvm_pid, end_session, start_session
+from slackwater.runtime.session_options import SessionOptions, spark_version
 from slackwater.runtime.stop_signals import StopSignals
 from slackwater.runtime.stream_run import StreamOutcome, StreamRun
 from slackwater.runtime.verdict import Accepted, StartGate
@@ -79,7 +80,7 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
 
     Raises LeaseHeld, too, where a lease was lost meanwhile; the streams have been stopped then.
     """
-    definitions = selected(request.loaded, request.streams)
+    definitions = request.loaded.selected(request.streams)
     not_started = NotStarted(len(definitions), display.say)
     with LeaseKeeper(definitions, home, ledger, "run", display.say, refuse=not_started.refuse) as leases:
         not_started.leases = leases
@@ -148,20 +149,6 @@ def _built(
     not_started.require_one()
     gate.require_found()
     return found
-
-
-def selected(loaded: LoadedPipeline, names: Sequence[str]) -> list[StreamDefinition]:
-    """The streams with these names, all where none is given. Raises NotFound (``stream-unknown``)."""
-    streams = loaded.pipeline.streams
-    unknown = [name for name in names if name not in streams]
-    if unknown:
-        raise NotFound(
-            "stream-unknown",
-            f"Pipeline {loaded.pipeline.name} has no stream of this name",
-            expected="one of " + ", ".join(streams),
-            found=unknown[0],
-        )
-    return [definition for name, definition in streams.items() if not names or name in names]
 
 
 def _check_continuous(definition: StreamDefinition) -> None:
@@ -235,7 +222,7 @@ class Application:
     def _end(self, listener: StreamingQueryListener) -> None:
         try:
             self._spark.streams.removeListener(listener)
-        except spark_errors() as error:
+        except SPARK_ERRORS as error:
             log.warning("the listener was not removed", error=str(error))
         self._recorder.close()
         if self._recorder.errors:
@@ -363,7 +350,7 @@ class NotStarted:
     @contextmanager
     def guard(self, stream: Named) -> Iterator[None]:
         """Refuse the stream where the block raises an error; the block's stream is then left out."""
-        expected: tuple[type[Exception], ...] = (SlackwaterError, *spark_errors())
+        expected: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             yield
         except expected as error:

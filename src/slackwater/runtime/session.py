@@ -13,30 +13,27 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
+from pyspark.conf import SparkConf
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
 
 from slackwater import connectors
-from slackwater.connectors.machine import java_program, memory_bytes, pyspark_missing
+from slackwater.connectors.machine import memory_bytes
 from slackwater.core.errors import StreamFailed, UsageError
 from slackwater.core.masking import mask, mask_setting
 from slackwater.runtime.launch import launch, relayed_stderr
+from slackwater.runtime.session_options import SessionOptions, require_spark, spark_version
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
 from slackwater.sinks.common import registry
 from slackwater.sinks.common.password import secret_of
-
-if TYPE_CHECKING:
-    from pyspark.conf import SparkConf
-    from pyspark.sql import SparkSession
-
-    from slackwater.core.settings import Settings
-    from slackwater.runtime.loader import LoadedPipeline
-
 
 LOCAL_SHUFFLE_PARTITIONS = "4"
 """Spark's default of 200 makes every batch on a laptop take seconds; the number is pinned by a stream's first batch."""
@@ -44,39 +41,12 @@ LOCAL_SHUFFLE_PARTITIONS = "4"
 DELTA_SNAPSHOT_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
 """Delta reads the log of a table in as many tasks; its default of 50 makes a small batch four times slower."""
 
-WORKER_PATH = "spark.executorEnv.PYTHONPATH"
-"""PySpark hands it to every Python worker, with a local master too; the JVM's own PYTHONPATH comes after it."""
-
 JVM_END_S = 20.0
 """Spark's shutdown hooks remove its temporary folders; a JVM that takes longer is killed."""
 
 _JVM_OPTIONS = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
-    """How to create the session. ``settings`` are Spark's own and override every default here."""
-
-    application: str
-    master: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-    connectors: tuple[str, ...] = ()
-
-
-def session_options(
-    loaded: LoadedPipeline, settings: Settings, master: str | None = None, spark: Mapping[str, str] | None = None
-) -> SessionOptions:
-    """The session that this pipeline runs in. Python workers can import the modules in the folder of its file."""
-    chosen = {**settings.spark, **(spark or {})}
-    paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
-    return SessionOptions(
-        application=f"slackwater {loaded.pipeline.name}",
-        master=master or settings.master,
-        settings={**chosen, WORKER_PATH: os.pathsep.join(dict.fromkeys(paths))},
-        connectors=tuple(sorted({*loaded.connectors, *settings.connectors})),
-    )
 
 
 def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
@@ -117,20 +87,6 @@ def _joined(*layers: Mapping[str, str]) -> dict[str, str]:
             known = settings.get(key) if key in _LISTS else None
             settings[key] = value if not known or value in known.split(",") else f"{known},{value}"
     return settings
-
-
-def require_spark() -> None:
-    """Raises EnvironmentMissing unless PySpark and Java are installed."""
-    try:
-        metadata.version("pyspark")
-    except metadata.PackageNotFoundError as error:
-        raise pyspark_missing() from error
-    java_program()
-
-
-def spark_version() -> str:
-    """The version of the installed PySpark, without importing it."""
-    return metadata.version("pyspark")
 
 
 def driver_jvm_pid(spark: SparkSession) -> int:
@@ -181,8 +137,6 @@ def _brings(brought: str, connector: str) -> bool:
 
 def end_session(spark: SparkSession) -> None:
     """Stop the session and wait until its JVM has exited, so that nothing of this run is left. Never raises."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
-
     gateway = spark.sparkContext._gateway
     try:
         spark.stop()
@@ -193,12 +147,6 @@ def end_session(spark: SparkSession) -> None:
 
 
 def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkSession:
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
-    from pyspark import SparkContext  # noqa: PLC0415 - heavy; only a run pays for it
-    from pyspark.conf import SparkConf  # noqa: PLC0415
-    from pyspark.errors import PySparkException, PySparkRuntimeError  # noqa: PLC0415
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
     conf = SparkConf().setAppName(application).setMaster(master).setAll(list(settings.items()))
     gateway: Any = SparkContext._gateway
     try:
@@ -233,8 +181,6 @@ def _launched(conf: SparkConf) -> Any:
     A Ctrl-C is deferred until the JVM can be stopped. PySpark would delete the folder in which the JVM writes its
     address; the JVM's main thread then fails, its other threads live on, and it never exits.
     """
-    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - heavy; only a run pays for it
-
     _hush_py4j()
     start: Callable[..., Any] = launch_gateway
     with StopSignals() as signals, relayed_stderr() as stderr:
@@ -261,8 +207,6 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 def _end_gateway(gateway: Any) -> None:
     """End the JVM behind a gateway, unless ``spark-submit`` started it, and let PySpark start another one later."""
-    from pyspark import SparkContext  # noqa: PLC0415 - heavy; only a run pays for it
-
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     if process is None or process.stdin is None:
         return
@@ -334,8 +278,6 @@ def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:
     Spark would fail at the first use of the session, and again at every later read of its settings. PySpark reads them
     while it reports an error, so that it would never return.
     """
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
-
     conf = gateway.jvm.org.apache.spark.sql.internal.SQLConf()
     for key, value in settings.items():
         if not key.startswith("spark.sql."):

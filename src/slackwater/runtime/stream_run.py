@@ -15,7 +15,7 @@ from slackwater.core.trigger import Trigger
 from slackwater.diagnose.rules.common.facts import FAILURES
 from slackwater.runtime.before_start import check, claim_output, record_start, warnings_about
 from slackwater.runtime.drain import Drain
-from slackwater.runtime.failures import Failure, classify, spark_errors
+from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
 from slackwater.runtime.no_data_batch import NoDataBatch
 from slackwater.runtime.query import BuiltStream, QueryStart
 from slackwater.runtime.query_run import End, QueryRun, RunServices
@@ -107,7 +107,7 @@ class StreamRun:
             self._advance()
         except SlackwaterError as error:
             self._conclude("failed", classify(error))
-        except spark_errors() as error:
+        except SPARK_ERRORS as error:
             self._conclude("failed", _lost_spark(error))
 
     def interrupt(self, reason: str | None = None) -> None:
@@ -117,7 +117,7 @@ class StreamRun:
         try:
             if self._active is not None:
                 self._active.query.stop()
-        except spark_errors() as error:
+        except SPARK_ERRORS as error:
             self._conclude("failed", _lost_spark(error))
             return
         self._conclude("interrupted", reason=reason)

@@ -19,15 +19,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from slackwater.audit.child import ERROR, RESULTS, Request
 from slackwater.audit.processes import JVM_OPTIONS, process, send_all, tree, wait_until_gone
+from slackwater.audit.request import ERROR, RESULTS, Request
 from slackwater.audit.sink import check_drilled
 from slackwater.audit.steps import CHOICES, Drill, Step, most_steps, steps_for
 from slackwater.core import errors
 from slackwater.core.errors import NotFound, PipelineError, StreamFailed, UsageError
 from slackwater.core.settings import Settings
 from slackwater.runtime.loader import LoadedPipeline, load
-from slackwater.runtime.session import require_spark, session_options
+from slackwater.runtime.session_options import require_spark, session_options
 
 Run = Literal["reference", "drill"]
 REFERENCE: Run = "reference"

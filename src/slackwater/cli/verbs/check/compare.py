@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, report_error
-from slackwater.core.errors import NotFound, PipelineError, SlackwaterError
+from slackwater.core.errors import NotFound, SlackwaterError
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings
 from slackwater.core.sink import newest_batch
@@ -22,13 +21,9 @@ from slackwater.core.verdict import Change, Effect
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import read_stream_file
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.loader import LoadedPipeline, load
+from slackwater.runtime.loader import load
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.query import BuiltStream, build
-from slackwater.runtime.runner import selected
-from slackwater.runtime.session import end_session, require_spark, session_options, start_session
-from slackwater.runtime.verdict import judge, ways_of
-from slackwater.sinks.common.registry import open_each
+from slackwater.runtime.session_options import require_spark, session_options
 from slackwater.storage.open import is_uri, open_read_store
 
 
@@ -81,39 +76,14 @@ def check_pipeline(
     """Build the DataFrame of each stream and compare it. Raises PipelineError for a file that cannot be loaded."""
     require_spark()
     loaded = load(reference)
-    definitions = selected(loaded, options.streams)
+    definitions = loaded.selected(options.streams)
+    from slackwater.cli.verbs.check.judging import judged_streams  # noqa: PLC0415 - brings Spark
+
     say("starting Spark")
     generations = _generations(settings, definitions)
-    spark = start_session(session_options(loaded, settings, options.master, options.spark), say)
-    try:
-        build_one = partial(build, spark, loaded, home=Home(settings.home).given)
-        streams = [_checked(build_one, loaded, one, generations.get(one.name)) for one in definitions]
-    finally:
-        end_session(spark)
-    return CheckedPipeline(loaded.reference, tuple(streams))
-
-
-def _checked(
-    build_one: Callable[[StreamDefinition], BuiltStream],
-    loaded: LoadedPipeline,
-    definition: StreamDefinition,
-    generation: GenerationRecord | None,
-) -> CheckedStream:
-    name = definition.full_name
-    try:
-        judged = judge(build_one(definition), generation)
-    except SlackwaterError as error:
-        if generation is None and _waits_for_output(error, loaded, definition):
-            return CheckedStream(name, StreamVerdict(name, -1, "nothing"))
-        return CheckedStream(name, error=error)
-    return CheckedStream(name, judged, next=tuple(ways_of(definition, loaded.reference).lines(judged.verdict)))
-
-
-def _waits_for_output(error: SlackwaterError, loaded: LoadedPipeline, definition: StreamDefinition) -> bool:
-    """Whether a stream cannot be built because a run would first create the output that it reads."""
-    others = [one for one in loaded.pipeline.streams.values() if one.name != definition.name]
-    places = [output.location for one in others for output in open_each(one.sink.identity())]
-    return isinstance(error, PipelineError) and any(place is not None and place in str(error) for place in places)
+    session = session_options(loaded, settings, options.master, options.spark)
+    streams = judged_streams(loaded, definitions, generations, session, Home(settings.home).given, say)
+    return CheckedPipeline(loaded.reference, streams)
 
 
 def _generations(settings: Settings, definitions: list[StreamDefinition]) -> dict[str, GenerationRecord]:

@@ -13,7 +13,7 @@ from slackwater.cli.common.console import err, out, prepare, print_json, write
 from slackwater.connectors.cache import JarCache, default_folder
 from slackwater.connectors.locked import jars_of
 from slackwater.core.errors import EnvironmentMissing
-from slackwater.runtime.session import spark_version
+from slackwater.runtime.session_options import spark_version
 
 NO_SPARK = "none"
 """In place of a version: only what does not depend on Spark."""

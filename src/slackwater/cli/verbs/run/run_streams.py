@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.live import Live
 from rich.table import Table
@@ -28,10 +28,11 @@ from slackwater.core.units import iso_text
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import load
-from slackwater.runtime.runner import RunDisplay, RunRequest
-from slackwater.runtime.runner import run as run_streams
-from slackwater.runtime.session import require_spark, session_options
-from slackwater.runtime.stream_run import StreamOutcome
+from slackwater.runtime.session_options import require_spark, session_options
+
+if TYPE_CHECKING:
+    from slackwater.runtime.runner import RunDisplay
+    from slackwater.runtime.stream_run import StreamOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,10 @@ def run_pipeline(
     """Load the pipeline, run it, and return how each stream ended. Raises what ``runtime.runner.run`` raises."""
     require_spark()
     loaded = load(reference)
-    # Imported after the file is loaded: they take a part of a second, and most mistakes are in the file.
+    from slackwater.runtime import runner  # noqa: PLC0415 - heavy, and most mistakes are in the file
+
     session = session_options(loaded, settings, options.master, options.spark)
-    request = RunRequest(
+    request = runner.RunRequest(
         loaded,
         session,
         options.streams,
@@ -69,7 +71,7 @@ def run_pipeline(
     )
     with open_workspace(settings, create=True) as workspace:
         check_home(workspace, options.consent, display.say)
-        return run_streams(request, workspace.home, workspace.ledger, display)
+        return runner.run(request, workspace.home, workspace.ledger, display)
 
 
 class PlainDisplay:

@@ -1,0 +1,59 @@
+"""Builds the streams of a pipeline in a session of Spark, and compares each with the state that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from slackwater.cli.verbs.check.compare import CheckedStream
+from slackwater.core.errors import PipelineError, SlackwaterError
+from slackwater.core.records import GenerationRecord
+from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.runtime.loader import LoadedPipeline
+from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.query import BuiltStream, build
+from slackwater.runtime.session import end_session, start_session
+from slackwater.runtime.session_options import SessionOptions
+from slackwater.runtime.verdict import judge, ways_of
+from slackwater.sinks.common.registry import open_each
+
+
+def judged_streams(
+    loaded: LoadedPipeline,
+    definitions: Sequence[StreamDefinition],
+    generations: Mapping[str, GenerationRecord],
+    session: SessionOptions,
+    home: Path | str,
+    say: Callable[[str], None],
+) -> tuple[CheckedStream, ...]:
+    """Each stream with its verdict. ``generations`` are those in use, by the stream's name."""
+    spark = start_session(session, say)
+    try:
+        build_one = partial(build, spark, loaded, home=home)
+        return tuple(_checked(build_one, loaded, one, generations.get(one.name)) for one in definitions)
+    finally:
+        end_session(spark)
+
+
+def _checked(
+    build_one: Callable[[StreamDefinition], BuiltStream],
+    loaded: LoadedPipeline,
+    definition: StreamDefinition,
+    generation: GenerationRecord | None,
+) -> CheckedStream:
+    name = definition.full_name
+    try:
+        judged = judge(build_one(definition), generation)
+    except SlackwaterError as error:
+        if generation is None and _waits_for_output(error, loaded, definition):
+            return CheckedStream(name, StreamVerdict(name, -1, "nothing"))
+        return CheckedStream(name, error=error)
+    return CheckedStream(name, judged, next=tuple(ways_of(definition, loaded.reference).lines(judged.verdict)))
+
+
+def _waits_for_output(error: SlackwaterError, loaded: LoadedPipeline, definition: StreamDefinition) -> bool:
+    """Whether a stream cannot be built because a run would first create the output that it reads."""
+    others = [one for one in loaded.pipeline.streams.values() if one.name != definition.name]
+    places = [output.location for one in others for output in open_each(one.sink.identity())]
+    return isinstance(error, PipelineError) and any(place is not None and place in str(error) for place in places)

@@ -1,0 +1,56 @@
+"""How a session is to be created, and whether it can be: all that is known of Spark before it is imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from slackwater.connectors.machine import java_program, pyspark_missing
+
+if TYPE_CHECKING:
+    from slackwater.core.settings import Settings
+    from slackwater.runtime.loader import LoadedPipeline
+
+WORKER_PATH = "spark.executorEnv.PYTHONPATH"
+"""PySpark hands it to every Python worker, with a local master too; the JVM's own PYTHONPATH comes after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How to create the session. ``settings`` are Spark's own and override every default here."""
+
+    application: str
+    master: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    connectors: tuple[str, ...] = ()
+
+
+def session_options(
+    loaded: LoadedPipeline, settings: Settings, master: str | None = None, spark: Mapping[str, str] | None = None
+) -> SessionOptions:
+    """The session that this pipeline runs in. Python workers can import the modules in the folder of its file."""
+    chosen = {**settings.spark, **(spark or {})}
+    paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
+    return SessionOptions(
+        application=f"slackwater {loaded.pipeline.name}",
+        master=master or settings.master,
+        settings={**chosen, WORKER_PATH: os.pathsep.join(dict.fromkeys(paths))},
+        connectors=tuple(sorted({*loaded.connectors, *settings.connectors})),
+    )
+
+
+def require_spark() -> None:
+    """Raises EnvironmentMissing unless PySpark and Java are installed."""
+    try:
+        metadata.version("pyspark")
+    except metadata.PackageNotFoundError as error:
+        raise pyspark_missing() from error
+    java_program()
+
+
+def spark_version() -> str:
+    """The version of the installed PySpark, without importing it."""
+    return metadata.version("pyspark")
