@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from slackwater.core.action import Action, Inverse
 from slackwater.core.commands import command, undo_command
-from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError
+from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
 from slackwater.core.plan import Plan, Precondition
-from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, leader_id
+from slackwater.core.profile import QueryProfile
+from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, StreamRecord, leader_id
 from slackwater.ledger.home.identity import ensure_identity
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.workspace import Workspace
@@ -25,12 +26,21 @@ from slackwater.operations.apply.operation import PLAN_FILE, Operation
 from slackwater.operations.apply.operations import operations_of, ready
 from slackwater.operations.apply.others import check_consent
 from slackwater.operations.apply.preconditions import compare
-from slackwater.operations.apply.replayer import QueryRuntime, Replayer
-from slackwater.operations.apply.revalidate import Opened, check_derived
+from slackwater.operations.apply.replayer import PipelineReader, QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home, check_own
+from slackwater.operations.downstream import derive_all
 from slackwater.operations.gather import reconcile
 from slackwater.operations.plan.document import has_plan, render
+from slackwater.operations.plan.words import plan_again
+from slackwater.operations.planner import Planning, QueryReader
 from slackwater.storage.location import Location
+
+Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
+"""Opens the replayer of one plan when it is first asked for."""
+
+_COMPARED = (
+    "id", "goal", "stream", "pipeline_file", "request", "target", "facts", "preconditions", "actions", "undo",
+)  # fmt: skip
 
 
 class ApplyDisplay(Protocol):
@@ -87,7 +97,7 @@ def apply_plan(
             reconcile(workspace, stream)
         if not plan.actions:
             # Not recorded as an operation: there is nothing that could be continued or undone.
-            check_derived(workspace, plan, runtime, opened)
+            _check_derived(workspace, plan, runtime, opened)
             return Applied(plan)
         operations = operations_of(workspace, plan, display, leases.fence)
         if operations[0].journal.in_progress or operations[0].journal.end in {"applied", PRUNED}:
@@ -158,13 +168,73 @@ def _apply_one(operations: Sequence[Operation], operation: Operation) -> bool:
 def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: QueryRuntime, opened: Opened) -> None:
     """Compare the plan with one derived now, then record the operations: that of the whole first, which is undone."""
     try:
-        check_derived(workspace, operations[0].plan, runtime, opened)
+        _check_derived(workspace, operations[0].plan, runtime, opened)
     except SlackwaterError as error:
         # Recorded by an attempt that was killed before its first action: it must not keep the streams from a new plan.
         _end_as_refused(operations, str(error))
         raise
     for operation in operations:
         _record(operation)
+
+
+def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opened: Opened) -> None:
+    """Raises Moved where facts changed since the plan was made, UsageError where the plan itself was edited.
+
+    The caller holds the leases of the plan's streams and has updated the ledger from their logs since.
+    """
+    members = {one.stream: one for one in plan.members}
+
+    def reader(stream: StreamRecord) -> QueryReader:
+        member = members.get(stream.full_name)
+        # A plan that was made without Spark is derived without it, too.
+        if member is None or not member.request.query_read:
+            return lambda: None
+        return lambda: _profile(opened, member)
+
+    planning = Planning(workspace, code, reader, plan.id, plan.made_at, own_lease=True, updated=set(members))
+    facts = planning.facts(workspace.ledger.find_stream(plan.stream), plan.pipeline_file, plan.goal)
+    derived = derive_all(planning, facts, plan.request)
+    again = {one.stream: one for one in derived.members}
+    for one in plan.members:
+        if one.stream in again:
+            _compare_facts(one, again[one.stream])
+    if [one.stream for one in plan.members] != [one.stream for one in derived.members]:
+        raise _plan_edited(plan, "later stages", list(again), list(members))
+    for one in plan.members:
+        _compare(one, again[one.stream])
+
+
+def _profile(opened: Opened, plan: Plan) -> QueryProfile:
+    with opened(plan) as open_replayer:
+        return open_replayer().profile()
+
+
+def _compare_facts(plan: Plan, derived: Plan) -> None:
+    facts: Mapping[object, str] = {(one.action, one.name): one.expected for one in derived.preconditions}
+    known = [one for one in plan.preconditions if (one.action, one.name) in facts]
+    compare(plan, known, lambda one: facts[one.action, one.name])
+
+
+def _compare(plan: Plan, derived: Plan) -> None:
+    for field in _COMPARED:
+        if getattr(plan, field) != getattr(derived, field):
+            raise _plan_edited(plan, field, getattr(derived, field), getattr(plan, field))
+
+
+def _plan_edited(plan: Plan, what: str, expected: object, found: object) -> UsageError:
+    return UsageError(
+        "plan-damaged",
+        f"The plan was changed or damaged: its {what} are not those of this request",
+        where=f"stream {plan.stream}",
+        expected=_shortened(expected),
+        found=_shortened(found),
+        hint=f"nothing was changed; plan again: {plan_again(plan)}",
+    )
+
+
+def _shortened(value: object) -> str:
+    shown = str(value)
+    return shown if len(shown) <= 200 else shown[:200] + "..."  # noqa: PLR2004 - enough to see what differs
 
 
 def _end_as_refused(operations: Sequence[Operation], why: str) -> None:
