@@ -124,6 +124,13 @@ class SinkFacts:
     written: int | None
 
 
+class Judged(NamedTuple):
+    """The code compared with the kept state, and what can be done about it, the safest way first."""
+
+    verdict: StreamVerdict
+    ways: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class HistoryFacts:
     """What the ledger has recorded: the runs, newest first, and the newest batches, newest last."""
@@ -137,7 +144,7 @@ class Facts:
     """All facts about one stream.
 
     ``snapshot`` is also there for a checkpoint that was never recorded, with what its files show; ``recorded`` tells
-    the two apart. ``verdict`` compares the code with the kept state; ``None`` where that was not asked for.
+    the two apart. ``code`` is compared with the kept state; ``None`` where that was not asked for.
     """
 
     name: str
@@ -147,7 +154,7 @@ class Facts:
     sources: tuple[SourceFacts, ...]
     sink: Fact[SinkFacts]
     history: Fact[HistoryFacts]
-    verdict: Fact[StreamVerdict] | None = None
+    code: Fact[Judged] | None = None
 
     @property
     def marks(self) -> Marks:

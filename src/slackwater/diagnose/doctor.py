@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol
 
-from slackwater.core.facts import Facts, Unknown
+from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.core.registry import COMMON, Registry
-from slackwater.diagnose.checks.common.check import Check, Diagnosed, NotChecked
+from slackwater.core.verdict import Effect
+from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked
 from slackwater.diagnose.number_line import RULES, findings
 
 PACKAGE = "slackwater.diagnose.checks"
@@ -94,6 +95,10 @@ def diagnose(facts: Facts) -> Diagnosis:
     if isinstance(facts.sink, Unknown):
         unknown = (rule for rule in RULES.all() if rule.on_output and rule.severity is not Severity.INFO)
         not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unknown]
+    if isinstance(facts.code, Unknown):
+        not_checked.append(NotChecked("code", "The code and the kept state do not fit.", *facts.code))
+    elif facts.code is not None:
+        found += _of_code(facts.code)
     return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked))
 
 
@@ -111,6 +116,28 @@ def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
             continue
         shown = finding if facts.recorded else _by_hand(finding)
         yield Diagnosed(shown, "certain", None, {}, covers.get(finding.code, ()))
+
+
+def _of_code(judged: Judged) -> Iterator[Diagnosed]:
+    """The changes of the code as findings; a change that keeps the meaning of the state is none."""
+    ways = judged.ways or (None,)
+    for change in judged.verdict.verdict.changes:
+        if change.effect <= Effect.COMPATIBLE:
+            continue
+        severity = Severity.WARNING if change.effect is Effect.CHANGES_ROWS else Severity.STOP
+        finding = Finding(
+            change.code,
+            severity,
+            change.text,
+            risk="wrong" if change.acceptable else "stuck",
+            goal=change.goal,
+            advice=ways[0],
+            where=change.place,
+            expected=change.before,
+            found=change.after,
+        )
+        certainty: Certainty = "certain" if judged.verdict.basis == "recorded" else "likely"
+        yield Diagnosed(finding, certainty, None, {"effect": change.effect.word}, ())
 
 
 def _by_hand(finding: Finding) -> Finding:

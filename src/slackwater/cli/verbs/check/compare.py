@@ -1,127 +1,18 @@
-"""Whether the streams of a pipeline file could continue with their state. Starts no query, writes nothing."""
+"""Shows whether the streams of a pipeline file could continue with their state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, CheckOptions, check_pipeline
 from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, report_error
-from slackwater.core.errors import NotFound, SlackwaterError
-from slackwater.core.records import GenerationRecord
-from slackwater.core.settings import Settings
 from slackwater.core.sink import newest_batch
 from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.core.verdict import Change, Effect
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import read_stream_file
-from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.loader import load
-from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.session_options import require_spark, session_options
-from slackwater.storage.open import is_uri, open_read_store
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """Which streams, all where none is named, and how Spark is started."""
-
-    streams: tuple[str, ...] = ()
-    master: str | None = None
-    spark: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedStream:
-    """A stream with its verdict, or with the error of a stream that cannot be compared. ``next`` are the ways on."""
-
-    stream: str
-    verdict: StreamVerdict | None = None
-    error: SlackwaterError | None = None
-    next: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedPipeline:
-    """All streams that were compared."""
-
-    reference: str
-    streams: tuple[CheckedStream, ...]
-
-    @property
-    def effect(self) -> Effect:
-        """The gravest effect of a change."""
-        found = [one.verdict.verdict.effect for one in self.streams if one.verdict is not None]
-        return max(found, default=Effect.SAME)
-
-    @property
-    def starts(self) -> bool:
-        """Whether a run would start all streams."""
-        return all(one.verdict is not None and one.verdict.verdict.starts for one in self.streams)
-
-    @property
-    def error(self) -> SlackwaterError | None:
-        """The error of the first stream that cannot be compared."""
-        return next((one.error for one in self.streams if one.error is not None), None)
-
-
-def check_pipeline(
-    reference: str, options: CheckOptions, settings: Settings, say: Callable[[str], None]
-) -> CheckedPipeline:
-    """Build the DataFrame of each stream and compare it. Raises PipelineError for a file that cannot be loaded."""
-    require_spark()
-    loaded = load(reference)
-    definitions = loaded.selected(options.streams)
-    from slackwater.cli.verbs.check.judging import judged_streams  # noqa: PLC0415 - brings Spark
-
-    say("starting Spark")
-    generations = _generations(settings, definitions)
-    session = session_options(loaded, settings, options.master, options.spark)
-    streams = judged_streams(loaded, definitions, generations, session, Home(settings.home).given, say)
-    return CheckedPipeline(loaded.reference, streams)
-
-
-def _generations(settings: Settings, definitions: list[StreamDefinition]) -> dict[str, GenerationRecord]:
-    """The generation in use of each stream that has one. Without a ledger ``stream.json`` has it."""
-    home = Home(settings.home)
-    try:
-        with Ledger.open(settings.ledger or home.ledger_url, create=False) as ledger:
-            found = {one.name: _recorded(ledger, one) or _from_file(home, one) for one in definitions}
-    except NotFound:
-        found = {one.name: _from_file(home, one) for one in definitions}
-    return {name: _here(home, generation) for name, generation in found.items() if generation is not None}
-
-
-def _recorded(ledger: Ledger, definition: StreamDefinition) -> GenerationRecord | None:
-    try:
-        stream = ledger.find_stream(definition.full_name)
-        return ledger.generation(stream.full_name, stream.current_generation)
-    except NotFound:
-        return None
-
-
-def _from_file(home: Home, definition: StreamDefinition) -> GenerationRecord | None:
-    """As ``stream.json`` has it; of a checkpoint that Slackwater has never run, its path in the pipeline file."""
-    file = read_stream_file(home, definition.pipeline, definition.name)
-    if file is not None:
-        return next((one for one in file.generations if one.number == file.generation), None)
-    if definition.checkpoint is None:
-        return None
-    path = definition.checkpoint
-    return GenerationRecord(definition.full_name, 1, path if is_uri(path) else str(Path(path).absolute()))
-
-
-def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
-    """With the checkpoint of this home, which may have been moved since its paths were recorded."""
-    pipeline, _, name = generation.stream.partition("/")
-    folder = home.checkpoint(pipeline, name, generation.number)
-    return replace(generation, location=str(folder)) if open_read_store(folder).exists("") else generation
-
 
 SCHEMA = "slackwater.check/1"
 
@@ -223,7 +114,7 @@ def check(
 ) -> int:
     """Compare, and show the verdict on each stream."""
     settings = prepare(home, shown_as, logging=True, debug=debug)
-    options = CheckOptions(tuple(streams or ()), master, parse_conf(conf))
+    options = CheckOptions(tuple(streams or ()), master=master, spark=parse_conf(conf))
     checked = check_pipeline(pipeline, options, settings, lambda text: err().print(text, markup=False))
     if shown_as is Format.JSON:
         print_json(check_document(checked))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from slackwater.cli.common.arguments import Parser, add_home, one_of, string
+from slackwater.cli.common.arguments import Parser, add_home, add_spark, one_of, string
 from slackwater.cli.common.verb import Verb
 
 
@@ -24,6 +24,9 @@ def declare(parser: Parser) -> None:
     add("--all", dest="every", action="store_true", help="all streams of the home")
     add("--sink", metavar="URI", type=string, help="the output of a checkpoint that Slackwater has not recorded")
     add("--verify", action="store_true", help="read every file that the marks depend on, not only the newest")
+    pipeline = "compare the code in this pipeline with the kept state, too; starts Spark, and no query"
+    add("--pipeline", metavar="FILE|MODULE", type=string, help=pipeline)
+    add_spark(parser)
     add_home(parser)
     add(
         "--format",
@@ -34,8 +37,9 @@ def declare(parser: Parser) -> None:
         help="text for people (default), JSON for programs, SARIF for code hosts",
     )
     parser.epilog = (
-        "Nothing is changed. It works while the streams run, on checkpoints that Slackwater never ran, and on a "
-        "machine without Java. Exit code 0: healthy. 1: something was found. 5: not everything could be checked."
+        "Nothing is changed. It works while the streams run, on checkpoints that Slackwater never ran, and without "
+        "Java unless --pipeline is given. Exit code 0: healthy. 1: something was found. 5: not everything could be "
+        "checked."
     )
     parser.set_defaults(verb="slackwater.cli.verbs.doctor.show:doctor")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, prepare, print_json
+from slackwater.cli.common.console import out, parse_conf, prepare, print_json
 from slackwater.cli.verbs.doctor import ReportFormat
 from slackwater.cli.verbs.doctor.document import doctor_document
 from slackwater.cli.verbs.doctor.examine import examine, exit_code
@@ -19,6 +19,9 @@ def doctor(
     every: bool,
     sink: str | None,
     verify: bool,
+    pipeline: str | None,
+    master: str | None,
+    conf: list[str] | None,
     home: str | None,
     shown_as: ReportFormat,
 ) -> int:
@@ -27,6 +30,12 @@ def doctor(
         raise UsageError("usage", "--all and a LOCATION or STREAM exclude each other", hint=command("doctor", "--all"))
     settings = prepare(home, Format.TEXT if shown_as is ReportFormat.TEXT else Format.JSON)
     examined = examine(settings, target, sink, verify=verify)
+    if pipeline is not None:
+        from slackwater.cli.verbs.doctor.code import with_code  # noqa: PLC0415 - brings what starts Spark
+
+        examined = with_code(examined, pipeline, settings, master, parse_conf(conf))
+    elif master is not None or conf:
+        raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
     if shown_as is ReportFormat.TEXT:
         out().print(doctor_page(examined), soft_wrap=True)
     else:

@@ -12,7 +12,7 @@ from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.diagnose.rules.common.rule import REFUSED, sections_of
 
 Certainty = Literal["certain", "likely", "possible"]
-Need = Literal["sink", "history", "verdict", "source-files", "source-shapes"]
+Need = Literal["sink", "history", "code", "source-files", "source-shapes"]
 Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
 
 CODE = re.compile(r"SW-([A-Z]+)-([0-9]{3})")
@@ -132,8 +132,8 @@ def _missing(need: Need, facts: Facts) -> Unknown | None:
             return _if_unknown(facts.sink)
         case "history":
             return _if_unknown(facts.history)
-        case "verdict":
-            return _if_unknown(facts.verdict)
+        case "code":
+            return _if_unknown(facts.code)
         case "source-files":
             return next((one for source in facts.sources if (one := _if_unknown(source.missing_files))), None)
         case "source-shapes":
