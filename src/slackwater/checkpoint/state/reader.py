@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from slackwater.checkpoint.layout import parse_state_file, store_path
 from slackwater.checkpoint.limited_store import LimitedStore
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
@@ -25,6 +26,7 @@ from slackwater.core.errors import FormatError
 from slackwater.core.operator import JOIN, Operator, OperatorStore
 from slackwater.core.schema import ColumnFamily
 from slackwater.core.state import StateInventory
+from slackwater.formats.rocksdb_zip import parse_rocksdb_zip
 from slackwater.formats.state_records import Records
 
 _Read = TypeVar("_Read")
@@ -236,9 +238,6 @@ class FamilyNumbers:
 
     def numbers(self) -> dict[str, int]:
         """Name to number, from the newest readable zip of any partition; empty where there is none."""
-        from slackwater.checkpoint.layout import parse_state_file, store_path  # noqa: PLC0415
-        from slackwater.formats.rocksdb_zip import parse_rocksdb_zip  # noqa: PLC0415
-
         for partition in sorted(self.state.inventory.stores.get(self.operator.id, {})):
             folder = store_path(self.operator.id, partition, self.store.name)
             zips = [name for name in self.state.listing.folder(folder).files if name.endswith(".zip")]
