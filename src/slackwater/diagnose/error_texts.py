@@ -1,0 +1,113 @@
+"""Recognises Spark's error texts in a stack trace, a driver log or the message of a failed query.
+
+One cause has the text of several Spark versions, and one text has several causes: a symptom names the catalogue's codes
+that it may mean, and the stream's files decide (``Symptom.codes_given``). Pure: the same text gives the same symptoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from slackwater.core.escaping import one_line
+from slackwater.core.masking import brief, mask
+from slackwater.core.registry import Registry
+from slackwater.diagnose.errors.common.log_text import Part, parts
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Symptom
+from slackwater.diagnose.errors.common.template import Place, Template, compile_template
+
+ERRORS: Registry[tuple[ErrorText, ...]] = Registry("slackwater.diagnose.errors", "GROUP", "slackwater.errors")
+
+_PLACES_MAX = 8
+"""How often one text is compared in one part of a log; the last places are the newest failure."""
+_NEAR_CHARACTERS = 8000
+_LINE_CHARACTERS = 300
+_CERTAINTIES = tuple(Certainty)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A text that was found. ``start`` and ``end`` are positions in the whole input."""
+
+    error: ErrorText
+    codes: tuple[str, ...]
+    certainty: Certainty
+    start: int
+    end: int
+    symptom: Symptom
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Sorts the best first: causes before what is around them, then the inner cause, which is the later one."""
+        return self.error.level, _CERTAINTIES.index(self.certainty), -self.start
+
+    @property
+    def quality(self) -> tuple[int, int, int]:
+        """Compares two places of one symptom: the more is known of it, then the later."""
+        return -_CERTAINTIES.index(self.certainty), len(self.symptom.params), self.start
+
+
+def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
+    """The symptoms in a text, the best first; none if nothing is recognised.
+
+    A long log can be given in pieces, such as the lines of a file: the memory needed does not grow with it.
+    """
+    best: dict[str, _Found] = {}
+    for part in parts((text,) if isinstance(text, str) else text):
+        for found in _found_in(part):
+            known = best.get(found.error.symptom)
+            if known is None or found.quality >= known.quality:
+                best[found.error.symptom] = found
+    return tuple(found.symptom for found in _without_overlaps(sorted(best.values(), key=lambda found: found.rank)))
+
+
+def _without_overlaps(ranked: Iterable[_Found]) -> list[_Found]:
+    """Of symptoms that were found in the same characters, only the best."""
+    kept: list[_Found] = []
+    for found in ranked:
+        if not any(found.start < other.end and other.start < found.end for other in kept):
+            kept.append(found)
+    return kept
+
+
+@cache
+def _templates(groups: tuple[tuple[ErrorText, ...], ...]) -> tuple[tuple[Template, ErrorText], ...]:
+    return tuple((compile_template(text), error) for group in groups for error in group for text in error.texts)
+
+
+def _found_in(part: Part) -> Iterator[_Found]:
+    for template, error in _templates(ERRORS.all()):
+        if template.literal in part.text:
+            for place in template.places(part.text, _PLACES_MAX):
+                around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
+                if not error.needs or any(literal in around for literal in error.needs):
+                    yield _judged(error, place, around, part)
+
+
+def _judged(error: ErrorText, place: Place, around: str, part: Part) -> _Found:
+    codes, certainty = error.codes, error.certainty
+    for near in error.near:
+        if any(literal in around for literal in near.literals):
+            codes = tuple(dict.fromkeys((*near.codes, *codes)))
+            certainty = near.certainty or certainty
+            break
+    if certainty is None:
+        certainty = Certainty.CERTAIN if len(codes) == 1 else Certainty.LIKELY
+    symptom = Symptom(
+        symptom=error.symptom,
+        codes=codes,
+        line=_line(part.text, place),
+        where=part.line_number(place.start),
+        certainty=certainty,
+        level=error.level,
+        params={name: one_line(mask(value)) for name, value in place.params.items()},
+    )
+    return _Found(error, codes, certainty, part.position + place.start, part.position + place.end, symptom)
+
+
+def _line(text: str, place: Place) -> str:
+    """The matched text up to the end of its line, in one line."""
+    stop = place.end + 4 * _LINE_CHARACTERS
+    ends = [end for mark in "\n\v" if (end := text.find(mark, place.end, stop)) >= 0]
+    return one_line(brief(" ".join(text[place.start : min(ends, default=stop)].split()), _LINE_CHARACTERS))

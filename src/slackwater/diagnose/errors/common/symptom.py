@@ -1,0 +1,79 @@
+"""The types of a symptom: what declares it in a group, and what is returned where it was recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+from slackwater.diagnose.errors.common.facts import FACTS
+
+
+class Certainty(StrEnum):
+    """``CERTAIN``: the text has one cause. ``LIKELY``: the first code is the usual cause. ``POSSIBLE``: a hint only."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class Level(IntEnum):
+    """What a text is in a log; an earlier level is reported first.
+
+    ``CAUSE`` names what failed. ``WRAPPER`` is printed around other causes, and counts where no cause is known.
+    ``NOTE`` is a message of a query that continues.
+    """
+
+    CAUSE = 0
+    WRAPPER = 1
+    NOTE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Codes that come first if one of ``literals``, such as a stack frame, is close to the text.
+
+    ``certainty`` replaces the certainty of the text, if it is given.
+    """
+
+    literals: tuple[str, ...]
+    codes: tuple[str, ...]
+    certainty: Certainty | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorText:
+    """One symptom as data.
+
+    ``texts`` are templates (``common/template``), the most informative first. ``codes`` are the catalogue's codes that
+    the texts may mean, the most likely first. A text counts only close to one of ``needs``, if there are any.
+    """
+
+    symptom: str
+    codes: tuple[str, ...]
+    texts: tuple[str, ...]
+    level: Level = Level.CAUSE
+    certainty: Certainty | None = None
+    near: tuple[Near, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """A symptom that was recognised in a text.
+
+    ``params`` are values of the message, such as ``batch`` or ``path``; ``line`` is the matched text up to the end of
+    its line. Both are masked. ``where`` is the number of the line in the input, from 1.
+    """
+
+    symptom: str
+    codes: tuple[str, ...]
+    line: str
+    where: int
+    certainty: Certainty
+    level: Level
+    params: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def codes_given(self, facts: Collection[str]) -> tuple[str, ...]:
+        """The codes with those first whose fact (``common/facts``) was seen in the stream's files."""
+        return tuple(sorted(self.codes, key=lambda code: FACTS.get(code) not in facts))

@@ -1,0 +1,87 @@
+"""Delta tables as source and as sink (DELTA-*)."""
+
+from __future__ import annotations
+
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
+
+GROUP = (
+    ErrorText(
+        "write-already-in-table",
+        ("DELTA-01", "DELTA-02", "DELTA-03"),
+        ("Transaction write of version <version> for application id <id> has already been committed",),
+        level=Level.NOTE,
+    ),
+    ErrorText(
+        "idempotent-write-options",
+        ("DELTA-03",),
+        ("DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", "Invalid options for idempotent Dataframe writes"),
+    ),
+    ErrorText(
+        "batch-already-in-table",
+        ("DELTA-04", "LOG-15", "SINK-06"),
+        ("Skipping already complete epoch <batch>, in query <id>",),
+        level=Level.NOTE,
+    ),
+    ErrorText(
+        "source-table-recreated",
+        ("DELTA-05",),
+        (
+            "The streaming query was reading from an unexpected Delta table (id = '<table>')",
+            "[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE]",
+        ),
+    ),
+    ErrorText(
+        "source-versions-cleaned",
+        ("DELTA-06",),
+        (
+            "process data from version <version>, but the earliest available version in the <any> is <earliest>.",
+            "The stream from your Delta table was expecting process data from version <version>",
+            "Delta stream cannot resume from version <version>; transaction log starts at <earliest>",
+            "DELTA_MISSING_FILES_UNEXPECTED_VERSION",
+            "DELTA_STREAMING_TRAILING_COMMIT_MISSING",
+            "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE",
+            "If you never deleted it, it's likely your query is lagging behind",
+        ),
+    ),
+    ErrorText(
+        "source-log-truncated",
+        ("DELTA-06",),
+        (
+            "Unable to reconstruct state at version <version> as the transaction log has been truncated",
+            "DELTA_TRUNCATED_TRANSACTION_LOG",
+        ),
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "source-table-changed",
+        ("DELTA-07",),
+        (
+            "Detected deleted data (for example <path>) from streaming source at version <version>",
+            "Detected a data update (for example <path>) in the source table at version <version>",
+            "Detected deleted data (for example",
+            "Detected a data update (for example",
+            "DELTA_SOURCE_TABLE_IGNORE_CHANGES",
+            "DELTA_SOURCE_IGNORE_DELETE",
+        ),
+    ),
+    ErrorText(
+        "source-schema-changed",
+        ("DELTA-07",),
+        (
+            "Detected schema change in version <version>",
+            "Detected schema change:",
+            "DELTA_SCHEMA_CHANGED",
+            "DELTA_STREAMING_METADATA_EVOLUTION",
+            "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",
+            "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION",
+            "DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART",
+            "Streaming read is not supported on tables with read-incompatible schema changes",
+        ),
+    ),
+    ErrorText(
+        "source-offset-malformed",
+        ("DELTA-07", "CHG-03"),
+        ("DELTA_INVALID_SOURCE_OFFSET_FORMAT", "The stored source offset format is invalid"),
+        near=(Near(("KafkaSourceOffset", "KafkaOffset"), ("CHG-03",), Certainty.LIKELY),),
+    ),
+)

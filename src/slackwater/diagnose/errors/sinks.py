@@ -1,0 +1,29 @@
+"""Functions of users and tables that get a batch twice (SINK-*)."""
+
+from __future__ import annotations
+
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
+
+GROUP = (
+    ErrorText(
+        "batch-function-failed",
+        ("SINK-03",),
+        (
+            "FOREACH_BATCH_USER_FUNCTION_ERROR",
+            "FOREACH_USER_FUNCTION_ERROR",
+            "An exception was raised by the Python Proxy",
+        ),
+        level=Level.WRAPPER,
+    ),
+    ErrorText(
+        "row-already-in-table",
+        ("SINK-04",),
+        (
+            "duplicate key value violates unique constraint",
+            "Violation of PRIMARY KEY constraint",
+            "ORA-00001: unique constraint",
+            "SQLIntegrityConstraintViolationException: Duplicate entry",
+        ),
+        certainty=Certainty.LIKELY,
+    ),
+)

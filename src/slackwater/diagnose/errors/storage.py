@@ -1,0 +1,69 @@
+"""Storage of checkpoints: renames, permissions, space (STORE-*)."""
+
+from __future__ import annotations
+
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
+
+_CHECKPOINT = ("CheckpointFileManager", "HDFSMetadataLog", "StateStore", "StreamExecution", "checkpointFileManager")
+
+GROUP = (
+    ErrorText(
+        "rename-not-atomic",
+        ("STORE-01",),
+        ("Could not use FileContext API for managing Structured Streaming checkpoint files at <path>",),
+        level=Level.NOTE,
+    ),
+    ErrorText("checkpoint-manager-not-loaded", ("STORE-01",), ("CANNOT_LOAD_CHECKPOINT_FILE_MANAGER",)),
+    ErrorText(
+        "renamed-file-absent",
+        ("STORE-02",),
+        ("Renamed temp file <path> to <target>. But <any> does not exist",),
+    ),
+    ErrorText(
+        "rename-conflict",
+        ("STORE-03", "SHARE-01"),
+        (
+            "Failed to rename temp file <path> to <target> as FileSystem.rename returned false",
+            "Failed to rename <path> to <target> as destination already exists",
+            "Failed to rename as <path> was not found",
+            "[FAILED_RENAME_TEMP_FILE]",
+            "[FAILED_RENAME_PATH]",
+            "[RENAME_SRC_PATH_NOT_FOUND]",
+        ),
+    ),
+    ErrorText(
+        "checkpoint-file-exists",
+        ("STORE-03", "SHARE-01"),
+        ("FileAlreadyExistsException: <any>rename destination <path> already exists", "FileAlreadyExistsException"),
+        needs=_CHECKPOINT,
+    ),
+    ErrorText(
+        "log-not-written",
+        ("STORE-05", "STORE-03"),
+        ("STREAMING_CHECKPOINT_LOG_WRITE_FAILURE",),
+    ),
+    ErrorText(
+        "storage-refused",
+        ("STORE-05",),
+        (
+            "AccessControlException: Permission denied",
+            "DSQuotaExceededException",
+            "NSQuotaExceededException",
+            "java.nio.file.AccessDeniedException: <path>",
+            "No space left on device",
+            "Disk quota exceeded",
+        ),
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "state-not-written",
+        ("STORE-05", "STORE-03", "SHARE-01"),
+        (
+            "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT",
+            "Error committing version <version> into",
+            "Error committing version",
+        ),
+        level=Level.WRAPPER,
+        near=(Near(("Failed to rename", "FileAlreadyExists"), ("STORE-03", "SHARE-01")),),
+    ),
+)

@@ -1,0 +1,47 @@
+"""Checkpoints of another Spark version, and jars for another one (VER-*)."""
+
+from __future__ import annotations
+
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
+
+_STREAMING = ("StreamExecution", "DataStreamReader", "DataStreamWriter", "readStream", "writeStream", "spark.sql.kafka")
+
+GROUP = (
+    ErrorText(
+        "log-version-unsupported",
+        ("VER-01",),
+        (
+            "maximum supported log version is v<expected>, but encountered v<version>",
+            "only supported log version is v<expected>, but encountered v<version>",
+            "[INVALID_LOG_VERSION.",
+            "UnsupportedLogVersion",
+        ),
+    ),
+    ErrorText(
+        "setting-not-recorded",
+        ("VER-02",),
+        ("Conf '<conf>' was not found in the offset log, using",),
+        level=Level.NOTE,
+    ),
+    ErrorText("sst-of-newer-rocksdb", ("VER-03",), ("unknown checksum type <version> from footer of",)),
+    ErrorText(
+        "source-not-found",
+        ("VER-04",),
+        (
+            "Failed to find data source: <name>",
+            "[DATA_SOURCE_NOT_FOUND]",
+        ),
+    ),
+    ErrorText(
+        "connector-of-other-spark",
+        ("VER-04",),
+        (
+            "java.lang.NoSuchMethodError",
+            "java.lang.AbstractMethodError",
+            "java.lang.NoClassDefFoundError",
+            "java.lang.IncompatibleClassChangeError",
+        ),
+        certainty=Certainty.LIKELY,
+        needs=_STREAMING,
+    ),
+)
