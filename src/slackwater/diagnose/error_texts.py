@@ -38,9 +38,14 @@ class _Found:
     symptom: Symptom
 
     @property
-    def rank(self) -> tuple[int, int, int]:
-        """Sorts the best first: causes before what is around them, then the inner cause, which is the later one."""
-        return self.error.level, _CERTAINTIES.index(self.certainty), -self.start
+    def rank(self) -> tuple[int, bool, int]:
+        """Sorts the best first: causes before what is around them, hints last, then the inner cause: it is later."""
+        return self.error.level, self.certainty is Certainty.POSSIBLE, -self.start
+
+    @property
+    def weight(self) -> tuple[int, int, int]:
+        """Sorts the best first of texts that overlap: the longer text says more."""
+        return self.error.level, _CERTAINTIES.index(self.certainty), self.start - self.end
 
     @property
     def quality(self) -> tuple[int, int, int]:
@@ -59,13 +64,13 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
             known = best.get(found.error.symptom)
             if known is None or found.quality >= known.quality:
                 best[found.error.symptom] = found
-    return tuple(found.symptom for found in _without_overlaps(sorted(best.values(), key=lambda found: found.rank)))
+    return tuple(found.symptom for found in sorted(_without_overlaps(best.values()), key=lambda found: found.rank))
 
 
-def _without_overlaps(ranked: Iterable[_Found]) -> list[_Found]:
-    """Of symptoms that were found in the same characters, only the best."""
+def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
+    """Of symptoms that were found in the same characters, only the one that explains most of them."""
     kept: list[_Found] = []
-    for found in ranked:
+    for found in sorted(candidates, key=lambda found: found.weight):
         if not any(found.start < other.end and other.start < found.end for other in kept):
             kept.append(found)
     return kept

@@ -30,8 +30,8 @@ GROUP = (
             "Provided schema doesn't match to the schema for existing state",
             "Provided key schema does not match existing state key schema",
             "Provided value schema does not match existing state value schema",
-            "[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE]",
-            "[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE]",
+            "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+            "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
         ),
         near=(
             Near(_DEDUPLICATION, ("CHG-15",)),
@@ -55,7 +55,7 @@ GROUP = (
         (
             "Stateful operators in the metadata: [<operators>]; Stateful operators in current batch: [<current>]",
             "Streaming stateful operator name does not match with the operator in state metadata",
-            "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA]",
+            "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
         ),
     ),
     ErrorText(
@@ -63,7 +63,7 @@ GROUP = (
         ("CHG-07", "STATE-03"),
         (
             "Cannot restart streaming query with stateful operators because the state directory is empty or missing",
-            "[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY]",
+            "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
         ),
     ),
     ErrorText(
@@ -75,7 +75,7 @@ GROUP = (
     ErrorText(
         "repartition-refused",
         ("CHG-08",),
-        ("[STATE_REPARTITION_INVALID_CHECKPOINT", "STREAMING_UNFINISHED_REPARTITION_DETECTED"),
+        ("STATE_REPARTITION_INVALID_CHECKPOINT", "STREAMING_UNFINISHED_REPARTITION_DETECTED"),
     ),
     ErrorText(
         "provider-kept",
@@ -136,9 +136,9 @@ GROUP = (
     ErrorText(
         "python-version-changed",
         ("CHG-14",),
-        ("Python in worker has different version", "[PYTHON_VERSION_MISMATCH]"),
+        ("Python in worker has different version", "PYTHON_VERSION_MISMATCH"),
     ),
-    ErrorText("source-evolution-refused", ("CHG-17",), ("[STREAMING_QUERY_EVOLUTION_ERROR",)),
+    ErrorText("source-evolution-refused", ("CHG-17",), ("STREAMING_QUERY_EVOLUTION_ERROR",)),
     ErrorText(
         "rate-source-changed",
         ("CHG-18",),

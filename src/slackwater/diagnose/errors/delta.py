@@ -27,20 +27,21 @@ GROUP = (
         ("DELTA-05",),
         (
             "The streaming query was reading from an unexpected Delta table (id = '<table>')",
-            "[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE]",
+            "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
         ),
     ),
     ErrorText(
         "source-versions-cleaned",
         ("DELTA-06",),
         (
-            "process data from version <version>, but the earliest available version in the <any> is <earliest>.",
+            "process data from version <version>,\nbut the earliest available version in the <any> is <earliest>.",
             "The stream from your Delta table was expecting process data from version <version>",
             "Delta stream cannot resume from version <version>; transaction log starts at <earliest>",
             "DELTA_MISSING_FILES_UNEXPECTED_VERSION",
             "DELTA_STREAMING_TRAILING_COMMIT_MISSING",
             "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE",
             "If you never deleted it, it's likely your query is lagging behind",
+            "referenced in the transaction log cannot be found",
         ),
     ),
     ErrorText(

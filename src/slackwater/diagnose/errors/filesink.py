@@ -24,7 +24,7 @@ GROUP = (
     ErrorText(
         "compacted-log-gap",
         ("FSINK-01", "FSINK-02", "FSRC-02"),
-        ("[BATCH_METADATA_NOT_FOUND]", "doesn't exist when compacting batch <batch>"),
+        ("BATCH_METADATA_NOT_FOUND", "doesn't exist when compacting batch <batch>"),
         near=(Near(("/sources/",), ("FSRC-02",)),),
     ),
     ErrorText(
@@ -46,12 +46,11 @@ GROUP = (
         ("FSINK-04", "SHARE-04"),
         ("Skipping already committed batch <batch>",),
         level=Level.NOTE,
-        near=(Near(("hudi", "Hoodie"), ("SINK-06",)),),
     ),
     ErrorText(
         "schema-not-inferred",
         ("FSINK-01",),
-        ("Unable to infer schema for <format>", "[UNABLE_TO_INFER_SCHEMA]"),
+        ("Unable to infer schema for <format>", "UNABLE_TO_INFER_SCHEMA"),
         certainty=Certainty.POSSIBLE,
     ),
     ErrorText(
@@ -60,7 +59,7 @@ GROUP = (
         (
             "java.io.FileNotFoundException: File <path> does not exist <any>It is possible the underlying files",
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file <path>.",
-            "[FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER]",
+            "FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
             "It is possible the underlying files have been updated",
         ),
         certainty=Certainty.POSSIBLE,
@@ -75,7 +74,7 @@ GROUP = (
         (
             "Data source <format> does not support <mode> output mode",
             "Invalid streaming output mode: <mode>. This output mode is not supported",
-            "[STREAMING_OUTPUT_MODE.UNSUPPORTED_DATASOURCE]",
+            "STREAMING_OUTPUT_MODE.UNSUPPORTED_DATASOURCE",
         ),
     ),
 )

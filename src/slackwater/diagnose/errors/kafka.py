@@ -42,6 +42,8 @@ GROUP = (
         (
             "Partition <topic_partition>'s offset was changed from <offset> to <found_offset>",
             "Partition <topic_partition> offset was changed from <offset> to <found_offset>",
+            "Beginning offset <offset> is after the ending offset <found_offset> for topic",
+            "offset was changed from <offset> to <found_offset>",
             "KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED",
         ),
     ),
@@ -67,6 +69,7 @@ GROUP = (
             "are gone. Some data may have been missed",
             "KAFKA_DATA_LOSS.PARTITIONS_DELETED]",
         ),
+        near=(Near(("has been set on this query", "GROUP_ID_CONFIG_PRESENT"), ("KAFKA-10",)),),
     ),
     ErrorText(
         "topic-unknown",

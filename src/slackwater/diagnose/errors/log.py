@@ -56,7 +56,7 @@ GROUP = (
     ErrorText(
         "log-entry-malformed",
         ("LOG-03", "LOG-05", "FSINK-03", "FSRC-02"),
-        ("Log file was malformed: failed to read correct log version from", "[MALFORMED_LOG_FILE]"),
+        ("Log file was malformed: failed to read correct log version from", "MALFORMED_LOG_FILE"),
         near=(Near(_OFFSETS, ("LOG-03",)), *_ANY_LOG),
     ),
     ErrorText(
@@ -77,7 +77,7 @@ GROUP = (
             "The offset log for batch <batch> doesn't exist, which is required to restart",
             "java.lang.IllegalStateException: batch <batch> doesn't exist",
             "requirement failed: Previous batch <batch> not found in offset log",
-            "batch <batch> doesn't exist<end>",
+            "batch <batch> doesn't exist<eol>",
         ),
         near=(
             Near(("AsyncProgressTracking", "asyncProgressTracking"), ("MODE-03", "LOG-06")),
@@ -97,7 +97,7 @@ GROUP = (
         ("LOG-10",),
         (
             "The offset log for <batch> does not exist, checkpoint location: <path>",
-            "[STDS_OFFSET_LOG_UNAVAILABLE]",
+            "STDS_OFFSET_LOG_UNAVAILABLE",
             "STATE_REPARTITION_INVALID_CHECKPOINT.OFFSET_SEQ_NOT_FOUND",
             "minBatchesToRetain has to be positive",
         ),
@@ -116,7 +116,7 @@ GROUP = (
         ("LOG-12", "STORE-04"),
         (
             "Checkpoint location <path> is in an inconsistent state: the metadata file is missing",
-            "[STREAMING_CHECKPOINT_MISSING_METADATA_FILE]",
+            "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
         ),
     ),
     ErrorText(

@@ -36,5 +36,5 @@ GROUP = (
             "Batch <batch> was committed without end epoch offsets",
         ),
     ),
-    ErrorText("real-time-mode-refused", ("MODE-06",), ("[STREAMING_REAL_TIME_MODE",)),
+    ErrorText("real-time-mode-refused", ("MODE-06",), ("STREAMING_REAL_TIME_MODE",)),
 )

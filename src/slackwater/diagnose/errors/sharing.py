@@ -14,7 +14,7 @@ GROUP = (
         (
             "Concurrent update to the commit log. Multiple streaming jobs detected for <batch>",
             "Concurrent update to the log. Multiple streaming jobs detected for <batch>",
-            "[CONCURRENT_STREAM_LOG_UPDATE]",
+            "CONCURRENT_STREAM_LOG_UPDATE",
         ),
         near=(
             # Commits without offsets are met after a batch only; an entry to plan that exists was written by another.
@@ -25,7 +25,7 @@ GROUP = (
     ErrorText(
         "bare-assertion",
         ("LOG-07",),
-        ("java.lang.AssertionError: assertion failed<end>",),
+        ("java.lang.AssertionError: assertion failed<eol>",),
         certainty=Certainty.POSSIBLE,
         needs=("MicroBatchExecution", "StreamExecution", "Execution of the stream", "Query [id"),
     ),
@@ -45,7 +45,7 @@ GROUP = (
         (
             "Cannot start query with id <id> as another query with same id is already active",
             "Another instance of this query <any>was just started by a concurrent session",
-            "[CONCURRENT_QUERY]",
+            "CONCURRENT_QUERY",
         ),
     ),
     ErrorText(

@@ -16,6 +16,12 @@ GROUP = (
         level=Level.WRAPPER,
     ),
     ErrorText(
+        "batch-id-already-used",
+        ("SINK-06",),
+        ("Skipping already committed batch <any> for streaming query",),
+        level=Level.NOTE,
+    ),
+    ErrorText(
         "row-already-in-table",
         ("SINK-04",),
         (

@@ -6,6 +6,21 @@ from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Leve
 
 _STATE = ("StateStore", "/state/", "STATE_STORE", "RocksDB")
 _STORE_DIRECTORY = "<path>/state/<operator>/<partition>"
+
+
+def _missing(file: str) -> tuple[str, ...]:
+    """The texts of Hadoop's file systems for a state file that does not exist, with and without a store's name."""
+    return tuple(
+        text
+        for name in (f"{_STORE_DIRECTORY}/{file}", f"{_STORE_DIRECTORY}/<store>/{file}")
+        for text in (
+            f"File {name} does not exist",
+            f"File does not exist: {name}",
+            f"No such file or directory: {name}",
+        )
+    )
+
+
 _FIRST = ("CHG-07", "STATE-03", "STATE-09", "CHG-08", "STATE-01", "STORE-01")
 """What it means if version 1 is missing: the partition had no state, or has lost all of it."""
 
@@ -14,8 +29,9 @@ GROUP = (
         "first-delta-missing",
         _FIRST,
         (
-            f"Error reading delta file {_STORE_DIRECTORY}/1.delta of",
-            f"Error reading delta file {_STORE_DIRECTORY}/<store>/1.delta of",
+            f"Error reading delta file {_STORE_DIRECTORY}/1.delta of <any> does not exist",
+            f"Error reading delta file {_STORE_DIRECTORY}/<store>/1.delta of <any> does not exist",
+            *_missing("1.delta"),
         ),
         near=(Near(("s3a://", "s3n://", "s3://"), ("STATE-01", "STORE-01", "STATE-09")),),
     ),
@@ -28,6 +44,8 @@ GROUP = (
             "Error reading delta file <path> of <any> does not exist",
             f"Error reading snapshot file {_STORE_DIRECTORY}/<version>.snapshot of <any> does not exist",
             f"Error reading snapshot file {_STORE_DIRECTORY}/<store>/<version>.snapshot of <any> does not exist",
+            *_missing("<version>.delta"),
+            *_missing("<version>.snapshot"),
             "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
             "CANNOT_LOAD_STATE_STORE.CANNOT_READ_MISSING_SNAPSHOT_FILE",
         ),
@@ -49,7 +67,7 @@ GROUP = (
     ErrorText(
         "state-file-cut",
         ("STATE-02", "STATE-06"),
-        ("java.io.EOFException<end>", "Stream is corrupted"),
+        ("java.io.EOFException<eol>", "Stream is corrupted"),
         certainty=Certainty.LIKELY,
         needs=_STATE,
         near=(Near(("SchemaCompatibilityChecker", "SchemaHelper"), ("STATE-06",), Certainty.LIKELY),),
@@ -63,10 +81,7 @@ GROUP = (
     ErrorText(
         "zip-missing",
         ("STATE-04", "STATE-03", "VER-03", "CHG-09"),
-        (
-            f"File {_STORE_DIRECTORY}/<version>.zip does not exist",
-            f"File {_STORE_DIRECTORY}/<store>/<version>.zip does not exist",
-        ),
+        _missing("<version>.zip"),
     ),
     ErrorText(
         "first-changelog-missing",
@@ -95,8 +110,7 @@ GROUP = (
         "rocksdb-files-damaged",
         ("STATE-05", "STORE-04"),
         (
-            f"File {_STORE_DIRECTORY}/SSTs/<name> does not exist",
-            f"File {_STORE_DIRECTORY}/<store>/SSTs/<name> does not exist",
+            *_missing("SSTs/<name>"),
             "Copied <path> to <target>, expected <expected> bytes, found <found> bytes",
             "CANNOT_LOAD_STATE_STORE.UNEXPECTED_FILE_SIZE",
             "STATE_STORE_UNEXPECTED_EMPTY_FILE_IN_ROCKSDB_ZIP",
@@ -125,7 +139,7 @@ GROUP = (
         ("STATE-06",),
         ("java.util.NoSuchElementException: None.get",),
         certainty=Certainty.POSSIBLE,
-        needs=("OffsetSeq", "StatePartition", "StateStore"),
+        needs=("OffsetSeq", "StatePartition"),
     ),
     ErrorText(
         "changelog-version-unknown",
@@ -142,7 +156,8 @@ GROUP = (
         ("STATE-09",),
         (
             "State store commit validation failed for batch <batch>. Expected <expected> commits but got <found>",
-            "[STATE_STORE_COMMIT_VALIDATION_FAILED]",
+            "STATE_STORE_COMMIT_VALIDATION_FAILED",
+            "STATE_STORE_UPDATING_AFTER_TASK_COMPLETION",
         ),
     ),
     ErrorText(

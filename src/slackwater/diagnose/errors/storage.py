@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
 
-_CHECKPOINT = ("CheckpointFileManager", "HDFSMetadataLog", "StateStore", "StreamExecution", "checkpointFileManager")
+_CHECKPOINT = ("CheckpointFileManager", "HDFSMetadataLog", "StateStore", "StreamExecution", "StreamMetadata")
 
 GROUP = (
     ErrorText(
@@ -12,6 +12,18 @@ GROUP = (
         ("STORE-01",),
         ("Could not use FileContext API for managing Structured Streaming checkpoint files at <path>",),
         level=Level.NOTE,
+    ),
+    ErrorText(
+        "no-file-context",
+        ("STORE-01",),
+        ("No AbstractFileSystem configured for scheme", "No AbstractFileSystem for scheme"),
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "wrong-file-system",
+        ("STORE-01", "STORE-06"),
+        ("Wrong FS: <path>, expected: <target>",),
+        needs=_CHECKPOINT,
     ),
     ErrorText("checkpoint-manager-not-loaded", ("STORE-01",), ("CANNOT_LOAD_CHECKPOINT_FILE_MANAGER",)),
     ErrorText(
@@ -26,10 +38,16 @@ GROUP = (
             "Failed to rename temp file <path> to <target> as FileSystem.rename returned false",
             "Failed to rename <path> to <target> as destination already exists",
             "Failed to rename as <path> was not found",
-            "[FAILED_RENAME_TEMP_FILE]",
-            "[FAILED_RENAME_PATH]",
-            "[RENAME_SRC_PATH_NOT_FOUND]",
+            "FAILED_RENAME_TEMP_FILE",
+            "FAILED_RENAME_PATH",
+            "RENAME_SRC_PATH_NOT_FOUND",
         ),
+    ),
+    ErrorText(
+        "rename-failed",
+        ("STORE-03", "SHARE-01"),
+        ("Failed to rename <path> to <target>",),
+        needs=_CHECKPOINT,
     ),
     ErrorText(
         "checkpoint-file-exists",
@@ -54,6 +72,8 @@ GROUP = (
             "Disk quota exceeded",
         ),
         certainty=Certainty.LIKELY,
+        # Spark names a directory so that it creates for a query without a checkpoint location.
+        near=(Near(("/temporary-",), ("LOG-16",)),),
     ),
     ErrorText(
         "state-not-written",

@@ -13,7 +13,7 @@ GROUP = (
         (
             "maximum supported log version is v<expected>, but encountered v<version>",
             "only supported log version is v<expected>, but encountered v<version>",
-            "[INVALID_LOG_VERSION.",
+            "INVALID_LOG_VERSION",
             "UnsupportedLogVersion",
         ),
     ),
@@ -29,8 +29,22 @@ GROUP = (
         ("VER-04",),
         (
             "Failed to find data source: <name>",
-            "[DATA_SOURCE_NOT_FOUND]",
+            "DATA_SOURCE_NOT_FOUND",
         ),
+    ),
+    ErrorText(
+        "spark-class-missing",
+        ("VER-04",),
+        (
+            "NoClassDefFoundError: org/apache/spark/",
+            "NoClassDefFoundError: org/apache/kafka/",
+            "NoClassDefFoundError: Could not initialize class org.apache.spark",
+            "ClassNotFoundException: org.apache.spark.sql.kafka010",
+            "ClassNotFoundException: org.apache.kafka",
+            "NoSuchMethodError: 'org.apache.spark",
+            "NoSuchMethodError: org.apache.spark",
+        ),
+        certainty=Certainty.LIKELY,
     ),
     ErrorText(
         "connector-of-other-spark",

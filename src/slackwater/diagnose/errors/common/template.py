@@ -1,8 +1,9 @@
 """The templates of error texts: the words of a message, with placeholders such as ``<batch>`` for its values.
 
 ``batch <batch> doesn't exist`` is found by its longest literal part, ``doesn't exist``, which a search for a string
-does; only there the whole template is compared. A blank stands for any white space, ``<any>`` for any part of a line,
-``<end>`` for the end of the line. The values of other placeholders are returned by their names.
+does; only there the whole template is compared. A blank stands for any white space, and a line feed is a blank at which
+some version of the message has a line end. ``<any>`` stands for any part of a line, ``<eol>`` for the end of the line.
+The values of other placeholders are returned by their names.
 """
 
 from __future__ import annotations
@@ -60,11 +61,10 @@ class Template:
             at = text.rfind(self.literal, 0, at)
             if at < 0:
                 return
-            line = text.rfind("\n", max(0, at - _BEFORE_MAX), at) + 1
-            first = max(line, at - _BEFORE_MAX)
-            if found := self.pattern.search(text, first, min(len(text), at + _AFTER_MAX)):
-                params = {name: value.rstrip(".,;:)") for name, value in found.groupdict().items() if value}
-                yield Place(found.start(), found.end(), params)
+            for found in self.pattern.finditer(text, max(0, at - _BEFORE_MAX), min(len(text), at + _AFTER_MAX)):
+                if found.start() <= at < found.end():
+                    params = {name: value.rstrip(".,;:)") for name, value in found.groupdict().items() if value}
+                    yield Place(found.start(), found.end(), params)
 
 
 @cache
@@ -79,15 +79,16 @@ def compile_template(template: str) -> Template:
         pattern += _placeholder(name, last=not following and index == len(names) - 1, again=name in seen)
         pattern += _literal_pattern(following)
         seen.add(name)
-    return Template(max(literals, key=len).strip(), re.compile(pattern))
+    parts = (part.strip() for literal in literals for part in literal.split("\n"))
+    return Template(max(parts, key=len), re.compile(pattern))
 
 
 def _literal_pattern(literal: str) -> str:
-    return re.sub(r"(?:\\ )+", r"\\s{1,80}", re.escape(literal))
+    return r"\s{1,80}".join(re.escape(word) for word in re.split(r"\s+", literal))
 
 
 def _placeholder(name: str, *, last: bool, again: bool) -> str:
-    if name == "end":
+    if name == "eol":
         return r"[ \t]{0,80}(?=[\n\v]|\Z)"
     if name == "any":
         return r"[^\n]{0,400}?"

@@ -1,0 +1,214 @@
+"""How error texts are found: in what is printed around them, in long logs, and which of several is first."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+
+from slackwater.diagnose.error_texts import ERRORS, recognise
+from slackwater.diagnose.errors.common.facts import FACTS
+from slackwater.diagnose.errors.common.log_text import PART_CHARACTERS
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText
+from slackwater.diagnose.errors.common.template import LITERAL_MIN, compile_template
+
+MISSING = "java.lang.IllegalStateException: batch 3 doesn't exist"
+DELTA = (
+    "java.lang.IllegalStateException: Error reading delta file file:/ck/state/0/1/5.delta of "
+    "HDFSStateStoreProvider[id = (op=0,part=1),dir = file:/ck/state/0/1]: file:/ck/state/0/1/5.delta does not exist"
+)
+QUERY = "Query [id = 1c4d, runId = 2e5f]"
+INFO = "24/10/18 03:43:38 INFO MicroBatchExecution: Committed offsets for batch 7. Metadata OffsetSeqMetadata(0,1)\n"
+ALL = [error for group in ERRORS.all() for error in group]
+SECOND = "java.lang.IllegalStateException: Race while writing batch 9"
+
+
+def _first(text: str) -> str:
+    return recognise(text)[0].symptom
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        f"[STREAM_FAILED] {QUERY} terminated with exception: batch 3 doesn't exist SQLSTATE: X\nCaused by: {MISSING}",
+        f"Execution of the stream s failed. Please, fill a bug report in, and provide the full stack trace.\n{MISSING}",
+        f"[INTERNAL_ERROR] Execution of the stream s failed.\nCaused by: {MISSING}\n\tat a.b(A.scala:1)",
+        f"pyspark.errors.exceptions.captured.StreamingQueryException: {QUERY}\nJVM stacktrace:\n{MISSING}",
+        f"pyspark.errors.exceptions.connect.SparkConnectGrpcException: (org.apache.spark.SparkException) {MISSING}",
+        f"py4j.protocol.Py4JJavaError: An error occurred while calling o55.awaitTermination.\n: {MISSING}",
+        f"24/10/18 03:43:38 ERROR Micro: {QUERY} terminated with error\r\n{MISSING}\r\n\tat a.b(C.scala:1)\r\n",
+        "\x1b[31m24/10/18 ERROR\x1b[0m \x1b[1mjava.lang.IllegalStateException\x1b[0m: batch 3 doesn't exist\x1b[0m",
+        f"2024-10-18T03:43:38.123456789Z stderr F Caused by: {MISSING}",
+        f'{{"exception":"org.apache.spark.SparkException: x\\n\\tat a.b(C)\\nCaused by: {MISSING}\\n\\tat a"}}',
+    ],
+)
+def test_a_text_is_found_in_what_is_around_it(wrapped: str) -> None:
+    found = recognise(wrapped)[0]
+
+    assert found.symptom == "batch-missing-in-log"
+    assert found.params["batch"] == "3"
+
+
+def test_a_state_file_is_found_in_the_message_of_a_failed_stage() -> None:
+    text = f"{QUERY} terminated with exception: Job aborted due to stage failure: Task 1 in stage 8.0 failed: {DELTA}"
+
+    found = recognise(text)[0]
+
+    assert found.codes[0] == "STATE-01"
+    assert dict(found.params) == {"path": "file:/ck", "operator": "0", "partition": "1", "version": "5"}
+
+
+def test_a_cut_message_is_found_by_its_error_class() -> None:
+    assert _first("...ception: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] An err") == "delta-missing"
+
+
+def test_the_inner_cause_is_before_the_outer_one() -> None:
+    outer = "[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function. Reason: x"
+    loading = "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
+    text = f"{outer}\nCaused by: {loading}\nCaused by: java.io.EOFException\n"
+
+    assert [found.symptom for found in recognise(text)] == [
+        "state-file-cut",
+        "state-not-loaded",
+        "batch-function-failed",
+    ]
+
+
+def test_of_two_specific_causes_the_inner_one_is_first() -> None:
+    assert _first(f"{SECOND}\n\tat a.b(C.scala:1)\nCaused by: {MISSING}") == "batch-missing-in-log"
+    assert _first(f"{MISSING}\n\tat a.b(C.scala:1)\nCaused by: {SECOND}") == "sink-batch-race"
+
+
+def test_a_note_of_a_running_query_is_after_what_failed() -> None:
+    note = "INFO FileStreamSink: Skipping already committed batch 9"
+
+    assert [one.symptom for one in recognise(f"{MISSING}\n{note}\n")] == [
+        "batch-missing-in-log",
+        "batch-already-in-sink",
+    ]
+
+
+def test_the_newest_failure_of_a_log_gives_the_values_and_the_line() -> None:
+    text = f"{INFO}{MISSING}\n{INFO * 3}{MISSING.replace('3', '7')}\n{INFO}"
+
+    found = recognise(text)[0]
+
+    assert (found.params["batch"], found.where) == ("7", 6)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "all is well", INFO * 50, "Caused by: java.lang.RuntimeException: boom"])
+def test_nothing_is_found_where_nothing_is(text: str) -> None:
+    assert recognise(text) == ()
+
+
+def test_binary_garbage_is_no_symptom() -> None:
+    noise = random.Random(7).randbytes(400_000)
+
+    assert recognise(noise.decode("latin-1")) == ()
+    assert recognise(noise.decode("utf-8", "surrogateescape")) == ()
+    assert _first(noise[:9999].decode("latin-1") + f"\n{MISSING}\n\x00\x01") == "batch-missing-in-log"
+
+
+def test_secrets_and_control_characters_are_not_shown() -> None:
+    url = "s3a://user:hunter22@bucket/ck"
+    found = recognise(
+        f"Failed to read log file {url}/offsets/4. Incomplete log file \x1b]52;c;x\x07 password=hunter22"
+    )[0]
+
+    shown = f"{found.line} {found.params}"
+    assert "hunter22" not in shown
+    assert shown.isprintable()
+    assert found.params["path"].endswith("bucket/ck")
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, PART_CHARACTERS - 1, PART_CHARACTERS])
+def test_pieces_of_any_size_give_what_the_whole_text_gives(size: int) -> None:
+    text = f"{INFO * 20}{MISSING}\n\tat a.verifyBatchIds(C.scala:1)\n{INFO * 9}"
+
+    assert recognise(text[start : start + size] for start in range(0, len(text), size)) == recognise(text)
+
+
+@pytest.mark.parametrize("before", range(PART_CHARACTERS - 80, PART_CHARACTERS + 20, 9))
+def test_a_text_across_two_parts_is_found_on_its_line(before: int) -> None:
+    text = f"{'x' * (before - 1)}\n{DELTA}\n"
+
+    found = recognise(text)
+
+    assert [(one.symptom, one.where) for one in found] == [("delta-missing", 2)]
+
+
+def test_a_text_is_found_in_a_line_longer_than_a_part() -> None:
+    text = f"{'x ' * PART_CHARACTERS}{MISSING}"
+
+    assert [(one.symptom, one.where) for one in recognise(text)] == [("batch-missing-in-log", 1)]
+
+
+def test_the_memory_for_a_long_log_does_not_grow_with_it() -> None:
+    def pieces(parts: int) -> Iterator[str]:
+        for _ in range(parts):
+            yield INFO * (PART_CHARACTERS // len(INFO)) + f"{MISSING}\n"
+
+    def peak(parts: int) -> int:
+        tracemalloc.start()
+        assert recognise(pieces(parts))[0].symptom == "batch-missing-in-log"
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    assert peak(8) < 1.2 * peak(5)
+
+
+@pytest.mark.parametrize("unit", [f"{DELTA}\n", "/state/0/1/", "/state/1/2/3.delta does not exist"])
+def test_the_time_grows_with_the_length_only(unit: str) -> None:
+    def seconds(characters: int) -> float:
+        return _timed(unit * (characters // len(unit)))
+
+    assert seconds(4 * PART_CHARACTERS) < 10 * max(seconds(PART_CHARACTERS), 0.05)
+
+
+def _timed(text: str) -> float:
+    start = time.perf_counter()
+    recognise(text)
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize("error", ALL, ids=lambda error: error.symptom)
+def test_an_entry_of_a_table_is_complete(error: ErrorText) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", error.symptom)
+    assert len(set(error.codes)) == len(error.codes) > 0
+    for code in (*error.codes, *(code for near in error.near for code in near.codes)):
+        assert re.fullmatch(r"(LOG|SHARE|MOVE|FSINK|FSRC|KAFKA|CHG|STATE|WM|VER|SINK|DELTA|STORE|MODE)-\d\d", code)
+    for text in error.texts:
+        assert len(compile_template(text).literal) >= LITERAL_MIN
+
+
+def test_a_symptom_has_one_entry_and_a_fact_belongs_to_a_code() -> None:
+    codes = {code for error in ALL for code in (*error.codes, *(code for near in error.near for code in near.codes))}
+
+    assert len({error.symptom for error in ALL}) == len(ALL)
+    assert codes >= set(FACTS)
+    assert len(set(FACTS.values())) == len(FACTS)
+
+
+def test_facts_put_the_cause_first() -> None:
+    found = recognise(MISSING)[0]
+
+    assert found.codes[0] == found.codes_given(())[0] == "LOG-06"
+    assert found.codes_given({FACTS["MODE-03"]})[0] == "MODE-03"
+    assert set(found.codes_given({FACTS["MODE-03"]})) == set(found.codes)
+
+
+def test_a_group_of_another_distribution_is_found() -> None:
+    tide = ErrorText("tide-out", ("STORE-01",), ("the tide is out at <path>",))
+    ERRORS.register("tides", (tide,))
+    try:
+        found = recognise("Caused by: java.io.IOException: the tide is out at /beach")[0]
+    finally:
+        ERRORS.unregister("tides")
+
+    assert (found.symptom, found.certainty, dict(found.params)) == ("tide-out", Certainty.CERTAIN, {"path": "/beach"})
+    assert recognise("the tide is out at /beach") == ()
