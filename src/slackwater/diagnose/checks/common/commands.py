@@ -16,3 +16,8 @@ def resume(facts: Facts, _: Any) -> str:
 def rebuild(facts: Facts, _: Any) -> str:
     """Plan a rebuild after the newest written batch."""
     return rebuild_command(facts.snapshot)
+
+
+def replay_from(facts: Facts, batch: int) -> str:
+    """Plan to process the batches from this one on again."""
+    return command("plan", "replay", facts.name, "--from", f"batch:{batch}")

@@ -1,0 +1,35 @@
+"""The settings that Spark pins in ``offsets/``, which override those of the session at a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.facts import CheckpointSeen
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+"""Pinned by Spark 4.0 and later, so that it shows which release planned a batch."""
+
+
+def newest_committed(checkpoint: CheckpointSeen) -> OffsetEntry | None:
+    """The entry in ``offsets/`` of the newest committed batch; ``None`` where it is not one of the newest two."""
+    if checkpoint.committed < 0 or not checkpoint.offset_ids:
+        return None
+    if checkpoint.offset_ids[-1] == checkpoint.committed:
+        return checkpoint.newest_offset
+    before = checkpoint.offset_ids[-2:-1]
+    return checkpoint.offset_before if before == (checkpoint.committed,) else None
+
+
+def settings_of(entry: OffsetEntry | None) -> Mapping[str, str]:
+    """What an entry pins; nothing where it is absent or has no metadata."""
+    return entry.metadata.conf if entry is not None and entry.metadata is not None else {}
+
+
+def pinned_partitions(entry: OffsetEntry | None) -> int | None:
+    """The number of state partitions that an entry pins."""
+    text = settings_of(entry).get(PARTITIONS, "")
+    return int(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,1 @@
+"""Watermarks, as the logs of the checkpoint have them."""

@@ -1,0 +1,20 @@
+"""Edits of watermarks in the logs."""
+
+from __future__ import annotations
+
+from tests.doctor.cases import AGGREGATION, Case, nothing, write
+from tests.doctor.rewriting import watermark
+
+_MINUTE_MS = 60_000
+_BATCH_3_MS, _BATCH_8_MS = 1795221530978, 1795221532170
+_FUTURE_MS = _BATCH_8_MS + 90 * _MINUTE_MS
+
+CASES = [
+    Case("only a version", "SW-WM-005", write("checkpoint/commits/8", "v1"), AGGREGATION, says=("batch 8", "none")),
+    Case("a batch older", "SW-WM-005", watermark(8, 1704067322000), AGGREGATION, says=("2024-01-01", "commits/8")),
+    Case("as it was planned", "SW-WM-005", watermark(8, 1704067342000), AGGREGATION, fires=False),
+    Case("no watermark at all", "SW-WM-005", nothing, fires=False),
+    Case("ninety minutes ahead", "SW-WM-006", watermark(8, _FUTURE_MS), AGGREGATION, says=("1.5 h past", "commits/8")),
+    Case("clocks that differ", "SW-WM-006", watermark(8, _BATCH_8_MS + 9 * _MINUTE_MS), AGGREGATION, fires=False),
+    Case("reached since", "SW-WM-006", watermark(3, _BATCH_3_MS + 11 * _MINUTE_MS), AGGREGATION, fires=False),
+]  # fmt: skip
