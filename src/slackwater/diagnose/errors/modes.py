@@ -33,6 +33,7 @@ GROUP = (
         ("MODE-05",),
         (
             "Continuous execution does not support task retry",
+            "ContinuousTaskRetryException",
             "Batch <batch> was committed without end epoch offsets",
         ),
     ),

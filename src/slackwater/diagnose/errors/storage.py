@@ -65,6 +65,7 @@ GROUP = (
         ("STORE-05",),
         (
             "AccessControlException: Permission denied",
+            "Permission denied: user=",
             "DSQuotaExceededException",
             "NSQuotaExceededException",
             "java.nio.file.AccessDeniedException: <path>",

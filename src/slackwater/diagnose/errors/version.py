@@ -38,6 +38,7 @@ GROUP = (
         (
             "NoClassDefFoundError: org/apache/spark/",
             "NoClassDefFoundError: org/apache/kafka/",
+            "NoClassDefFoundError: kafka/",
             "NoClassDefFoundError: Could not initialize class org.apache.spark",
             "ClassNotFoundException: org.apache.spark.sql.kafka010",
             "ClassNotFoundException: org.apache.kafka",
