@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slackwater.core.facts import Facts
+from slackwater.core.facts import Facts, HistoryFacts
+from slackwater.core.records import RunRecord
 from slackwater.facts.collect import facts_of_location
+from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.registry import identity_at
 from slackwater.storage.open import open_read_store
 from tests.doctor import edits
@@ -28,7 +31,8 @@ class Case:
     """``fires``: whether the check finds something after ``edit``. ``says`` are parts of what it says then.
 
     ``edit`` changes the folder of a copy of the corpus case: ``checkpoint/``, ``input/``, ``sink/``. ``with_sink``
-    gives the output. A neighbour, which differs in the one thing that matters, has ``fires`` false.
+    gives the output, ``ledger`` what a recorded stream has besides. A neighbour, which differs in the one thing that
+    matters, has ``fires`` false.
     """
 
     name: str
@@ -37,6 +41,7 @@ class Case:
     corpus: str = FILES
     version: str = "4.3.0"
     with_sink: bool = False
+    ledger: Callable[[Facts], Facts] | None = None
     fires: bool = True
     says: tuple[str, ...] = ()
 
@@ -45,7 +50,8 @@ class Case:
         copy = corpus_case(self.version, self.corpus, folder)
         self.edit(copy)
         sink = identity_at(str(copy / "sink")) if self.with_sink else None
-        return facts_of_location(open_read_store(str(copy / "checkpoint")), sink)
+        facts = facts_of_location(open_read_store(str(copy / "checkpoint")), sink)
+        return facts if self.ledger is None else self.ledger(facts)
 
 
 def all_cases() -> Iterator[Case]:
@@ -86,3 +92,17 @@ def both(*edits_in_order: Callable[[Path], None]) -> Callable[[Path], None]:
             one(case)
 
     return edit
+
+
+def last_run(spark: str) -> Callable[[Facts], Facts]:
+    """A ledger with one run, by this version of Spark."""
+    run = RunRecord(1, "orders/totals", 1, spark, started_ms=0, ended_ms=1, end="stopped")
+    return lambda facts: replace(facts, recorded=True, history=HistoryFacts((run,)))
+
+
+def output_in_place(case: Path) -> None:
+    """An edit of a file sink's manifest: its files are where the copy of the case is."""
+    for entry in (case / "sink" / SINK_LOG).iterdir():
+        if not entry.name.startswith("."):
+            text = re.sub(r'"path":"file:[^"]*/sink/', f'"path":"{(case / "sink").as_uri()}/', entry.read_text())
+            write(f"sink/{SINK_LOG}/{entry.name}", text)(case)

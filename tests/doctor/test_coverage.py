@@ -10,7 +10,7 @@ from scripts.reference_pages import PAGES, covered
 from slackwater.diagnose.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[2]
-OPEN_MAX = 69
+OPEN_MAX = 48
 """Failures that nothing meets yet. May only fall."""
 
 

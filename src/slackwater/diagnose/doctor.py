@@ -19,6 +19,8 @@ from slackwater.core.registry import COMMON, Registry
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked
 from slackwater.diagnose.number_line import RULES, findings
+from slackwater.diagnose.rules import checkpoint_damaged
+from slackwater.diagnose.rules.common.rule import When
 
 PACKAGE = "slackwater.diagnose.checks"
 _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
@@ -90,7 +92,7 @@ def diagnose(facts: Facts) -> Diagnosis:
             found.extend(check.diagnose(facts))
         else:
             not_checked.append(NotChecked(check.code, check.meaning, missing.reason, missing.how))
-    explained = _explained(found)
+    explained = _explained(found, facts)
     found += [one for one in _of_number_line(facts) if one.finding.code not in explained]
     if isinstance(facts.sink, Unknown):
         unknown = (rule for rule in RULES.all() if rule.on_output and rule.severity is not Severity.INFO)
@@ -102,9 +104,16 @@ def diagnose(facts: Facts) -> Diagnosis:
     return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked))
 
 
-def _explained(found: Sequence[Diagnosed]) -> frozenset[str]:
+def _explained(found: Sequence[Diagnosed], facts: Facts) -> frozenset[str]:
+    """The codes of the number line's findings that checks say more exactly, or that a check has refuted."""
     codes = {one.finding.code for one in found}
-    return frozenset(code for check in checks() if check.code in codes for code in check.explains)
+    explained = {code for check in checks() if check.code in codes for code in check.explains}
+    damaged = {item.path for item in facts.snapshot.damage}
+    if damaged and damaged <= frozenset[str]().union(*(one.damage for one in found)):
+        explained.add(checkpoint_damaged.RULE.code)
+    if any(one.finding.severity is Severity.STOP for one in found):
+        explained |= {rule.code for rule in RULES.all() if rule.when is When.IN_ORDER}
+    return frozenset(explained)
 
 
 def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:

@@ -2,11 +2,97 @@
 
 from __future__ import annotations
 
-from tests.doctor.cases import Case, nothing, remove
+from tests.doctor.cases import AGGREGATION, Case, both, nothing, output_in_place, remove, write
+
+BATCHES = range(8)
+THREE_COMMITS = remove("checkpoint/commits/5", "checkpoint/commits/6", "checkpoint/commits/7")
+LAST_COMMIT = remove("checkpoint/commits/7")
 
 CASES = [
     Case("the entry before the newest", "SW-LOG-006", remove("checkpoint/offsets/6"), says=("batch 6", "offsets/6")),
     Case("an older entry", "SW-LOG-006", remove("checkpoint/offsets/4"), fires=False),
     Case("nothing removed", "SW-LOG-006", nothing, fires=False),
     Case("gaps of asynchronous progress tracking", "SW-LOG-006", nothing, corpus="async_progress_gaps", fires=False),
+    Case(
+        "the newest plan is missing",
+        "SW-LOG-007",
+        remove("checkpoint/offsets/7"),
+        says=("batch 7 of commits/", "runs batch 6 again"),
+    ),
+    Case(
+        "the two newest plans are missing",
+        "SW-LOG-007",
+        remove("checkpoint/offsets/7", "checkpoint/offsets/6"),
+        says=("batches 6..7",),
+    ),
+    Case(
+        "all plans are missing",
+        "SW-LOG-007",
+        remove(*(f"checkpoint/offsets/{batch}" for batch in BATCHES)),
+        says=("runs batch 0 again",),
+    ),
+    Case("an older plan is missing", "SW-LOG-007", remove("checkpoint/offsets/4"), fires=False),
+    Case(
+        "plan and commit of the newest batch are missing",
+        "SW-LOG-007",
+        both(remove("checkpoint/offsets/7"), LAST_COMMIT),
+        fires=False,
+    ),
+    Case("a stray commit", "SW-LOG-007", write("checkpoint/commits/99", "v1\n{}"), fires=False),
+    Case("three commits are missing", "SW-LOG-009", THREE_COMMITS, says=("batches 5..6", "batch 7 only")),
+    Case("all commits are missing", "SW-LOG-009", remove(*(f"checkpoint/commits/{one}" for one in BATCHES))),
+    Case("one commit is missing: an interrupted batch", "SW-LOG-009", LAST_COMMIT, fires=False),
+    Case(
+        "three commits are missing, and the output has the batches",
+        "SW-LOG-009",
+        both(THREE_COMMITS, output_in_place),
+        with_sink=True,
+        fires=False,
+    ),
+    Case(
+        "three commits are missing, and the output lacks the last two batches",
+        "SW-LOG-009",
+        both(THREE_COMMITS, output_in_place, remove("sink/_spark_metadata/6", "sink/_spark_metadata/7")),
+        with_sink=True,
+        says=("batch 6",),
+    ),
+    Case("gaps of asynchronous progress tracking", "SW-LOG-009", nothing, corpus="async_progress_gaps", fires=False),
+    Case(
+        "commits of a continuous query",
+        "SW-LOG-009",
+        remove("checkpoint/commits/7", "checkpoint/commits/8"),
+        corpus="continuous_rate",
+        fires=False,
+    ),
+    Case("no metadata", "SW-LOG-012", remove("checkpoint/metadata"), says=("progress events",)),
+    Case("empty metadata", "SW-LOG-012", write("checkpoint/metadata", ""), fires=False),
+    Case("nothing removed", "SW-LOG-012", nothing, fires=False),
+    Case("empty metadata", "SW-LOG-013", write("checkpoint/metadata", "")),
+    Case("an id that is no UUID", "SW-LOG-013", write("checkpoint/metadata", '{"id":"orders"}'), says=("orders",)),
+    Case("metadata without an id", "SW-LOG-013", write("checkpoint/metadata", "{}")),
+    Case("no metadata", "SW-LOG-013", remove("checkpoint/metadata"), fires=False),
+    Case("nothing removed", "SW-LOG-013", nothing, fires=False),
+    Case("an empty plan", "SW-LOG-001", write("checkpoint/offsets/7", ""), says=("batch 7",)),
+    Case("a plan with only its version", "SW-LOG-001", write("checkpoint/offsets/7", "v1")),
+    Case("a plan that is cut", "SW-LOG-001", write("checkpoint/offsets/6", 'v1\n{"batchWater'), says=("batch 6",)),
+    Case(
+        "an empty plan of a batch that the output lacks",
+        "SW-LOG-001",
+        both(write("checkpoint/offsets/7", ""), LAST_COMMIT, output_in_place, remove("sink/_spark_metadata/7")),
+        with_sink=True,
+        says=("mv -n",),
+    ),
+    Case("an older plan that is empty", "SW-LOG-001", write("checkpoint/offsets/4", ""), fires=False),
+    Case("a plan that is too new", "SW-LOG-001", write("checkpoint/offsets/7", "v9\n{}\n-"), fires=False),
+    Case("an empty commit", "SW-LOG-005", write("checkpoint/commits/7", ""), says=("batch 7",)),
+    Case("a malformed commit", "SW-LOG-005", write("checkpoint/commits/8", "hello"), corpus=AGGREGATION),
+    Case(
+        "an empty commit of a batch that the output has",
+        "SW-LOG-005",
+        both(write("checkpoint/commits/7", ""), output_in_place),
+        with_sink=True,
+        says=("mv -n",),
+    ),
+    Case("a commit with only its version", "SW-LOG-005", write("checkpoint/commits/7", "v1"), fires=False),
+    Case("an older commit that is empty", "SW-LOG-005", write("checkpoint/commits/4", ""), fires=False),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -24,7 +24,8 @@ Case = TypeVar("Case", bound=NamedTuple)
 class Diagnosed(NamedTuple):
     """A finding with how sure it is, what is at stake, and the facts that it was made of.
 
-    ``covers`` are the codes of the catalogue of failures that the finding may be.
+    ``covers`` are the codes of the catalogue of failures that the finding may be. ``damage`` are the paths of the
+    checkpoint's damage that it says more exactly.
     """
 
     finding: Finding
@@ -32,6 +33,7 @@ class Diagnosed(NamedTuple):
     at_stake: str | None
     facts: dict[str, Any]
     covers: tuple[str, ...]
+    damage: frozenset[str] = frozenset()
 
 
 class NotChecked(NamedTuple):
@@ -50,7 +52,8 @@ class Check(Generic[Case]):
     ``text``, ``where``, ``expected``, ``found``, ``at_stake`` and ``advice`` are formatted with the case as ``it`` and
     the facts as ``facts``. ``next`` is the command to type, built in ``core/commands``. ``needs`` are the facts without
     which nothing can be said. ``also`` are further codes of the catalogue that it finds, and ``explains`` the codes of
-    the number line's findings that it says more exactly.
+    the number line's findings that it says more exactly. ``damage`` gives the paths of the checkpoint's damage that a
+    case is: where all damage is said so, ``checkpoint-damaged`` is left out.
     """
 
     code: str
@@ -70,6 +73,7 @@ class Check(Generic[Case]):
     needs: tuple[Need, ...] = ()
     also: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
+    damage: Callable[[Case], Iterable[str]] | None = None
 
     @property
     def covers(self) -> tuple[str, ...]:
@@ -101,9 +105,13 @@ class Check(Generic[Case]):
         """What it finds. Only where nothing is ``missing``."""
         for case in self.find(facts):
             yield Diagnosed(
-                self._finding(facts, case), self.certainty, _formatted(self.at_stake, facts, case), case._asdict(),
+                self._finding(facts, case),
+                self.certainty,
+                _formatted(self.at_stake, facts, case),
+                case._asdict(),
                 self.covers,
-            )  # fmt: skip
+                frozenset(self.damage(case)) if self.damage is not None else frozenset(),
+            )
 
     def _finding(self, facts: Facts, case: Case) -> Finding:
         command = self.next(facts, case) if self.next is not None and facts.recorded else None
@@ -123,7 +131,8 @@ class Check(Generic[Case]):
 
 
 def _formatted(template: str | None, facts: Facts, case: NamedTuple) -> str | None:
-    return None if template is None else template.format(it=case, facts=facts)
+    """The text, ``None`` where the case leaves it empty."""
+    return None if template is None else template.format(it=case, facts=facts) or None
 
 
 def _missing(need: Need, facts: Facts) -> Unknown | None:

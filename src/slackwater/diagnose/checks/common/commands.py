@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from slackwater.core.commands import command, rebuild_command
-from slackwater.core.facts import Facts
+from slackwater.core.escaping import quoted
+from slackwater.core.facts import CheckpointSeen, Facts
 
 
 def resume(facts: Facts, _: Any) -> str:
@@ -21,3 +22,26 @@ def rebuild(facts: Facts, _: Any) -> str:
 def replay_from(facts: Facts, batch: int) -> str:
     """Plan to process the batches from this one on again."""
     return command("plan", "replay", facts.name, "--from", f"batch:{batch}")
+
+
+def move_away(checkpoint: CheckpointSeen, path: str) -> str:
+    """Shell words that move a file of a log out of the checkpoint, with Hadoop's checksum of it; nothing is deleted."""
+    folder, _, name = path.rpartition("/")
+    root = checkpoint.location.rstrip("/")
+    if "://" in root:
+        return f"move {root}/{path} to a folder outside of the checkpoint"
+    hidden = f"{folder}/.{name}.crc"
+    names = [path, hidden] if checkpoint.has(hidden) else [path]
+    files = " ".join(quoted(f"{root}/{one}") for one in names)
+    aside = quoted(f"{root}.removed/{folder}")
+    return f"mkdir -p {aside} && mv -n {files} {aside}/"
+
+
+def write_query_id(checkpoint: CheckpointSeen, query_id: str | None) -> str:
+    """Shell words that write the file ``metadata`` as Spark does, where the id is known; else where to find the id."""
+    root = checkpoint.location.rstrip("/")
+    if query_id is None or "://" in root:
+        known = query_id or "the id of the query, which its driver log and its progress events have as id"
+        return f'write {{"id":"<id>"}} into {root}/metadata, without a line break; the id is {known}'
+    content = f'{{"id":"{query_id}"}}'
+    return f"printf %s {quoted(content)} > {quoted(root + '/metadata')}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from slackwater.core.facts import CheckpointSeen
+from collections.abc import Iterator
+
+from slackwater.core.facts import CheckpointSeen, Facts
+from slackwater.sources import kind_of
 
 
 def has_gaps_by_design(checkpoint: CheckpointSeen) -> bool:
@@ -11,3 +14,29 @@ def has_gaps_by_design(checkpoint: CheckpointSeen) -> bool:
     if not commits or (offsets ^ commits) - {max(offsets, default=-1)}:
         return False
     return len(commits) < max(commits) - min(commits) + 1
+
+
+def unplanned_commits(checkpoint: CheckpointSeen) -> tuple[int, ...]:
+    """The batches in ``commits/`` that are newer than all of ``offsets/``, without strays."""
+    strays = {number for folder, number in strays_in_logs(checkpoint) if folder == "commits"}
+    return tuple(one for one in checkpoint.commit_ids if one > checkpoint.planned and one not in strays)
+
+
+def strays_in_logs(checkpoint: CheckpointSeen) -> Iterator[tuple[str, int]]:
+    """The newest entry of a log, where it is far behind all others of both logs: no query has written it."""
+    if has_gaps_by_design(checkpoint):
+        return
+    for folder, ids, others in (
+        ("offsets", checkpoint.offset_ids, checkpoint.commit_ids),
+        ("commits", checkpoint.commit_ids, checkpoint.offset_ids),
+    ):
+        if len(ids) > 1 and others and ids[-1] - 1 > max(ids[-2], others[-1] + 1):
+            yield folder, ids[-1]
+
+
+def strays_in_sources(facts: Facts) -> Iterator[tuple[str, int]]:
+    """The newest entry of a source's own log, where it is behind a gap and no batch has read it."""
+    for source in facts.sources:
+        last = kind_of(source.end, {}).cut_entry(source.end)
+        if last is not None and len(source.entries) > 1 and source.entries[-1] - 1 > max(source.entries[-2], last):
+            yield f"sources/{source.name}", source.entries[-1]

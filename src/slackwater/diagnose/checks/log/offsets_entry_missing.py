@@ -57,5 +57,5 @@ CHECK = Check(
     next=resume,
     advice="restore offsets/{it.missing} from a copy of the checkpoint; without one, start a new checkpoint at the "
     "positions after the newest written batch",
-    explains=("checkpoint-damaged",),
+    damage=lambda it: (f"offsets/{it.missing}",),
 )

@@ -1,0 +1,1 @@
+"""Versions of Spark and of the formats that they write."""

@@ -1,0 +1,37 @@
+"""Edits of versions of logs."""
+
+from __future__ import annotations
+
+from tests.doctor.cases import Case, last_run, nothing, write
+
+CASES = [
+    Case("a plan that is too new", "SW-VER-001", write("checkpoint/offsets/7", "v9\n{}\n-"), says=("v9",)),
+    Case("a commit that is too new", "SW-VER-001", write("checkpoint/commits/7", "v9\n{}")),
+    Case("an entry of a source that is too new", "SW-VER-001", write("checkpoint/sources/0/7", "v9\n{}")),
+    Case("a malformed plan", "SW-VER-001", write("checkpoint/offsets/7", "hello"), fires=False),
+    Case("a plan of version 2", "SW-VER-001", nothing, corpus="offsetlog_v2_file", fires=False),
+    Case(
+        "a plan of version 2, and a run by an older Spark",
+        "SW-VER-001",
+        nothing,
+        corpus="offsetlog_v2_file",
+        ledger=last_run("4.1.4"),
+        says=("4.2 or newer", "Spark 4.1.4"),
+    ),
+    Case(
+        "a plan of version 2, and a run by the Spark that reads it",
+        "SW-VER-001",
+        nothing,
+        corpus="offsetlog_v2_file",
+        ledger=last_run("4.2.1"),
+        fires=False,
+    ),
+    Case(
+        "a commit of version 3, and a run by an older Spark",
+        "SW-VER-001",
+        nothing,
+        corpus="sink_evolution_commit_v3",
+        ledger=last_run("3.5.9"),
+        says=("commits",),
+    ),
+]

@@ -1,0 +1,71 @@
+"""What checks and the number line find together."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from slackwater.core.facts import Facts
+from slackwater.diagnose.doctor import diagnose
+from slackwater.facts.collect import facts_of_location
+from slackwater.sinks.common.registry import identity_at
+from slackwater.storage.open import open_read_store
+from tests.doctor.cases import Case, both, output_in_place, remove, write
+
+NO_PLAN = remove("checkpoint/offsets/7")
+THREE_COMMITS = remove("checkpoint/commits/5", "checkpoint/commits/6", "checkpoint/commits/7")
+
+
+def codes(facts: Facts) -> list[str]:
+    return [one.finding.code for one in diagnose(facts).found]
+
+
+def test_damage_that_a_check_names_is_not_reported_twice(tmp_path: Path) -> None:
+    assert codes(Case("", "", NO_PLAN).facts(tmp_path)) == ["SW-LOG-007"]
+
+
+def test_other_damage_is_reported_beside_a_check(tmp_path: Path) -> None:
+    edit = both(NO_PLAN, write("checkpoint/sources/0/7", ""))
+
+    found = codes(Case("", "", edit).facts(tmp_path))
+
+    assert set(found) == {"SW-LOG-007", "checkpoint-damaged"}
+
+
+def test_nothing_is_called_clean_beside_a_stop(tmp_path: Path) -> None:
+    edit = both(THREE_COMMITS, output_in_place, remove("sink/_spark_metadata/6", "sink/_spark_metadata/7"))
+
+    assert codes(Case("", "", edit, with_sink=True).facts(tmp_path)) == ["SW-LOG-009"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("a number among the plans", "SW-STORE-007", write("checkpoint/offsets/99", "hello")),
+        Case("a number among the commits", "SW-STORE-007", write("checkpoint/commits/99", "v1\n{}")),
+        Case(
+            "an empty plan of a batch that the output lacks",
+            "SW-LOG-001",
+            both(
+                write("checkpoint/offsets/7", ""),
+                remove("checkpoint/commits/7"),
+                output_in_place,
+                remove("sink/_spark_metadata/7"),
+            ),
+            with_sink=True,
+        ),
+    ],
+    ids=lambda case: case.name,
+)
+def test_the_words_of_the_advice_remove_the_cause(case: Case, tmp_path: Path) -> None:
+    facts = case.facts(tmp_path)
+    advice = next(one.finding.advice for one in diagnose(facts).found if one.finding.code == case.code)
+    assert advice is not None
+
+    subprocess.run(["bash", "-c", advice[advice.index("mkdir") :]], check=True)
+
+    checkpoint = Path(facts.checkpoint.location)
+    sink = identity_at(str(checkpoint.parent / "sink")) if case.with_sink else None
+    assert diagnose(facts_of_location(open_read_store(str(checkpoint)), sink)).problems == ()
