@@ -14,7 +14,7 @@ from slackwater.core.escaping import one_line
 from slackwater.core.masking import brief, mask
 from slackwater.core.registry import Registry
 from slackwater.diagnose.errors.common.log_text import Part, parts
-from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Symptom
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Symptom
 from slackwater.diagnose.errors.common.template import Place, Template, compile_template
 
 ERRORS: Registry[tuple[ErrorText, ...]] = Registry("slackwater.diagnose.errors", "GROUP", "slackwater.errors")
@@ -39,8 +39,9 @@ class _Found:
 
     @property
     def rank(self) -> tuple[int, bool, int]:
-        """Sorts the best first: causes before what is around them, hints last, then the inner cause: it is later."""
-        return self.error.level, self.certainty is Certainty.POSSIBLE, -self.start
+        """Sorts the best first: causes, of these hints last, then what is around them; and the inner, later text."""
+        is_hint = self.error.level is Level.CAUSE and self.certainty is Certainty.POSSIBLE
+        return self.error.level, is_hint, -self.start
 
     @property
     def weight(self) -> tuple[int, int, int]:

@@ -74,9 +74,10 @@ GROUP = (
     ),
     ErrorText(
         "state-not-loaded",
-        ("STATE-02", "STATE-01"),
+        ("STATE-02", "STATE-01", "STATE-11"),
         ("CANNOT_LOAD_STATE_STORE.UNCATEGORIZED",),
         level=Level.WRAPPER,
+        certainty=Certainty.POSSIBLE,
     ),
     ErrorText(
         "zip-missing",
@@ -165,6 +166,9 @@ GROUP = (
         ("STATE-11",),
         (
             "HDFSBackedStateStoreProvider does not support checkpointFormatVersion > 1",
+            "STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED",
+            # What Spark 4.0 says of the same: its check of the version fails itself.
+            'SQLConf.stateStoreCheckpointFormatVersion()" because the return value of',
             "STATE_STORE_BASE_CHECKPOINT_ID_MISMATCH",
             "CANNOT_LOAD_STATE_STORE.INVALID_CHECKPOINT_LINEAGE",
             "CANNOT_LOAD_STATE_STORE.CANNOT_FIND_BASE_SNAPSHOT_CHECKPOINT",
