@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.support import warm_python
 from tests.support.killing import kill_when
 from tests.support.outputs import Rows, manifest_ids, rows_of
 from tests.support.warm_jvm import attached
@@ -119,21 +120,26 @@ class Workspace:
         """Run until caught up, and expect it to go well."""
         self.slackwater("run", "clicks.py", "--until-caught-up", *CONF)
 
-    def kill_at(self, reached: Callable[[Workspace], bool], holds: Callable[[Workspace], bool]) -> None:
-        """Run, kill when ``reached``, and again from nothing until the kill was quick enough for ``holds``."""
+    def kill_at(
+        self, reached: Callable[[Workspace], bool], holds: Callable[[Workspace], bool], batch: int | None = None
+    ) -> None:
+        """Run, kill when ``reached``, and again from nothing until the kill was quick enough for ``holds``.
+
+        ``batch`` is the one that is killed, where ``reached`` is true only after it is planned.
+        """
         for _ in range(6):
-            self.kill_once(reached)
+            self.kill_once(reached, batch)
             if holds(self):
                 return
             shutil.rmtree(self.folder / ".slackwater")
             shutil.rmtree(self.output)
         raise AssertionError("the kill was never quick enough to hit the point it was meant for")
 
-    def kill_once(self, reached: Callable[[Workspace], bool]) -> None:
-        """Run, and kill when ``reached``."""
+    def kill_once(self, reached: Callable[[Workspace], bool], batch: int | None = None) -> None:
+        """Run, and kill when ``reached``, which is looked at once ``batch`` is planned."""
         process = self.start("run", "clicks.py", "--until-caught-up", *CONF)
-        first = self.stream_folder / "checkpoints" / "0001" / "offsets" / "0"
-        kill_when(process, lambda: reached(self), first.exists)
+        offsets = self.stream_folder / "checkpoints" / "0001" / "offsets"
+        kill_when(process, lambda: reached(self), (offsets / "0").exists, (offsets / str(batch or 0)).exists)
 
     def rebuild(self, *arguments: str) -> dict[str, Any]:
         """Plan and apply a rebuild as the README says; the plan."""
@@ -145,19 +151,10 @@ class Workspace:
     def slackwater(self, *arguments: str, code: int = 0, java: bool = True) -> subprocess.CompletedProcess[str]:
         """A command, with the exit code it must have; without ``java`` it finds none, and cannot start Spark.
 
-        It does not start a JVM of its own: ``start`` does.
+        It starts neither a JVM nor a Python of its own: ``start`` does.
         """
         spark = attached(self.folder) if java and arguments[0] in WITH_SPARK else {}
-        done = subprocess.run(
-            [sys.executable, "-m", "slackwater", *arguments],
-            cwd=self.folder,
-            env={**os.environ, **(spark if java else {"JAVA_HOME": str(self.folder)})},
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=300,
-        )
+        done = warm_python.run(arguments, self.folder, spark if java else {"JAVA_HOME": str(self.folder)})
         assert done.returncode == code, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done
 

@@ -12,7 +12,6 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.restart.scenario import CONF, SCHEMA, STREAM, Workspace
+from tests.support import warm_python
 from tests.support.killing import kill_when
 
 WINDOW_MINUTES = 30
@@ -104,8 +104,7 @@ class SmallWorkspace(Workspace):
 
     def status_code(self) -> int:
         """The exit code of ``status``."""
-        command = [sys.executable, "-m", "slackwater", "status"]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, check=False).returncode
+        return warm_python.run(["status"], self.folder, {}).returncode
 
     def status(self, code: int = 0) -> dict[str, Any]:
         """The status of the one stream, with the exit code that the command must have."""

@@ -11,7 +11,6 @@ import pytest
 
 from tests.runtime.project import Project
 from tests.support.postgres_server import PostgresServer
-from tests.support.warm_jvm import attached
 
 pytestmark = pytest.mark.spark
 PIPELINE = """
@@ -81,10 +80,7 @@ def test_what_is_printed_leaves_each_row_once(project: Project, url: str, how: s
 
 
 def _typed(project: Project, line: str, expected: int = 0) -> str:
-    command = project.start(*shlex.split(line)[1:], environment=attached(project.folder))
-    code = command.end()
-    assert code == expected, f"{line}: exit code {code}\n{command.log}"
-    return command.log
+    return project.slackwater(*shlex.split(line)[1:], expected=expected).log
 
 
 def _after(printed: str, label: str) -> str:

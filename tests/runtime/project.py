@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.core.errors import NotFound
@@ -14,10 +15,18 @@ from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_folders import LogFolders
 from slackwater.storage.local import LocalStore
+from tests.support import warm_python
 from tests.support.processes import Command
 from tests.support.warm_jvm import attached
 
 PIPELINE = "work"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended, and all of its output."""
+
+    log: str
 
 
 class Project:
@@ -53,12 +62,15 @@ class Project:
         self.commands.append(command)
         return command
 
-    def run(self, *arguments: str, expected: int = 0) -> Command:
+    def run(self, *arguments: str, expected: int = 0) -> Ended:
         """``slackwater run pipeline.py ...`` to its end, with this exit code."""
-        command = self.start("run", "pipeline.py", *arguments, environment=attached(self.folder))
-        code = command.end()
-        assert code == expected, f"exit code {code}:\n{command.log}"
-        return command
+        return self.slackwater("run", "pipeline.py", *arguments, expected=expected)
+
+    def slackwater(self, *arguments: str, expected: int = 0) -> Ended:
+        """A command to its end, with this exit code; it starts neither a JVM nor a Python of its own."""
+        done = warm_python.run(arguments, self.folder, attached(self.folder), in_one=True)
+        assert done.returncode == expected, f"exit code {done.returncode}:\n{done.stdout}"
+        return Ended(done.stdout)
 
     @contextmanager
     def ledger(self) -> Iterator[Ledger]:

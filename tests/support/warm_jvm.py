@@ -17,10 +17,9 @@ from unittest import mock
 from slackwater import connectors
 from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.runtime.session_options import spark_version
+from tests.support.warm_python import NUMBERED
 
 CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql")
-NUMBERED = Path(__file__).parent / "attached"
-"""What a command runs when it starts, so that its objects are not those of an earlier one."""
 LOG_SETTINGS = Path(__file__).parents[2] / "src" / "slackwater" / "runtime" / "log4j2.properties"
 
 

@@ -7,11 +7,8 @@ typed by ``scripts/test --all``; the gate types one of each effect.
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import warm_python
 from tests.support.outputs import Rows, manifest_ids, rows_of
 from tests.support.warm_jvm import attached
 from tests.verdict.edits import ALL, FIRST, Edit, add_input, clear, edits, lay_down
@@ -50,16 +48,7 @@ class Project:
 
     def type(self, *arguments: str, code: int | None = 0) -> str:
         """Type a command of Slackwater; what it prints. ``code`` ``None``: whatever it ends with."""
-        done = subprocess.run(
-            [sys.executable, "-m", "slackwater", *arguments],
-            cwd=self.folder,
-            env={**os.environ, **attached(self.folder)},
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=300,
-        )
+        done = warm_python.run(arguments, self.folder, attached(self.folder))
         assert code is None or done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
