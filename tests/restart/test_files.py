@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.restart.scenario import Workspace
+from tests.restart.scenario import FileClicks, Workspace
+from tests.restart.small import Saved
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 KILLED = 9
@@ -34,35 +35,51 @@ POINTS = {
 }
 
 
-AROUND_THE_WRITE = ("between offset and sink write", "after the sink write, before the commit")
+WRITTEN = "after the sink write, before the commit"
+AROUND_THE_WRITE = ("between offset and sink write", WRITTEN)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, Saved]:
+    """A workspace that was killed when the sink had written a batch, and a copy of it."""
+    workspace = Workspace(tmp_path_factory.mktemp("written"), FileClicks())
+    workspace.kill_at(*POINTS[WRITTEN])
+    return workspace, Saved(workspace, tmp_path_factory.mktemp("saved") / "copy")
+
+
+@pytest.fixture
+def restored(written: tuple[Workspace, Saved]) -> Workspace:
+    """The workspace as the kill left it."""
+    workspace, saved = written
+    saved.restore()
+    return workspace
 
 
 @pytest.mark.parametrize(
     "point", [pytest.param(point, marks=() if point in AROUND_THE_WRITE else pytest.mark.thorough) for point in POINTS]
 )
 def test_killed_and_rebuilt_is_as_if_uninterrupted(
-    point: str, file_workspace: Workspace, file_baseline: Workspace
+    point: str, file_workspace: Workspace, restored: Workspace, file_baseline: Workspace
 ) -> None:
-    file_workspace.kill_at(*POINTS[point])
-    written = file_workspace.written()
+    workspace = restored if point == WRITTEN else file_workspace
+    if point != WRITTEN:
+        workspace.kill_at(*POINTS[point])
+    target = workspace.written()
 
-    plan = file_workspace.rebuild()
-    file_workspace.run()
+    plan = workspace.rebuild()
+    workspace.run()
 
-    assert plan["facts"]["target"] == written
-    assert 0 < plan["facts"]["contributing"] < written, "the rebuild must neither begin at 0 nor read nothing"
-    assert file_workspace.rows() == file_baseline.rows()
+    assert plan["facts"]["target"] == target
+    assert 0 < plan["facts"]["contributing"] < target, "the rebuild must neither begin at 0 nor read nothing"
+    assert workspace.rows() == file_baseline.rows()
 
 
-def test_a_batch_that_was_completed_is_killed_again_and_rebuilt(
-    file_workspace: Workspace, file_baseline: Workspace
-) -> None:
+def test_a_batch_that_was_completed_is_killed_again_and_rebuilt(restored: Workspace, file_baseline: Workspace) -> None:
     """Killed after the sink write, run again, killed again: the second run has reported the rows of the batch."""
-    file_workspace.kill_at(*POINTS["after the sink write, before the commit"])
-    file_workspace.kill_once(_has(f"{CHECKPOINT}/commits/{KILLED + 2}"))
+    restored.kill_once(_has(f"{CHECKPOINT}/commits/{KILLED + 2}"))
 
-    plan = file_workspace.rebuild()
-    file_workspace.run()
+    plan = restored.rebuild()
+    restored.run()
 
     assert 0 < plan["facts"]["contributing"] < plan["facts"]["target"]
-    assert file_workspace.rows() == file_baseline.rows()
+    assert restored.rows() == file_baseline.rows()
