@@ -111,8 +111,7 @@ def test_a_rebuild_cuts_the_table_and_undo_brings_the_rows_back(project: Project
     ):
         plan = project.folder / "plan.json"
         operation = json.loads(plan.read_text())["id"] if plan.exists() else ""
-        command = project.start(*(operation if word == OPERATION else word for word in arguments))
-        assert command.end() == 0, command.log
+        project.slackwater(*(operation if word == OPERATION else word for word in arguments))
         assert _ids(url) == list(range(rows)), arguments
     assert _newest(url) == 3
     assert len([name for name in _tables(url) if name.startswith("slackwater_cut_")]) == 1
@@ -135,6 +134,7 @@ def _killed_after_its_batch_is_visible(project: Project, url: str) -> None:
         command = project.start("run", "pipeline.py")
         command.wait_for(partial(_has_runs, project, attempt + 2), "the run")
         jvms = command.jvms
+        command.wait_for(partial(_has_planned, project, before + 1), "the batch is planned")
         with psycopg.connect(url, autocommit=True) as connection:
             deadline = time.monotonic() + 60
             while _newest_of(connection) == before:
@@ -155,6 +155,10 @@ def _killed_after_its_batch_is_visible(project: Project, url: str) -> None:
 
 def _has_committed(project: Project, batch: int) -> bool:
     return project.committed("rows") >= batch
+
+
+def _has_planned(project: Project, batch: int) -> bool:
+    return project.planned("rows") >= batch
 
 
 def _has_runs(project: Project, count: int) -> bool:
