@@ -9,14 +9,16 @@ import json
 import os
 import random
 import re
+import signal
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.restart.scenario import CONF, STREAM
 from tests.restart.small import PIPELINE, Saved, SmallWorkspace, error_code, follow, tree
-from tests.support.killing import children_of, kill_with_children
+from tests.support.killing import POLL_S, children_of, kill_with_children
 from tests.support.outputs import Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
@@ -25,6 +27,7 @@ TARGET = 2
 LINES = range(1, 13)
 """``started``, ``done`` of six actions: base, replay, planned batch, verification, cut, switch. The end is line 13."""
 FIRST_CUT = 9
+START_POLL_S = 0.002
 SEED = int(os.environ.get("SLACKWATER_KILL_SEED", "4213"))
 EVERY = os.environ.get("SLACKWATER_KILL_POINTS") == "all"
 
@@ -54,12 +57,15 @@ def _journal(workspace: SmallWorkspace) -> list[str]:
 
 def _kill_at(workspace: SmallWorkspace, line: int, command: tuple[str, ...]) -> None:
     """Kill a command, python and JVM, as soon as its journal has this many lines."""
+    before = len(_journal(workspace))
     process = workspace.start(*command)
-    children: set[int] = set()
-    while len(_journal(workspace)) < line:
-        children.update(children_of(process.pid))
+    while (lines := len(_journal(workspace))) < line:
         assert process.poll() is None, (workspace.folder / "output.log").read_text()
-    kill_with_children(process, [*children])
+        # Looking all the time would take a core from Spark's start.
+        time.sleep(START_POLL_S if lines == before else POLL_S)
+    # Python writes the journal: it stands still while its children are looked up.
+    process.send_signal(signal.SIGSTOP)
+    kill_with_children(process, children_of(process.pid))
 
 
 def _apply(workspace: SmallWorkspace, line: int) -> None:
