@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
-from slackwater.diagnose.doctor import checks, documented
+from slackwater.diagnose.causes import covering
+from slackwater.diagnose.doctor import checks
 
 CHECKS = """# Checks of doctor
 
@@ -39,15 +40,6 @@ WORDS = {"plan": "refused", "run": "refused", "not-detectable": "not detectable"
 SEVERITIES = {Severity.STOP: "stop", Severity.WARNING: "warning", Severity.INFO: "info"}
 
 
-def covered() -> Mapping[str, list[str]]:
-    """The codes of checks and rules by the failure that they find."""
-    found: dict[str, list[str]] = {}
-    for one in documented():
-        for failure in one.covers:
-            found.setdefault(failure, []).append(one.code)
-    return found
-
-
 def checks_page() -> str:
     """All checks, as a table and with their texts."""
     table = [
@@ -65,7 +57,7 @@ def checks_page() -> str:
 
 def coverage_page() -> str:
     """All failures of the catalogue."""
-    finders = covered()
+    finders = covering()
     return COVERAGE + "\n".join(_met(code, one, finders.get(code, ())) for code, one in CATALOGUE.items()) + "\n"
 
 

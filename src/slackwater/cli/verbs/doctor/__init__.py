@@ -23,6 +23,8 @@ def declare(parser: Parser) -> None:
     add("target", metavar="LOCATION|STREAM", nargs="?", type=string, help=target)
     add("--all", dest="every", action="store_true", help="all streams of the home")
     add("--sink", metavar="URI", type=string, help="the output of a checkpoint that Slackwater has not recorded")
+    error = "the stack trace or log of a failed query, - for stdin; without a target only the text is explained"
+    add("--error", metavar="FILE|-", type=string, help=error)
     add("--verify", action="store_true", help="read every file that the marks depend on, not only the newest")
     pipeline = "compare the code in this pipeline with the kept state, too; starts Spark, and no query"
     add("--pipeline", metavar="FILE|MODULE", type=string, help=pipeline)

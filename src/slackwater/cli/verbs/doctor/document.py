@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from slackwater.cli.verbs.doctor.examine import Examined, exit_code
+from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
 
 SCHEMA = "slackwater.doctor/1"
@@ -22,8 +23,10 @@ def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
 
 
 def _fields(one: Examined) -> dict[str, Any]:
+    errors = [_error(error) for error in one.errors]
     if one.facts is None or one.diagnosis is None:
-        return {"stream": one.name, "error": one.error.as_dict() if one.error is not None else None}
+        problem = one.error.as_dict() if one.error is not None else None
+        return {"stream": one.name if problem else None, "error": problem, "errors": errors}
     facts, marks = one.facts, one.facts.marks
     return {
         "stream": facts.name if facts.recorded else None,
@@ -37,6 +40,7 @@ def _fields(one: Examined) -> dict[str, Any]:
             "written": marks.written,
         },
         "findings": [finding_document(found) for found in one.diagnosis.found],
+        "errors": errors,
         "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
     }
 
@@ -53,3 +57,15 @@ def finding_document(found: Diagnosed) -> dict[str, Any]:
         "facts": found.facts,
     }
     return {key: value for key, value in fields.items() if value not in (None, [], {})}
+
+
+def _error(explained: ExplainedError) -> dict[str, Any]:
+    symptom = explained.symptom
+    return {
+        "symptom": symptom.symptom,
+        "certainty": str(symptom.certainty),
+        "line": symptom.line,
+        "line_number": symptom.where,
+        "params": dict(symptom.params),
+        "causes": [asdict(cause) for cause in explained.causes],
+    }

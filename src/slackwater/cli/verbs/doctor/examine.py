@@ -10,28 +10,35 @@ from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
 from slackwater.core.facts import Facts
 from slackwater.core.settings import Settings
+from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.facts.collect import facts_of_location, facts_of_stream
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import Identity, identity_at
 from slackwater.storage.local import exists
-from slackwater.storage.open import is_uri, open_read_store
+from slackwater.storage.open import is_uri, open_read_store, resolved
 
 HEALTHY, FOUND, NOT_ALL_CHECKED = 0, 1, 5
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One stream or checkpoint with its facts and its diagnosis, or with the error why it could not be read."""
+    """One stream or checkpoint with its facts and its diagnosis, or with the error why it could not be read.
+
+    ``errors`` are the causes of the failure whose text was given, or of the last run, if that has failed.
+    """
 
     name: str
     facts: Facts | None = None
     diagnosis: Diagnosis | None = None
     error: SlackwaterError | None = None
+    errors: tuple[ExplainedError, ...] = ()
 
     @property
     def exit_code(self) -> int:
         """Its own exit code; a stream that cannot be read has not been checked."""
+        if self.errors:
+            return FOUND
         if self.diagnosis is None:
             return NOT_ALL_CHECKED
         if self.diagnosis.problems:
@@ -87,10 +94,10 @@ def _recorded_at(location: str, settings: Settings) -> Examined | None:
     """The stream of this home whose checkpoint in use is at the location."""
     try:
         with open_workspace(settings) as workspace:
-            wanted = open_read_store(location).location.rstrip("/")
+            wanted = resolved(location)
             for stream in workspace.ledger.streams():
                 generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
-                if open_read_store(generation.location).location.rstrip("/") == wanted:
+                if resolved(generation.location) == wanted:
                     return _examined(workspace, stream.full_name)
     except NotFound:
         return None

@@ -19,6 +19,14 @@ STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "re
 WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
 
 
+CAUSES = {
+    "confirmed": "the cause, as {by} shows",
+    "not-checked": "possible; not checked: {by}",
+    "not-visible": "possible; files do not show it. {by}",
+    "excluded": "not the cause: {by} found nothing",
+}
+
+
 def doctor_page(examined: Sequence[Examined]) -> Group:
     """A block for each stream or checkpoint."""
     lines: list[Text] = []
@@ -30,6 +38,9 @@ def doctor_page(examined: Sequence[Examined]) -> Group:
 
 def _block(one: Examined) -> Iterator[Text]:
     heading = Text(one.name, style="bold")
+    if one.error is None and one.facts is None:
+        yield from _errors(one)
+        return
     if one.facts is None or one.diagnosis is None:
         heading.append(f"  cannot be read: {one.error}", style="not bold red")
         yield heading
@@ -45,12 +56,26 @@ def _block(one: Examined) -> Iterator[Text]:
         f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
         f"written {mark(marks.written)}",
     )
+    yield from _errors(one)
     for found in one.diagnosis.found:
         yield from _finding(found)
     yield from _not_checked(one.diagnosis.not_checked)
     codes = [found.finding.code for found in one.diagnosis.problems]
     if codes:
         yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
+
+
+def _errors(one: Examined) -> Iterator[Text]:
+    """The text of the failure with its causes: those that the files confirm first."""
+    for error in one.errors:
+        line = _line("error", "")
+        line.append(error.symptom.symptom, style="bold")
+        line.append(f"  line {error.symptom.where}: {error.symptom.line}")
+        yield line
+        for cause in error.causes:
+            yield _line("", f"{cause.code} ({cause.title}): {CAUSES[cause.state].format(by=cause.by)}")
+    if one.facts is None and not one.errors:
+        yield _line("error", "no known error text of Spark is in it")
 
 
 def _summary(diagnosis: Diagnosis) -> tuple[str, str]:

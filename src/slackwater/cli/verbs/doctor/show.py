@@ -6,7 +6,8 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_conf, prepare, print_json
 from slackwater.cli.verbs.doctor import ReportFormat
 from slackwater.cli.verbs.doctor.document import doctor_document
-from slackwater.cli.verbs.doctor.examine import examine, exit_code
+from slackwater.cli.verbs.doctor.examine import Examined, examine, exit_code
+from slackwater.cli.verbs.doctor.failure import read_symptoms, with_errors
 from slackwater.cli.verbs.doctor.page import doctor_page
 from slackwater.cli.verbs.doctor.sarif import sarif_document
 from slackwater.core.commands import command
@@ -18,6 +19,7 @@ def doctor(
     target: str | None,
     every: bool,
     sink: str | None,
+    error: str | None,
     verify: bool,
     pipeline: str | None,
     master: str | None,
@@ -29,13 +31,16 @@ def doctor(
     if every and target is not None:
         raise UsageError("usage", "--all and a LOCATION or STREAM exclude each other", hint=command("doctor", "--all"))
     settings = prepare(home, Format.TEXT if shown_as is ReportFormat.TEXT else Format.JSON)
-    examined = examine(settings, target, sink, verify=verify)
+    symptoms = read_symptoms(error) if error is not None else None
+    alone = target is None and not every and symptoms is not None
+    examined = (Examined(error or ""),) if alone else examine(settings, target, sink, verify=verify)
     if pipeline is not None:
         from slackwater.cli.verbs.doctor.code import with_code  # noqa: PLC0415 - brings what starts Spark
 
         examined = with_code(examined, pipeline, settings, master, parse_conf(conf))
     elif master is not None or conf:
         raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
+    examined = tuple(with_errors(one, symptoms) for one in examined)
     if shown_as is ReportFormat.TEXT:
         out().print(doctor_page(examined), soft_wrap=True)
     else:

@@ -1,0 +1,76 @@
+"""Joins a symptom with what the files show: the same message has several causes, and the files decide which it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.diagnose.catalogue import CATALOGUE
+from slackwater.diagnose.doctor import Diagnosis, documented
+from slackwater.diagnose.errors.common.symptom import Symptom
+
+State = Literal["confirmed", "not-checked", "not-visible", "excluded"]
+_STATES: tuple[State, ...] = ("confirmed", "not-checked", "not-visible", "excluded")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A failure of the catalogue that a text may mean.
+
+    ``confirmed``: the finding ``by`` shows it in the files. ``excluded``: what would find it, ``by``, found nothing.
+    ``not-checked``: ``by`` says which fact is missing. ``not-visible``: files do not show it.
+    """
+
+    code: str
+    title: str
+    state: State
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedError:
+    """A symptom with its causes: what the files confirm first, what they exclude last."""
+
+    symptom: Symptom
+    causes: tuple[Cause, ...]
+
+    @property
+    def cause(self) -> Cause:
+        """The most likely one."""
+        return self.causes[0]
+
+
+def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple[ExplainedError, ...]:
+    """The symptoms with their causes. ``diagnosis``: of the stream that has failed; ``None``: no stream was given."""
+    finders = covering()
+    return tuple(ExplainedError(symptom, _causes(symptom, diagnosis, finders)) for symptom in symptoms)
+
+
+def _causes(symptom: Symptom, diagnosis: Diagnosis | None, finders: Mapping[str, list[str]]) -> tuple[Cause, ...]:
+    causes = [_cause(code, diagnosis, finders.get(code, [])) for code in symptom.codes]
+    return tuple(sorted(causes, key=lambda cause: _STATES.index(cause.state)))
+
+
+def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Cause:
+    failure = CATALOGUE[code]
+    if not finders:
+        return Cause(code, failure.title, "not-visible", failure.text)
+    if diagnosis is None:
+        return Cause(code, failure.title, "not-checked", "no checkpoint and no stream was given")
+    found = [one.finding.code for one in diagnosis.found if code in one.covers]
+    if found:
+        return Cause(code, failure.title, "confirmed", ", ".join(dict.fromkeys(found)))
+    missed = next((one for one in diagnosis.not_checked if one.code in finders), None)
+    if missed is not None:
+        return Cause(code, failure.title, "not-checked", missed.reason)
+    return Cause(code, failure.title, "excluded", ", ".join(finders))
+
+
+def covering() -> Mapping[str, list[str]]:
+    """The codes of rules and checks by the failure of the catalogue that they find."""
+    found: dict[str, list[str]] = {}
+    for one in documented():
+        for failure in one.covers:
+            found.setdefault(failure, []).append(one.code)
+    return found

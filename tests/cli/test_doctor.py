@@ -1,0 +1,180 @@
+"""``slackwater doctor`` on streams, on checkpoints that were never recorded, and on error texts."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Slackwater
+from tests.support.corpus import corpus_case
+from tests.support.homes import STREAM, HomeSpec, make_home
+
+GAP = "java.lang.IllegalStateException: batch 6 doesn't exist"
+NOT_RECORDED = "file_json_to_parquet_filesink"
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    """All files; SQLite's index of its log is written by readers, too, and removed by the last one."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not file.name.endswith(("-shm", "-wal"))
+    }
+
+
+def test_a_healthy_stream(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+
+    done = slackwater("doctor")
+
+    assert done.code == 0
+    assert f"{STREAM}  healthy" in done.out
+
+
+def test_what_is_wrong_comes_with_its_risk_and_its_command(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path, HomeSpec(written=8))
+
+    done = slackwater("doctor", STREAM)
+
+    assert done.code == 1
+    assert "sink-ahead" in done.out
+    assert "risk: skip, certain" in done.out
+    assert f"next: slackwater plan rebuild {STREAM}" in done.out
+
+
+def test_nothing_is_written(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path, HomeSpec(written=8))
+    before = _contents(tmp_path)
+
+    slackwater("doctor", "--verify")
+    slackwater("doctor", "--format", "json")
+
+    assert _contents(tmp_path) == before
+
+
+def test_the_location_of_a_recorded_checkpoint_is_its_stream(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+
+    document = slackwater("doctor", f".slackwater/streams/{STREAM}/checkpoints/0001", "--format", "json").document
+
+    assert [one["stream"] for one in document["streams"]] == [STREAM]
+    assert document["healthy"]
+
+
+def test_what_the_output_would_show_is_not_healthy_without_it(slackwater: Slackwater, tmp_path: Path) -> None:
+    case = corpus_case("4.3.0", NOT_RECORDED, tmp_path)
+
+    done = slackwater("doctor", str(case / "checkpoint"), "--format", "json")
+
+    assert done.code == 5
+    assert not done.document["healthy"]
+    missed = {one["code"]: one for one in done.document["streams"][0]["not_checked"]}
+    assert missed["sink-ahead"]["how"] == "add --sink with its path or URI"
+
+
+def test_the_output_of_a_checkpoint_that_is_not_recorded(slackwater: Slackwater, tmp_path: Path) -> None:
+    case = corpus_case("4.3.0", NOT_RECORDED, tmp_path)
+    shutil.rmtree(case / "checkpoint" / "commits")
+    shutil.rmtree(case / "checkpoint" / "offsets")
+    shutil.copytree(
+        corpus_case("4.0.5", NOT_RECORDED, tmp_path) / "checkpoint" / "offsets", case / "checkpoint/offsets"
+    )
+    for entry in (case / "checkpoint" / "offsets").iterdir():
+        if entry.name.strip(".crc") > "3":
+            entry.unlink()
+
+    document = slackwater("doctor", str(case / "checkpoint"), "--sink", str(case / "sink"), "--format", "json").document
+
+    codes = [one["code"] for one in document["streams"][0]["findings"]]
+    assert "sink-ahead" in codes
+    assert not any("next" in one for one in document["streams"][0]["findings"]), "no command changes what is unknown"
+
+
+def test_the_files_decide_which_cause_a_message_has(slackwater: Slackwater, tmp_path: Path) -> None:
+    case = corpus_case("4.3.0", NOT_RECORDED, tmp_path)
+    (case / "checkpoint" / "offsets" / "6").unlink()
+    (tmp_path / "driver.log").write_text(f"INFO something\n{GAP}\n")
+
+    document = slackwater(
+        "doctor", str(case / "checkpoint"), "--error", "driver.log", "--format", "json"
+    ).document  # fmt: skip
+
+    causes = document["streams"][0]["errors"][0]["causes"]
+    assert (causes[0]["code"], causes[0]["state"], causes[0]["by"]) == ("LOG-06", "confirmed", "SW-LOG-006")
+    assert ("FSRC-01", "excluded") in [(one["code"], one["state"]) for one in causes]
+
+
+def test_another_cause_of_the_same_message(slackwater: Slackwater, tmp_path: Path) -> None:
+    case = corpus_case("4.3.0", NOT_RECORDED, tmp_path)
+    for entry in (case / "checkpoint" / "sources" / "0").iterdir():
+        if entry.name.strip(".").startswith("7"):
+            entry.unlink()
+    (tmp_path / "driver.log").write_text(GAP.replace("6", "7"))
+
+    document = slackwater("doctor", str(case / "checkpoint"), "--error", "driver.log", "--format", "json").document
+
+    causes = document["streams"][0]["errors"][0]["causes"]
+    assert (causes[0]["code"], causes[0]["state"]) == ("FSRC-01", "confirmed")
+
+
+def test_a_text_alone_is_explained(
+    slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(GAP))
+
+    done = slackwater("doctor", "--error", "-")
+
+    assert done.code == 1
+    assert "LOG-06" in done.out
+
+
+def test_a_text_without_a_known_error_is_not_healthy(slackwater: Slackwater, tmp_path: Path) -> None:
+    (tmp_path / "driver.log").write_text("all is well")
+
+    done = slackwater("doctor", "--error", "driver.log")
+
+    assert done.code == 5
+    assert "no known error text" in done.out
+
+
+def test_sarif_has_a_result_for_each_finding(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path, HomeSpec(written=8))
+
+    document = json.loads(slackwater("doctor", "--format", "sarif").out)
+
+    run = document["runs"][0]
+    assert document["version"] == "2.1.0"
+    assert [result["ruleId"] for result in run["results"]] == ["sink-ahead"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["sink-ahead"]
+    assert run["results"][0]["level"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (("doctor", "nosuch"), 4, "stream-unknown"),
+        (("doctor", "."), 4, "not-a-checkpoint"),
+        (("doctor", STREAM, "--sink", "out"), 2, "sink-of-stream"),
+        (("doctor", STREAM, "--all"), 2, "usage"),
+        (("doctor", "--error", "nosuch.log"), 4, "error-file"),
+        (("doctor", "--master", "local[1]"), 2, "usage"),
+    ],
+)
+def test_mistakes(slackwater: Slackwater, tmp_path: Path, arguments: tuple[str, ...], code: int, error: str) -> None:
+    make_home(tmp_path)
+
+    done = slackwater(*arguments, "--format", "json")
+
+    assert done.code == code
+    assert done.error["code"] == error
+
+
+def test_a_home_without_streams(slackwater: Slackwater) -> None:
+    done = slackwater("doctor", "--format", "json")
+
+    assert done.code == 4
+    assert done.error["code"] == "ledger-missing"
