@@ -121,9 +121,7 @@ def test_another_cause_of_the_same_message(slackwater: Slackwater, tmp_path: Pat
     assert (causes[0]["code"], causes[0]["state"]) == ("FSRC-01", "confirmed")
 
 
-def test_a_text_alone_is_explained(
-    slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_alone_is_explained(slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(GAP))
 
     done = slackwater("doctor", "--error", "-")
