@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+_TIME = re.compile(r'"path":"file://([^"]*)","timestamp":(\d+)')
 _PATH = re.compile(r'"path":"[^"]*/([^/"]+)"')
 
 
@@ -21,13 +23,36 @@ def replace(name: str, old: str, new: str) -> Callable[[Path], None]:
     return edit
 
 
-def reread(*names: str) -> Callable[[Path], None]:
-    """An edit that gives the files in logs of sources their paths in this copy of the case."""
+def reread(*names: str, folder: str = "input") -> Callable[[Path], None]:
+    """An edit that gives the files in logs their paths in this copy of the case; source files get their times."""
 
     def edit(case: Path) -> None:
         for name in names:
             for file in sorted((case / name).glob("[0-9]*")):
-                _write(file, _PATH.sub(lambda found: f'"path":"file://{case}/input/{found[1]}"', file.read_text()))
+                _write(file, _PATH.sub(lambda found: f'"path":"file://{case}/{folder}/{found[1]}"', file.read_text()))
+                for path, time_ms in _TIME.findall(file.read_text()):
+                    os.utime(path, ns=(0, int(time_ms) * 1_000_000))
+
+    return edit
+
+
+def written_at(name: str, time_ms: int) -> Callable[[Path], None]:
+    """An edit that gives a file a modification time; a missing one is created."""
+
+    def edit(case: Path) -> None:
+        (case / name).touch()
+        os.utime(case / name, ns=(0, time_ms * 1_000_000))
+
+    return edit
+
+
+def swap(one: str, other: str) -> Callable[[Path], None]:
+    """An edit that exchanges the contents of two files."""
+
+    def edit(case: Path) -> None:
+        first, second = (case / one).read_text(), (case / other).read_text()
+        _write(case / one, second)
+        _write(case / other, first)
 
     return edit
 
@@ -48,19 +73,6 @@ def delete_folder(name: str) -> Callable[[Path], None]:
         for file in sorted((case / name).rglob("*")):
             if file.is_file():
                 file.unlink()
-
-    return edit
-
-
-def copy_folder(name: str, to: str) -> Callable[[Path], None]:
-    """An edit that copies the files of a folder into another one."""
-
-    def edit(case: Path) -> None:
-        for file in sorted((case / name).iterdir()):
-            if file.is_file():
-                target = case / to / file.name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(file.read_bytes())
 
     return edit
 

@@ -92,13 +92,23 @@ class CheckpointSeen:
         return name in self.folders.get(folder, ())
 
 
+class ChangedFile(NamedTuple):
+    """A file of a source whose modification time is later than the source's log says, in epoch milliseconds."""
+
+    path: str
+    read_ms: int
+    found_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
     """One source of the checkpoint. ``start`` and ``end`` are offsets as Spark wrote them.
 
     They bound the planned next batch; where none is planned both are the end of the newest batch. ``entries`` are the
     numbers in its own log, ``compacted`` those of them that are compacted. ``missing_files`` are the files of the
-    planned next batch that are gone. ``shape`` is the source in the recorded program of the query.
+    planned next batch that are gone. ``changed_files`` are those of the newest listed files that were written later
+    than listed; ``too_old_files`` are beside listed ones, unread, and older than the source reads. ``shape`` is the
+    source in the recorded program of the query.
     """
 
     name: str
@@ -109,6 +119,8 @@ class SourceFacts:
     entries: tuple[int, ...] = ()
     compacted: tuple[int, ...] = ()
     missing_files: Fact[tuple[str, ...]] = ()
+    changed_files: Fact[tuple[ChangedFile, ...]] = ()
+    too_old_files: Fact[tuple[str, ...]] = ()
     shape: SourceShape | None = None
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from slackwater.checkpoint.damage import cheap_damage
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
-from slackwater.core.checkpoint import SourceLine
 from slackwater.core.checkpoint_logs import OffsetEntry
-from slackwater.core.errors import FormatError, SlackwaterError
+from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
-from slackwater.core.marks import NONE_YET
 from slackwater.core.program import Program, SourceShape
 from slackwater.core.read_options import ReadOptions
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.state_programs import program_of_batch
+from slackwater.facts.attempt import tried
+from slackwater.facts.source_files import changed_files, missing_files, too_old_files
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.ledger.recording.output_seen import Expected, look_at_output
-from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.sources import kind_of
@@ -32,7 +30,6 @@ NEWEST_BATCHES = 200
 """Batches of the ledger that are read: more show no more of the present, and a stream can have a million."""
 
 _UNRECORDED = "unrecorded"
-_T = TypeVar("_T")
 
 
 def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: bool = False) -> Facts:
@@ -53,7 +50,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
         recorded=True,
         sources=_sources(checkpoint, _shapes(snapshot)),
         sink=sink,
-        history=_tried(
+        history=tried(
             lambda: HistoryFacts(
                 tuple(reversed(ledger.runs(stream.full_name))),
                 tuple(ledger.batches(stream.full_name, first=max(snapshot.marks.planned - NEWEST_BATCHES, 0))),
@@ -63,7 +60,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
     )
 
 
-def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None) -> Facts:
+def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None, *, thorough: bool = False) -> Facts:
     """The facts about a checkpoint that the ledger does not have. ``sink`` is the identity of its output, if known."""
     with collector_off():
         opened = open_checkpoint(store)
@@ -80,7 +77,7 @@ def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None) -> Facts
     )
     seen: Fact[SinkFacts] = Unknown("the output of the query is not known", "add --sink with its path or URI")
     if sink is not None:
-        seen = _tried(lambda: _sink(sink, snapshot), "the output cannot be read")
+        seen = tried(lambda: _sink(sink, snapshot, thorough=thorough), "the output cannot be read")
     if isinstance(seen, SinkFacts):
         snapshot = replace(snapshot, marks=replace(marks, written=seen.written), output=replace(seen.seen, owner=None))
     return Facts(
@@ -120,10 +117,10 @@ def _entry(opened: OpenedCheckpoint, batch: int) -> OffsetEntry | None:
         return None  # the report has the damage
 
 
-def _sink(identity: Mapping[str, str], snapshot: Snapshot) -> SinkFacts:
+def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) -> SinkFacts:
     marks = snapshot.marks
     finished = marks.next_batch - 1
-    written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), thorough=False)
+    written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), thorough=thorough)
     return SinkFacts(identity, seen, written)
 
 
@@ -144,6 +141,7 @@ def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape]) -> tuple
         start = starts.get(line.name) if marks.next_is_planned else end
         files = checkpoint.folders.get(f"sources/{line.name}", ())
         parsed = [entry for file in files if (entry := parse_entry_name(file)) is not None]
+        shape = _shape_at(shapes, line.index)
         found.append(
             SourceFacts(
                 line.name,
@@ -153,8 +151,10 @@ def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape]) -> tuple
                 line.log,
                 tuple(sorted({entry for entry, _ in parsed})),
                 tuple(sorted(entry for entry, compacted in parsed if compacted)),
-                _missing_files(line, start, end) if marks.next_is_planned else (),
-                _shape_at(shapes, line.index),
+                missing_files(line, start, end) if marks.next_is_planned else (),
+                changed_files(line),
+                too_old_files(line, shape),
+                shape,
             )
         )
     return tuple(found)
@@ -162,33 +162,3 @@ def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape]) -> tuple
 
 def _shape_at(shapes: Sequence[SourceShape], index: int | None) -> SourceShape | None:
     return shapes[index] if index is not None and index < len(shapes) else None
-
-
-def _missing_files(line: SourceLine, start: str | None, end: str | None) -> Fact[tuple[str, ...]]:
-    """The files of the planned batch that are gone, by the source's own log."""
-    kind, log = kind_of(end, {}), line.log
-    first, last = kind.cut_entry(start), kind.cut_entry(end)
-    if last is None or log is None:
-        return ()
-    wanted = range((NONE_YET if first is None else first) + 1, last + 1)
-    paths = [file.path for file in log.entries if file.log_offset in wanted]
-    return _tried(lambda: _gone(paths), f"the files of source {line.name} cannot be looked up")
-
-
-def _gone(paths: Sequence[str]) -> Fact[tuple[str, ...]]:
-    """Those that are gone. Where their folders are as well, this may be the copy of a checkpoint of another machine."""
-    reach = StoreReach()
-    gone = tuple(path for path in paths if not reach.exists(path))
-    folders = {path.rpartition("/")[0] for path in gone}
-    if gone and len(gone) == len(paths) and not any(reach.exists(folder) for folder in folders):
-        return Unknown(f"the folder {min(folders)} does not exist on this machine")
-    return gone
-
-
-def _tried(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
-    try:
-        return look()
-    except SlackwaterError as error:
-        return Unknown(f"{reason}: {error.message}", error.hint)
-    except OSError as error:
-        return Unknown(f"{reason}: {error}")

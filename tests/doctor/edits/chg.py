@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from tests.doctor.cases import AGGREGATION, Case, nothing
-from tests.doctor.rewriting import replace
+from tests.doctor.cases import AGGREGATION, Case, nothing, remove
+from tests.doctor.rewriting import replace, swap
 
 _PARTITIONS = '"spark.sql.shuffle.partitions":"{}"'
 _HDFS, _ROCKSDB = "HDFSBackedStateStoreProvider", "RocksDBStateStoreProvider"
 _NEWEST = "checkpoint/offsets/8"
 
+_SWAPPED = swap("checkpoint/sources/0/4", "checkpoint/sources/1/4")
+_OLD_STATE = remove(*(f"checkpoint/state/0/{number}/{version}.delta" for number in (0, 1) for version in (7, 8, 9)))
+_ONE_VERSION = remove("checkpoint/state/0/0/9.delta", "checkpoint/state/0/1/9.delta")
+
 CASES = [
+    Case("the newest entries", "SW-CHG-002", _SWAPPED, "join_inner_hdfs", says=("sources 0 and 1", "input_l")),
+    Case("each reads its own", "SW-CHG-002", nothing, "join_inner_hdfs", fires=False),
+    Case("one source", "SW-CHG-002", nothing, fires=False),
+    Case("three batches without", "SW-CHG-007", _OLD_STATE, AGGREGATION, says=("ends at batch 5", "up to 8")),
+    Case("the newest version", "SW-CHG-007", _ONE_VERSION, AGGREGATION, fires=False),
+    Case("one partition", "SW-CHG-007", remove("checkpoint/state/0/0/9.delta"), AGGREGATION, fires=False),
     Case(
         "fewer partitions", "SW-CHG-008", replace(_NEWEST, _PARTITIONS.format(2), _PARTITIONS.format(1)), AGGREGATION,
         says=("pins 1 shuffle", "in 2"),

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 from tests.doctor.cases import Case, both, nothing, remove
-from tests.doctor.rewriting import reread
+from tests.doctor.rewriting import reread, written_at
 
 _PLANNED = both(reread("checkpoint/sources/0"), remove("checkpoint/commits/7"))
+_HERE = reread("checkpoint/sources/0")
+_READ_MS = 1704067270000
+_DAY_MS = 24 * 60 * 60 * 1000
 _BACK_TO_5 = remove(*(f"checkpoint/{log}/{batch}" for log in ("offsets", "commits") for batch in (6, 7)))
 _BACK_TO_6 = remove("checkpoint/offsets/7", "checkpoint/commits/7")
+
+
+def _aged(name: str, days: int) -> Callable[[Path], None]:
+    """A file so many days older than the newest one that was read."""
+    return both(_HERE, written_at(f"input/{name}", _READ_MS - days * _DAY_MS))
+
 
 CASES = [
     Case("the newest entry", "SW-FSRC-001", remove("checkpoint/sources/0/7"), says=("entry 7 of", "batch 7")),
@@ -22,6 +34,18 @@ CASES = [
     ),
     Case("a file that was read", "SW-FSRC-003", both(_PLANNED, remove("input/in-006.json")), fires=False),
     Case("all planned files exist", "SW-FSRC-003", _PLANNED, fires=False),
+    Case(
+        "written again", "SW-FSRC-005", both(_HERE, written_at("input/in-007.json", _READ_MS + _DAY_MS)),
+        says=("in-007.json", "2024-01-02"),
+    ),
+    Case("with the recorded times", "SW-FSRC-005", _HERE, fires=False),
+    Case("not on this machine", "SW-FSRC-005", nothing, fires=False),
+    Case(
+        "eight days older", "SW-FSRC-006", _aged("late.json", 8),
+        says=("touch", "late.json"),
+    ),
+    Case("six days old", "SW-FSRC-006", _aged("late.json", 6), fires=False),
+    Case("not of its kind", "SW-FSRC-006", _aged("note.txt", 8), fires=False),
     Case("two batches taken back", "SW-FSRC-011", _BACK_TO_5, says=("2 entries after entry 5", "batch 6")),
     Case("one entry more, as of a crash", "SW-FSRC-011", _BACK_TO_6, fires=False),
 ]  # fmt: skip

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from tests.doctor.cases import AGGREGATION, Case, both, nothing, remove, write
+from tests.doctor.recorded import batch, with_history
 from tests.doctor.rewriting import delete_folder
 
 _SCHEMA = "checkpoint/state/0/0/_metadata/schema"
 _METADATA = "checkpoint/state/0/_metadata/metadata"
+_FORMAT_2 = "agg_cpv2_rocksdb_changelog"
+_PARTITION_1, _PARTITION_0 = (f"checkpoint/state/0/{number}/9.delta" for number in (1, 0))
 _LOGS = both(delete_folder("checkpoint/offsets"), delete_folder("checkpoint/commits"))
 
 CASES = [
+    Case("no state at all", "SW-STATE-003", delete_folder("checkpoint/state"), _FORMAT_2, says=("batch 8",)),
+    Case("state is there", "SW-STATE-003", nothing, _FORMAT_2, fires=False),
+    Case("nothing names state", "SW-STATE-003", delete_folder("checkpoint/state"), fires=False),
+    Case("one of two partitions", "SW-STATE-009", remove(_PARTITION_1), AGGREGATION, says=("1 of the 2", "state/0/1")),
+    Case("both partitions", "SW-STATE-009", remove(_PARTITION_0, _PARTITION_1), AGGREGATION, fires=False),
+    Case("all are complete", "SW-STATE-009", nothing, AGGREGATION, fires=False),
+    Case("0 rows", "SW-STATE-010", nothing, says=("batch 3", "--from"), ledger=with_history(batch(2, 5), batch(3, 0))),
+    Case("all batches have rows", "SW-STATE-010", nothing, ledger=with_history(batch(2, 5), batch(3, 4)), fires=False),
+    Case("no new data", "SW-STATE-010", nothing, ledger=with_history(batch(3, 0, moved=False)), fires=False),
+    Case("no commit names ids", "SW-STATE-011", delete_folder("checkpoint/commits"), _FORMAT_2, says=("version 9",)),
+    Case("the commit names them", "SW-STATE-011", nothing, _FORMAT_2, fires=False),
+    Case("state without ids", "SW-STATE-011", delete_folder("checkpoint/commits"), AGGREGATION, fires=False),
     Case("no schema", "SW-STATE-006", remove(_SCHEMA), AGGREGATION, says=("the schema of operator 0",)),
     Case("no metadata", "SW-STATE-006", remove(_METADATA), AGGREGATION, says=("the metadata of operator 0",)),
     Case("malformed metadata", "SW-STATE-006", write(_METADATA, "v1\n{"), AGGREGATION, says=("metadata of",)),

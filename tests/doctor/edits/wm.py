@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from tests.doctor.cases import AGGREGATION, Case, nothing, write
+from tests.doctor.recorded import batch, with_history
 from tests.doctor.rewriting import watermark
 
 _MINUTE_MS = 60_000
 _BATCH_3_MS, _BATCH_8_MS = 1795221530978, 1795221532170
 _FUTURE_MS = _BATCH_8_MS + 90 * _MINUTE_MS
 
+_UNION = "multi_source_union_multi_watermark"
+_IDLE = with_history(*(batch(number, 5, 0, watermark_ms=1000) for number in range(10)))
+_MOVED = with_history(*(batch(number, 5, 0, watermark_ms=number) for number in range(10)))
+_BOTH = with_history(*(batch(number, 5, 1, watermark_ms=1000) for number in range(10)))
+
 CASES = [
+    Case("one source without rows", "SW-WM-003", nothing, _UNION, says=("source 1", "batch 0 to 9"), ledger=_IDLE),
+    Case("the watermark moves", "SW-WM-003", nothing, _UNION, ledger=_MOVED, fires=False),
+    Case("both have rows", "SW-WM-003", nothing, _UNION, ledger=_BOTH, fires=False),
     Case("only a version", "SW-WM-005", write("checkpoint/commits/8", "v1"), AGGREGATION, says=("batch 8", "none")),
     Case("a batch older", "SW-WM-005", watermark(8, 1704067322000), AGGREGATION, says=("2024-01-01", "commits/8")),
     Case("as it was planned", "SW-WM-005", watermark(8, 1704067342000), AGGREGATION, fires=False),

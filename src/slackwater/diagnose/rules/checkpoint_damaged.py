@@ -43,4 +43,5 @@ RULE = Rule(
     doc=__doc__,
     risk="stuck",
     exit_code=DAMAGED,
+    covers=("STATE-02", "STATE-05"),
 )

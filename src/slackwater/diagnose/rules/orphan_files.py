@@ -36,5 +36,6 @@ RULE = Rule(
     order=440,
     find=find,
     doc=__doc__,
+    covers=("FSINK-07",),
     on_output=True,
 )

@@ -48,5 +48,6 @@ RULE = Rule(
         "STATE-01",
         "STATE-03",
         "STATE-04",
+        "STATE-13",
     ),
 )

@@ -58,7 +58,7 @@ def examine(settings: Settings, target: str | None, sink: str | None, *, verify:
     Raises NotFound where the target is nothing, UsageError for a ``sink`` of a stream, whose output is recorded.
     """
     if target is not None and (is_uri(target) or exists(target)):
-        return (_location(target, sink, settings),)
+        return (_location(target, sink, settings, verify=verify),)
     if sink is not None:
         raise UsageError(
             "sink-of-stream",
@@ -80,13 +80,13 @@ def examine(settings: Settings, target: str | None, sink: str | None, *, verify:
     return found
 
 
-def _location(location: str, sink: str | None, settings: Settings) -> Examined:
+def _location(location: str, sink: str | None, settings: Settings, *, verify: bool) -> Examined:
     recorded = _recorded_at(location, settings)
     if recorded is not None and sink is None:
         return recorded
     store = open_read_store(location)
     require_reachable(store)
-    facts = facts_of_location(store, _identity(sink) if sink is not None else None)
+    facts = facts_of_location(store, _identity(sink) if sink is not None else None, thorough=verify)
     return Examined(facts.name, facts, diagnose(facts))
 
 

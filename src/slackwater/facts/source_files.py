@@ -1,0 +1,90 @@
+"""The files of file sources: which of those that a log lists are gone or changed, and which were never read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from slackwater.core.checkpoint import SourceLine
+from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.facts import ChangedFile, Fact, Unknown
+from slackwater.core.marks import NONE_YET
+from slackwater.core.program import SourceShape
+from slackwater.facts.attempt import tried
+from slackwater.ledger.recording.reach import StoreReach
+from slackwater.sources import kind_of
+from slackwater.sources.common.read_files import replaced_file
+from slackwater.storage.open import local_path_of
+
+_MOST_FILES = 500
+"""Of so many files the time is looked up: a few milliseconds on a local disk. On a remote store each is a request."""
+_DAY_MS = 24 * 60 * 60 * 1000
+_MAX_AGE_MS = 7 * _DAY_MS
+"""The default of ``maxFileAge``."""
+_AGE_OPTIONS = frozenset({"maxfileage", "latestfirst"})
+"""With one of these a source has another limit, or none."""
+
+
+def missing_files(line: SourceLine, start: str | None, end: str | None) -> Fact[tuple[str, ...]]:
+    """The files of the planned batch that are gone, by the source's own log."""
+    kind, log = kind_of(end, {}), line.log
+    first, last = kind.cut_entry(start), kind.cut_entry(end)
+    if last is None or log is None:
+        return ()
+    wanted = range((NONE_YET if first is None else first) + 1, last + 1)
+    paths = [file.path for file in log.entries if file.log_offset in wanted]
+    return tried(lambda: _gone(paths), f"the files of source {line.name} cannot be looked up")
+
+
+def changed_files(line: SourceLine) -> Fact[tuple[ChangedFile, ...]]:
+    """Of the newest listed files on local disks those that were written after they had been listed."""
+    found = (replaced_file(file, None, StoreReach()) for file in _newest_local(line))
+    return tuple(
+        ChangedFile(one.path, one.read_ms, one.found_ms)
+        for one in found
+        if one is not None and one.found_ms > one.read_ms
+    )
+
+
+def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:
+    """Unlisted files beside listed ones on local disks, with the same suffix, that the source takes for too old."""
+    files = line.log.entries if line.log is not None else ()
+    if not files or (shape is not None and _AGE_OPTIONS & shape.options.keys()):
+        return ()
+    limit_ms = max(file.timestamp_ms for file in files) - _MAX_AGE_MS
+    listed = {local_path_of(file.path) for file in files}
+    return tried(
+        lambda: tuple(sorted(_unlisted_before(limit_ms, _newest_local(line), listed))),
+        f"the folders of source {line.name} cannot be listed",
+    )
+
+
+def _newest_local(line: SourceLine) -> Sequence[SourceFile]:
+    files = line.log.entries if line.log is not None else ()
+    return [file for file in files[-_MOST_FILES:] if local_path_of(file.path) is not None]
+
+
+def _unlisted_before(limit_ms: int, files: Sequence[SourceFile], listed: set[str | None]) -> Iterator[str]:
+    paths = [Path(local_path_of(file.path) or "") for file in files]
+    suffixes = {path.suffix for path in paths}
+    looked_up = 0
+    for folder in sorted({path.parent for path in paths}):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            hidden = path.name.startswith((".", "_"))
+            if hidden or path.suffix not in suffixes or str(path) in listed or not path.is_file():
+                continue
+            looked_up += 1
+            if looked_up > _MOST_FILES:
+                return
+            if path.stat().st_mtime * 1000 < limit_ms:
+                yield str(path)
+
+
+def _gone(paths: Sequence[str]) -> Fact[tuple[str, ...]]:
+    """Those that are gone. Where their folders are as well, this may be the copy of a checkpoint of another machine."""
+    reach = StoreReach()
+    gone = tuple(path for path in paths if not reach.exists(path))
+    folders = {path.rpartition("/")[0] for path in gone}
+    if gone and len(gone) == len(paths) and not any(reach.exists(folder) for folder in folders):
+        return Unknown(f"the folder {min(folders)} does not exist on this machine")
+    return gone

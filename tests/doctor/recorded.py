@@ -1,0 +1,27 @@
+"""What a ledger adds to the facts of a checkpoint, for checks that need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from slackwater.core.facts import Facts, HistoryFacts
+from slackwater.core.records import BatchRecord, BatchSource
+
+
+def batch(number: int, *rows: int, moved: bool = True, watermark_ms: int | None = None) -> BatchRecord:
+    """A recorded batch with the rows of each of its sources."""
+    sources = tuple(
+        BatchSource(f"source {index}", str(number), str(number + 1 if moved else number), None, count)
+        for index, count in enumerate(rows)
+    )
+    return BatchRecord("s", 1, number, number, sum(rows), sources, watermark_ms)
+
+
+def with_history(*batches: BatchRecord) -> Callable[[Facts], Facts]:
+    """A change of the facts: these batches are recorded, as those of a stream."""
+
+    def change(facts: Facts) -> Facts:
+        return replace(facts, history=HistoryFacts(batches=batches), recorded=True)
+
+    return change
