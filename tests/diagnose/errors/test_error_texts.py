@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 import tracemalloc
 from collections.abc import Iterator
 
@@ -161,20 +160,6 @@ def test_the_memory_for_a_long_log_does_not_grow_with_it() -> None:
         return most
 
     assert peak(8) < 1.2 * peak(5)
-
-
-@pytest.mark.parametrize("unit", [f"{DELTA}\n", "/state/0/1/", "/state/1/2/3.delta does not exist"])
-def test_the_time_grows_with_the_length_only(unit: str) -> None:
-    def seconds(characters: int) -> float:
-        return _timed(unit * (characters // len(unit)))
-
-    assert seconds(4 * PART_CHARACTERS) < 10 * max(seconds(PART_CHARACTERS), 0.05)
-
-
-def _timed(text: str) -> float:
-    start = time.perf_counter()
-    recognise(text)
-    return time.perf_counter() - start
 
 
 @pytest.mark.parametrize("error", ALL, ids=lambda error: error.symptom)
