@@ -25,8 +25,11 @@ LIGHT = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m -Xms512m -Xmn300m -XX:-UsePerfData"
     " -XX:ReservedCodeCacheSize=256m"
 )
+LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For the JVM that puts together the command line of another one."""
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 OPTIONS = "SPARK_SUBMIT_OPTS"
+LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
 CLASS_PATH = "SPARK_DIST_CLASSPATH"
 """Comes last in the class path, so that the one of the archive is its beginning."""
 
@@ -54,6 +57,7 @@ def use_quick_jvms() -> None:
         if not archive.exists():
             _make(archive, ARCHIVED, {OPTIONS: f"{LIGHT} {SILENT} -XX:ArchiveClassesAtExit={{}}"})
     os.environ[OPTIONS] = f"{LIGHT} {SILENT} -XX:SharedArchiveFile={archive}" if archive.exists() else LIGHT
+    os.environ[LAUNCHER_OPTIONS] = LAUNCHER
 
 
 def _folder() -> Path:
