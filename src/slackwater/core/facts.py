@@ -128,12 +128,14 @@ class SourceFacts:
 class SinkFacts:
     """The output. ``identity`` is that of the sink; ``written`` is the newest batch that it shows, ``None`` for none.
 
-    ``newest`` is the last change of the output by any other means, where the kind of sink can tell.
+    ``newest`` is the last change of the output by any other means, where the kind of sink can tell. ``elsewhere`` are
+    the folders outside of the output in which its log lists files, each with their number.
     """
 
     identity: Mapping[str, str]
     seen: OutputSeen
     written: int | None
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
 
 
 class Judged(NamedTuple):
@@ -145,10 +147,14 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryFacts:
-    """What the ledger has recorded: the runs, newest first, and the newest batches, newest last."""
+    """What the ledger has recorded: the runs, newest first, and the newest batches, newest last.
+
+    ``offsets`` are its copies of the two newest entries of ``offsets/``, by batch.
+    """
 
     runs: tuple[RunRecord, ...] = ()
     batches: tuple[BatchRecord, ...] = ()
+    offsets: Mapping[int, OffsetEntry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

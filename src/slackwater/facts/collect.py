@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from slackwater.checkpoint.damage import cheap_damage
+from slackwater.checkpoint.layout import OFFSETS
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
@@ -20,9 +22,13 @@ from slackwater.core.state_programs import program_of_batch
 from slackwater.facts.attempt import tried
 from slackwater.facts.source_files import changed_files, missing_files, too_old_files
 from slackwater.formats.compactible import parse_entry_name
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.output_seen import Expected, look_at_output
 from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.workspace import Workspace
+from slackwater.sinks.common.contract import ListsFiles
+from slackwater.sinks.common.registry import open_each
 from slackwater.sources import kind_of
 from slackwater.storage.protocols import ReadStore
 
@@ -39,9 +45,15 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
         snapshot, opened = look_at_stream(context, stream)
         checkpoint = _checkpoint(opened)
     problem = snapshot.output.unreadable
-    sink: Fact[SinkFacts] = SinkFacts(stream.sink, snapshot.output, snapshot.marks.written)
+    sink: Fact[SinkFacts]
     if problem is not None:
         sink = Unknown(f"the output cannot be read: {problem.text}", problem.hint)
+    else:
+        seen = snapshot.output
+        sink = tried(
+            lambda: SinkFacts(stream.sink, seen, snapshot.marks.written, _elsewhere(stream.sink)),
+            "the output cannot be read",
+        )
     ledger = workspace.ledger
     return Facts(
         name=stream.full_name,
@@ -54,6 +66,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
             lambda: HistoryFacts(
                 tuple(reversed(ledger.runs(stream.full_name))),
                 tuple(ledger.batches(stream.full_name, first=max(snapshot.marks.planned - NEWEST_BATCHES, 0))),
+                _recorded_offsets(ledger, stream.full_name, checkpoint.offset_ids[-2:]),
             ),
             "the ledger cannot be read",
         ),
@@ -121,7 +134,21 @@ def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) ->
     marks = snapshot.marks
     finished = marks.next_batch - 1
     written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), thorough=thorough)
-    return SinkFacts(identity, seen, written)
+    return SinkFacts(identity, seen, written, _elsewhere(identity))
+
+
+def _elsewhere(identity: Mapping[str, str]) -> Mapping[str, int]:
+    outputs = [one for one in open_each(identity) if isinstance(one, ListsFiles)]
+    return {folder: files for one in outputs for folder, files in one.elsewhere().items()}
+
+
+def _recorded_offsets(ledger: Ledger, stream: str, batches: Sequence[int]) -> Mapping[int, OffsetEntry]:
+    lines = ledger.lines(stream, OFFSETS, min(batches), max(batches)) if batches else {}
+    found = {}
+    for batch, line in lines.items():
+        with suppress(FormatError):
+            found[batch] = parse_offset_entry(line.text.encode("utf-8", "surrogateescape"))
+    return found
 
 
 def _shapes(snapshot: Snapshot) -> Sequence[SourceShape]:

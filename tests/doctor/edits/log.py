@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from tests.doctor.cases import AGGREGATION, Case, both, nothing, output_in_place, remove, write
+import dataclasses
+
+from slackwater.core.facts import Facts, HistoryFacts
+from slackwater.formats.offset_log import parse_offset_entry
+from tests.doctor.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write
+from tests.doctor.rewriting import delete_folder, replace
+from tests.support.corpus import corpus_folder
 
 BATCHES = range(8)
 THREE_COMMITS = remove("checkpoint/commits/5", "checkpoint/commits/6", "checkpoint/commits/7")
 LAST_COMMIT = remove("checkpoint/commits/7")
+
+EDITED = replace("checkpoint/offsets/7", '{"logOffset":7}', '{"logOffset":6}')
+
+
+def as_recorded(facts: Facts) -> Facts:
+    """A ledger with what Spark wrote into the two newest entries."""
+    folder = corpus_folder("4.3.0", FILES) / "checkpoint" / "offsets"
+    entries = {batch: parse_offset_entry((folder / str(batch)).read_bytes()) for batch in (6, 7)}
+    return dataclasses.replace(facts, recorded=True, history=HistoryFacts(offsets=entries))
+
 
 CASES = [
     Case("the entry before the newest", "SW-LOG-006", remove("checkpoint/offsets/6"), says=("batch 6", "offsets/6")),
@@ -95,4 +111,42 @@ CASES = [
     ),
     Case("a commit with only its version", "SW-LOG-005", write("checkpoint/commits/7", "v1"), fires=False),
     Case("an older commit that is empty", "SW-LOG-005", write("checkpoint/commits/4", ""), fires=False),
+    Case("a lower offset", "SW-LOG-011", EDITED, ledger=as_recorded, says=("offset of source 0",)),
+    Case(
+        "a setting of the entry before the newest",
+        "SW-LOG-011",
+        replace("checkpoint/offsets/6", '"spark.sql.shuffle.partitions":"2"', '"spark.sql.shuffle.partitions":"4"'),
+        ledger=as_recorded,
+        says=("shuffle.partitions",),
+    ),
+    Case("nothing edited", "SW-LOG-011", nothing, ledger=as_recorded, fires=False),
+    Case(
+        "a batch that was planned again",
+        "SW-LOG-011",
+        both(EDITED, replace("checkpoint/offsets/7", '"batchTimestampMs":1', '"batchTimestampMs":2')),
+        ledger=as_recorded,
+        fires=False,
+    ),
+    Case(
+        "a planned batch that is not committed",
+        "SW-LOG-011",
+        both(EDITED, LAST_COMMIT),
+        ledger=as_recorded,
+        fires=False,
+    ),
+    Case(
+        "only metadata, and an output with batches",
+        "SW-LOG-015",
+        both(*(delete_folder(f"checkpoint/{log}") for log in ("offsets", "commits", "sources")), output_in_place),
+        with_sink=True,
+        says=("batches 0..7",),
+    ),
+    Case(
+        "only metadata, and an empty output",
+        "SW-LOG-015",
+        both(*(delete_folder(f"checkpoint/{log}") for log in ("offsets", "commits")), delete_folder("sink")),
+        with_sink=True,
+        fires=False,
+    ),
+    Case("a checkpoint in order", "SW-LOG-015", output_in_place, with_sink=True, fires=False),
 ]

@@ -46,6 +46,7 @@ RULE = Rule(
     exit_code=REFUSED,
     covers=(
         "FSINK-04",
+        "SHARE-04",
         "SINK-01",
         "SINK-06",
     ),

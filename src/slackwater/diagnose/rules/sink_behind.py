@@ -47,6 +47,6 @@ RULE = Rule(
     doc=__doc__,
     risk="loss",
     exit_code=REFUSED,
-    covers=("FSINK-01", "FSINK-05", "FSINK-08"),
+    covers=("FSINK-01", "FSINK-05", "FSINK-08", "MODE-07"),
     on_output=True,
 )

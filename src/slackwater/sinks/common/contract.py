@@ -180,6 +180,18 @@ class ListsOrphans(Protocol):
 
 
 @runtime_checkable
+class ListsFiles(Protocol):
+    """An output whose log lists its files by absolute addresses, which can be those of another place."""
+
+    def elsewhere(self) -> Mapping[str, int]:
+        """Folders outside of the output in which the log lists files, each with their number.
+
+        A file under another scheme or host than the newest one counts, too. Entries that cannot be parsed are left out:
+        they are damage. Raises OSError.
+        """
+
+
+@runtime_checkable
 class ReadByVersion(Protocol):
     """An output that other streams read by its versions and not by the names of its files."""
 

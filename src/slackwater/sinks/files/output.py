@@ -6,7 +6,9 @@ own entry or from the ledger's copy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +84,18 @@ class FilesOutput(DirectoryOutput):
             if not any(_is_hidden(part) for part in (*folder.path.split("/"), name))
         )
         return tuple(sorted(name for name in found if name not in named))
+
+    def elsewhere(self) -> Mapping[str, int]:
+        listed: list[SinkFile] = []
+        for name in self._manifest.valid_names():
+            with suppress(FormatError):
+                listed += self._manifest.parse(name)[1]
+        newest = _server(listed[-1].path) if listed else ""
+        folders = (file.path.rpartition("/")[0] for file in listed if self._is_elsewhere(file.path, newest))
+        return Counter(folders)
+
+    def _is_elsewhere(self, uri: str, newest: str) -> bool:
+        return _server(uri) != newest or self.name_of(uri) is None
 
     def log(self) -> SinkLog | None:
         return SinkLog(self._store, SINK_LOG, parse_file_sink_log)
@@ -283,6 +297,12 @@ class FilesOutput(DirectoryOutput):
             else:
                 if size != file.size:
                     yield Damage(name, "torn", f"{file.size} bytes", f"{size} bytes")
+
+
+def _server(uri: str) -> str:
+    """Scheme and host of an address, by which Spark compares addresses as strings."""
+    scheme, separator, rest = uri.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}" if separator else uri.partition(":")[0] + "://"
 
 
 def _is_hidden(name: str) -> bool:

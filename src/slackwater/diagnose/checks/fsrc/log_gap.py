@@ -19,6 +19,7 @@ from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.commands import rebuild
+from slackwater.diagnose.checks.common.logs import strays_in_sources
 from slackwater.diagnose.checks.common.source_logs import entries_text, last_entry, range_of_newest
 
 
@@ -32,8 +33,9 @@ class Gap(NamedTuple):
 
 def find(facts: Facts) -> Iterator[Gap]:
     """Numbers without a file that are neither before a compacted entry nor read by the newest batch."""
+    strays = dict(strays_in_sources(facts))
     for source in facts.sources:
-        if last_entry(source.end) is None or not source.entries:
+        if last_entry(source.end) is None or not source.entries or f"sources/{source.name}" in strays:
             continue
         newest = range_of_newest(facts, source)
         compacted = max(source.compacted, default=-1)

@@ -45,6 +45,7 @@ def home_rule(place: Literal["copied", "moved"], text: str, *, order: int, doc: 
         exit_code=REFUSED,
         when=When.ALWAYS,
         about="identity",
+        covers=("MOVE-01",),
         text=text,
         consent=f"--{place}",
     )

@@ -1,0 +1,1 @@
+"""Triggers and modes of execution that another one cannot continue."""

@@ -1,0 +1,1 @@
+"""Checkpoints and outputs that were copied or moved."""

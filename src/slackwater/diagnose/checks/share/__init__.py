@@ -1,0 +1,1 @@
+"""Checkpoints that more than one query uses."""
