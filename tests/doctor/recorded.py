@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from slackwater.core.facts import Facts, HistoryFacts
+from slackwater.core.facts import Facts, HistoryFacts, Unserved
 from slackwater.core.records import BatchRecord, BatchSource
 
 
@@ -23,5 +23,15 @@ def with_history(*batches: BatchRecord) -> Callable[[Facts], Facts]:
 
     def change(facts: Facts) -> Facts:
         return replace(facts, history=HistoryFacts(batches=batches), recorded=True)
+
+    return change
+
+
+def with_unserved(problem: str, partitions: int) -> Callable[[Facts], Facts]:
+    """A change of the facts: each source has this problem with so many partitions of a topic, with 5 records each."""
+
+    def change(facts: Facts) -> Facts:
+        found = tuple(Unserved(problem, f"orders-{number + 1}", "10", "15", 5) for number in range(partitions))
+        return replace(facts, sources=tuple(replace(one, unserved=found) for one in facts.sources), recorded=True)
 
     return change

@@ -100,6 +100,20 @@ class ChangedFile(NamedTuple):
     found_ms: int
 
 
+class Unserved(NamedTuple):
+    """What a source does not have of the position of the next batch.
+
+    ``problem`` is the word of its kind for it, for which checks look. ``place`` is the part of the source, such as a
+    partition, ``records`` how many records or versions it concerns, 0 where that is not counted.
+    """
+
+    problem: str
+    place: str
+    expected: str
+    found: str
+    records: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
     """One source of the checkpoint. ``start`` and ``end`` are offsets as Spark wrote them.
@@ -107,8 +121,8 @@ class SourceFacts:
     They bound the planned next batch; where none is planned both are the end of the newest batch. ``entries`` are the
     numbers in its own log, ``compacted`` those of them that are compacted. ``missing_files`` are the files of the
     planned next batch that are gone. ``changed_files`` are those of the newest listed files that were written later
-    than listed; ``too_old_files`` are beside listed ones, unread, and older than the source reads. ``shape`` is the
-    source in the recorded program of the query.
+    than listed; ``too_old_files`` are beside listed ones, unread, and older than the source reads. ``unserved`` is what
+    the source does not have of its position. ``shape`` is the source in the recorded program of the query.
     """
 
     name: str
@@ -121,6 +135,7 @@ class SourceFacts:
     missing_files: Fact[tuple[str, ...]] = ()
     changed_files: Fact[tuple[ChangedFile, ...]] = ()
     too_old_files: Fact[tuple[str, ...]] = ()
+    unserved: Fact[tuple[Unserved, ...]] = ()
     shape: SourceShape | None = None
 
 
@@ -129,13 +144,15 @@ class SinkFacts:
     """The output. ``identity`` is that of the sink; ``written`` is the newest batch that it shows, ``None`` for none.
 
     ``newest`` is the last change of the output by any other means, where the kind of sink can tell. ``elsewhere`` are
-    the folders outside of the output in which its log lists files, each with their number.
+    the folders outside of the output in which its log lists files, each with their number. ``transactions`` are the
+    newest numbers of the applications that wrote to it, where the output lists them.
     """
 
     identity: Mapping[str, str]
     seen: OutputSeen
     written: int | None
     elsewhere: Mapping[str, int] = field(default_factory=dict)
+    transactions: Mapping[str, int] = field(default_factory=dict)
 
 
 class Judged(NamedTuple):

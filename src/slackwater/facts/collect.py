@@ -11,9 +11,10 @@ from slackwater.checkpoint.layout import OFFSETS
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
+from slackwater.core.checkpoint import SourceLine
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.errors import FormatError
-from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
+from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown, Unserved
 from slackwater.core.program import Program, SourceShape
 from slackwater.core.read_options import ReadOptions
 from slackwater.core.records import GenerationRecord, StreamRecord
@@ -27,8 +28,8 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.output_seen import Expected, look_at_output
 from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.workspace import Workspace
-from slackwater.sinks.common.contract import ListsFiles
-from slackwater.sinks.common.registry import open_each
+from slackwater.sinks.common.contract import ListsFiles, ListsTransactions
+from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
 from slackwater.storage.protocols import ReadStore
 
@@ -134,7 +135,13 @@ def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) ->
     marks = snapshot.marks
     finished = marks.next_batch - 1
     written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), thorough=thorough)
-    return SinkFacts(identity, seen, written, _elsewhere(identity))
+    output, elsewhere = open_output(identity), _elsewhere(identity)
+    if not isinstance(output, ListsTransactions) or seen.owner is not None:
+        return SinkFacts(identity, seen, written, elsewhere)
+    # Without an owner the output does not know the application: Delta's own sink writes under the id of the query.
+    transactions = output.transactions()
+    written = transactions.get(snapshot.generation.query_id or "")
+    return SinkFacts(identity, seen, written, elsewhere, transactions)
 
 
 def _elsewhere(identity: Mapping[str, str]) -> Mapping[str, int]:
@@ -181,10 +188,27 @@ def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape]) -> tuple
                 missing_files(line, start, end) if marks.next_is_planned else (),
                 changed_files(line),
                 too_old_files(line, shape),
+                _unserved(line, end, start, shape, planned=marks.next_is_planned),
                 shape,
             )
         )
     return tuple(found)
+
+
+def _unserved(
+    line: SourceLine, end: str | None, start: str | None, shape: SourceShape | None, *, planned: bool
+) -> Fact[tuple[Unserved, ...]]:
+    kind = kind_of(end, {})
+    if not kind.shows_what_is_served:
+        return ()
+    if shape is None:
+        return Unknown(
+            f"what source {line.name} reads is recorded by a run only", "have it recorded by slackwater.watch"
+        )
+    return tried(
+        lambda: tuple(kind.live().unserved(shape, start, end if planned else None)),
+        f"source {line.name} cannot be asked for its positions",
+    )
 
 
 def _shape_at(shapes: Sequence[SourceShape], index: int | None) -> SourceShape | None:

@@ -192,6 +192,14 @@ class ListsFiles(Protocol):
 
 
 @runtime_checkable
+class ListsTransactions(Protocol):
+    """An output whose log has the number of the newest transaction of each application that wrote to it."""
+
+    def transactions(self) -> Mapping[str, int]:
+        """The newest number by application id, as far as the log has entries. Raises SinkUnreadable."""
+
+
+@runtime_checkable
 class ReadByVersion(Protocol):
     """An output that other streams read by its versions and not by the names of its files."""
 

@@ -96,6 +96,12 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         # A checkpoint repeats the transactions of all versions before it.
         return DeltaVersion(self.location).newest_batch(app) if versions.checkpoint >= 0 else -1
 
+    def transactions(self) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for version in self._log.versions().commits:
+            found |= self._batches(version)
+        return found
+
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:

@@ -13,6 +13,8 @@ from typing import Any
 
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.facts import Unserved
+from slackwater.core.program import SourceShape
 from slackwater.core.targets import Earliest, SourceTarget
 from slackwater.sources.common.contract import (
     Claims,
@@ -56,6 +58,8 @@ class Source:
     """Whether a second instance can be created to ask for its newest offset: it takes no rows from the query's."""
     has_empty_base = False
     """Whether ``empty_base`` knows an empty range, so that a rebuild can start at a later batch than 0."""
+    shows_what_is_served = False
+    """Whether ``LiveSource.unserved`` compares a position with what the source has now."""
     shows_what_is_free = False
     """Whether ``claimed`` and ``free`` know what batches have read, so that the rest can be backfilled."""
     end_field: str | None = None
@@ -248,6 +252,13 @@ class LiveSource:
             where=source.where,
             hint="check what the source reads, and the options of the source",
         )
+
+    def unserved(self, shape: SourceShape, start: str | None, end: str | None) -> Sequence[Unserved]:
+        """What the source does not have of the next batch, which reads from ``start``; ``end`` is its end, if planned.
+
+        ``shape`` is the source in the recorded query. Nothing runs in a JVM. Raises EnvironmentMissing or OSError.
+        """
+        return ()
 
     def unread(self, description: str, span: SourceRange, files_max: int) -> Sequence[int]:
         """The bytes of each file that is there and not in ``span``, which is what was read from the beginning.

@@ -64,6 +64,7 @@ class Kafka(Source):
     kind = "kafka"
     has_empty_base = True
     shows_what_is_free = True
+    shows_what_is_served = True
     formats = frozenset({"kafka"})
     connectors = frozenset({"kafka"})
     harmless_options = frozenset(

@@ -7,11 +7,15 @@ the query reaches.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeAlias, assert_never
 
 from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.facts import Unserved
+from slackwater.core.program import SourceShape
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
 from slackwater.sources.common.contract import Position, SourceSeen, SparkSource
 from slackwater.sources.common.source import LiveSource
@@ -22,6 +26,10 @@ from slackwater.sources.kafka import Partition, as_json, partition_name, positio
 Offsets: TypeAlias = Mapping[Partition, int]
 CLIENT_PREFIX = "kafka."
 ANSWER_MS = 20_000
+SERVERS = "kafka.bootstrap.servers"
+SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
+TOPICS = "topics "
+BROKERS = "slackwater.sources.kafka.brokers"
 
 
 def earliest_offsets(source: SparkSource) -> Offsets:
@@ -168,6 +176,17 @@ class KafkaLive(LiveSource):
     def earliest(self, source: SparkSource) -> str | None:
         return as_json(earliest_offsets(source))
 
+    def unserved(self, shape: SourceShape, start: str | None, end: str | None) -> Sequence[Unserved]:
+        """Of a source whose brokers need no credentials: those are not recorded."""
+        before, after = positions_of(start), positions_of(end)
+        topics = {topic for topic, _ in before} | _subscribed(shape)
+        held = _held(shape, topics) if before else {}
+        return tuple(
+            found
+            for one in sorted(before.keys() | held.keys())
+            if (found := _compared(one, before.get(one), after.get(one, 0), held.get(one), _subscribed(shape)))
+        )
+
     def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:
         return EnvironmentMissing(
             "kafka-unreachable",
@@ -175,6 +194,55 @@ class KafkaLive(LiveSource):
             where=servers_of(source),
             hint="start the brokers, or check kafka.bootstrap.servers and the kafka.* options of the source",
         )
+
+
+def _held(shape: SourceShape, topics: Iterable[str]) -> Mapping[Partition, tuple[int, int]]:
+    servers = shape.options.get(SERVERS)
+    protected = sorted(key for key in shape.options if key.startswith(SECURITY))
+    if servers is None or protected:
+        raise EnvironmentMissing(
+            "kafka-unreachable",
+            "Cannot read offsets from the Kafka brokers: "
+            + (f"the source has {protected[0]}, and credentials are not recorded" if protected else "none is recorded"),
+            where=servers,
+            hint="compare the stream's positions, which slackwater offsets shows, with kafka-get-offsets.sh",
+        )
+    if find_spec("confluent_kafka") is None:
+        raise EnvironmentMissing(
+            "extra-missing", "Asking Kafka brokers needs confluent-kafka", where=servers,
+            hint="pip install 'slackwater[kafka]'",
+        )  # fmt: skip
+    found: Mapping[Partition, tuple[int, int]] = import_module(BROKERS).held(servers, sorted(topics))
+    return found
+
+
+def _subscribed(shape: SourceShape) -> frozenset[str]:
+    """The topics by their names; none where the source names a pattern or partitions."""
+    names = shape.location.removeprefix(TOPICS)
+    return frozenset(names.split(",")) if names != shape.location else frozenset()
+
+
+def _compared(
+    partition: Partition, at: int | None, end: int, held: tuple[int, int] | None, subscribed: frozenset[str]
+) -> Unserved | None:
+    name = partition_name(partition)
+    if at is None:
+        added = held is not None and partition[0] in subscribed and held[0] > 0
+        if not added or held is None:
+            return None
+        return Unserved("partition-added", name, "0 as the oldest offset", f"offset {held[0]}", held[0])
+    if held is None or (subscribed and partition[0] not in subscribed):
+        return Unserved(
+            "partitions-gone", name, f"offset {at}", "no such partition" if held is None else "not subscribed"
+        )
+    oldest, newest = held
+    if at < oldest:
+        return Unserved(
+            "records-expired", name, f"records from offset {at}", f"offset {oldest} as the oldest", oldest - at
+        )
+    if max(at, end) > newest:
+        return Unserved("behind-position", name, f"an end of {max(at, end)} or later", f"end {newest}")
+    return None
 
 
 def _shifted(source: SourceSeen, earliest: Offsets, current: Offsets, count: int) -> Offsets:

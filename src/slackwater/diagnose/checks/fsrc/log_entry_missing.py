@@ -29,6 +29,7 @@ class Missing(NamedTuple):
     entries: str
     first: int
     batch: int
+    numbers: tuple[int, ...]
 
 
 def find(facts: Facts) -> Iterator[Missing]:
@@ -36,7 +37,7 @@ def find(facts: Facts) -> Iterator[Missing]:
     for source in facts.sources:
         missing = tuple(entry for entry in range_of_newest(facts, source) if not is_listed(source, entry))
         if missing:
-            yield Missing(source.name, entries_text(missing), missing[0], facts.checkpoint.planned)
+            yield Missing(source.name, entries_text(missing), missing[0], facts.checkpoint.planned, missing)
 
 
 CHECK = Check(
@@ -52,5 +53,6 @@ CHECK = Check(
     expected="{it.entries}",
     found="nothing",
     next=rebuild,
+    damage=lambda it: (f"sources/{it.source}/{number}" for number in it.numbers),
     advice="restore {facts.checkpoint.location}/sources/{it.source} from a copy of the checkpoint",
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from slackwater.sources.common.contract import End, Reached, SourceEntries, SourceRange
 from slackwater.sources.common.shapes import decoded, is_long
-from slackwater.sources.common.source import Source
+from slackwater.sources.common.source import LiveSource, Source
 
 _FIELDS = {"sourceVersion", "reservoirId", "reservoirVersion", "index", "isStartingVersion"}
 
@@ -15,6 +16,7 @@ class Delta(Source):
     """Positions are versions of the table; ``index`` -1 is before all files of the version."""
 
     kind = "delta"
+    shows_what_is_served = True
     formats = frozenset({"delta"})
     connectors = frozenset({"delta"})
     harmless_options = frozenset(
@@ -32,6 +34,10 @@ class Delta(Source):
             and isinstance(offset.get("reservoirId"), str)
             and is_long(offset.get("reservoirVersion"))
         )
+
+    def live(self) -> LiveSource:
+        live: LiveSource = import_module("slackwater.sources.delta.live").LIVE
+        return live
 
     def describe(self, offset: str | None) -> str:
         value = decoded(offset)

@@ -1,0 +1,1 @@
+"""Kafka sources: the position of the next batch, compared with what the brokers have."""

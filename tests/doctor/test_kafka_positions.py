@@ -1,0 +1,81 @@
+"""Positions of a Kafka source, compared with a real broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from examples.demo.broker import Broker
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.program import SourceShape
+from slackwater.sources import kind_named
+from tests.support.kafka_topics import create_topic
+
+pytestmark = pytest.mark.kafka
+
+REMOVED, END = 3, 5
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with Broker.start(tmp_path_factory.mktemp("broker")) as broker:
+        servers = broker.bootstrap_servers
+        create_topic(servers, "orders", 2)
+        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+        for number in range(END):
+            producer.produce("orders", str(number), partition=0)
+        producer.flush()
+        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+        for removed in admin.delete_records([TopicPartition("orders", 0, REMOVED)]).values():
+            removed.result()
+        yield servers
+
+
+def _problems(
+    servers: str, positions: dict[str, dict[str, int]], end: dict[str, dict[str, int]] | None = None
+) -> object:
+    shape = SourceShape("kafka", "topics orders", options={"kafka.bootstrap.servers": servers})
+    planned = None if end is None else json.dumps(end)
+    found = kind_named("kafka").live().unserved(shape, json.dumps(positions), planned)
+    return [(one.problem, one.place, one.records) for one in found]
+
+
+def test_what_the_broker_has_is_no_problem(servers: str) -> None:
+    assert _problems(servers, {"orders": {"0": REMOVED, "1": 0}}) == []
+    assert _problems(servers, {"orders": {"0": END, "1": 0}}) == []
+
+
+def test_records_that_were_removed_are_counted(servers: str) -> None:
+    assert _problems(servers, {"orders": {"0": 1, "1": 0}}) == [("records-expired", "orders-0", REMOVED - 1)]
+
+
+def test_a_position_after_the_end_is_found_in_a_planned_batch_too(servers: str) -> None:
+    assert _problems(servers, {"orders": {"0": END + 1, "1": 0}}) == [("behind-position", "orders-0", 0)]
+    planned = _problems(servers, {"orders": {"0": END, "1": 0}}, {"orders": {"0": END, "1": 1}})
+    assert planned == [("behind-position", "orders-1", 0)]
+
+
+def test_partitions_that_are_gone_or_not_subscribed(servers: str) -> None:
+    create_topic(servers, "old")
+    found = _problems(servers, {"orders": {"0": END, "1": 0, "2": 7}, "old": {"0": 0}})
+    assert found == [("partitions-gone", "old-0", 0), ("partitions-gone", "orders-2", 0)]
+
+
+def test_a_partition_without_a_position_that_has_lost_records(servers: str) -> None:
+    assert _problems(servers, {"orders": {"1": 0}}) == [("partition-added", "orders-0", REMOVED)]
+
+
+def test_brokers_that_do_not_answer_or_need_credentials() -> None:
+    with pytest.raises(EnvironmentMissing, match="Cannot read offsets"):
+        _problems("127.0.0.1:1", {"orders": {"0": 0}})
+    shape = SourceShape(
+        "kafka",
+        "topics orders",
+        options={"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.security.protocol": "SASL_SSL"},
+    )
+    with pytest.raises(EnvironmentMissing, match="credentials are not recorded"):
+        kind_named("kafka").live().unserved(shape, '{"orders":{"0":0}}', None)
