@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from slackwater.core.facts import Facts, HistoryFacts, Unserved
-from slackwater.core.records import BatchRecord, BatchSource
+from slackwater.core.records import BatchRecord, BatchSource, RunRecord
 
 
 def batch(number: int, *rows: int, moved: bool = True, watermark_ms: int | None = None) -> BatchRecord:
@@ -23,6 +23,17 @@ def with_history(*batches: BatchRecord) -> Callable[[Facts], Facts]:
 
     def change(facts: Facts) -> Facts:
         return replace(facts, history=HistoryFacts(batches=batches), recorded=True)
+
+    return change
+
+
+def with_settings(**settings: str) -> Callable[[Facts], Facts]:
+    """A change of the facts: the last run had these settings of Spark's; underscores in names are dots."""
+
+    def change(facts: Facts) -> Facts:
+        named = {f"spark.sql.{name.replace('_', '.')}": value for name, value in settings.items()}
+        run = RunRecord(1, "s", 1, "4.3.0", 0, settings=named)
+        return replace(facts, history=HistoryFacts(runs=(run,)), recorded=True)
 
     return change
 

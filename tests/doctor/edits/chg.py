@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.doctor.cases import AGGREGATION, Case, nothing, remove
+from tests.doctor.recorded import with_settings
 from tests.doctor.rewriting import replace, swap
 
 _PARTITIONS = '"spark.sql.shuffle.partitions":"{}"'
@@ -13,7 +14,21 @@ _SWAPPED = swap("checkpoint/sources/0/4", "checkpoint/sources/1/4")
 _OLD_STATE = remove(*(f"checkpoint/state/0/{number}/{version}.delta" for number in (0, 1) for version in (7, 8, 9)))
 _ONE_VERSION = remove("checkpoint/state/0/0/9.delta", "checkpoint/state/0/1/9.delta")
 
+_JOIN_1 = replace("checkpoint/offsets/5", 'join.stateFormatVersion":"2"', 'join.stateFormatVersion":"1"')
+
 CASES = [
+    Case(
+        "other partitions in the session", "SW-CHG-010", nothing, ledger=with_settings(shuffle_partitions="9"),
+        says=("is 9 in the session", "uses 2"),
+    ),
+    Case(
+        "another policy", "SW-CHG-010", nothing, ledger=with_settings(streaming_multipleWatermarkPolicy="max"),
+        says=("max",),
+    ),
+    Case("the pinned value", "SW-CHG-010", nothing, ledger=with_settings(shuffle_partitions="2"), fires=False),
+    Case("not set", "SW-CHG-010", nothing, ledger=with_settings(), fires=False),
+    Case("version 1 of a join", "SW-CHG-011", _JOIN_1, "join_inner_hdfs", says=("join 0", "offsets/5")),
+    Case("version 2", "SW-CHG-011", nothing, "join_inner_hdfs", fires=False),
     Case("the newest entries", "SW-CHG-002", _SWAPPED, "join_inner_hdfs", says=("sources 0 and 1", "input_l")),
     Case("each reads its own", "SW-CHG-002", nothing, "join_inner_hdfs", fires=False),
     Case("one source", "SW-CHG-002", nothing, fires=False),

@@ -205,7 +205,7 @@ def _held(shape: SourceShape, topics: Iterable[str]) -> Mapping[Partition, tuple
             "Cannot read offsets from the Kafka brokers: "
             + (f"the source has {protected[0]}, and credentials are not recorded" if protected else "none is recorded"),
             where=servers,
-            hint="compare the stream's positions, which slackwater offsets shows, with kafka-get-offsets.sh",
+            hint="compare the positions in the newest entry of offsets/ with kafka-get-offsets.sh",
         )
     if find_spec("confluent_kafka") is None:
         raise EnvironmentMissing(

@@ -10,6 +10,7 @@ from slackwater.core.facts import CheckpointSeen
 PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 """Pinned by Spark 4.0 and later, so that it shows which release planned a batch."""
 
