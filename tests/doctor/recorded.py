@@ -27,6 +27,17 @@ def with_history(*batches: BatchRecord) -> Callable[[Facts], Facts]:
     return change
 
 
+def skipping(change: Callable[[Facts], Facts]) -> Callable[[Facts], Facts]:
+    """A change of the facts together with an output that skips the batches that it has."""
+
+    def changed(facts: Facts) -> Facts:
+        found = change(facts)
+        output = replace(found.snapshot.output, batches_skipped=True)
+        return replace(found, snapshot=replace(found.snapshot, output=output))
+
+    return changed
+
+
 def with_settings(**settings: str) -> Callable[[Facts], Facts]:
     """A change of the facts: the last run had these settings of Spark's; underscores in names are dots."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.doctor.cases import AGGREGATION, Case, both, nothing, remove, write
-from tests.doctor.recorded import batch, with_history
+from tests.doctor.recorded import batch, skipping, with_history
 from tests.doctor.rewriting import delete_folder
 
 _SCHEMA = "checkpoint/state/0/0/_metadata/schema"
@@ -21,6 +21,7 @@ CASES = [
     Case("all are complete", "SW-STATE-009", nothing, AGGREGATION, fires=False),
     Case("0 rows", "SW-STATE-010", nothing, says=("batch 3", "--from"), ledger=with_history(batch(2, 5), batch(3, 0))),
     Case("all batches have rows", "SW-STATE-010", nothing, ledger=with_history(batch(2, 5), batch(3, 4)), fires=False),
+    Case("the output has it", "SW-STATE-010", nothing, ledger=skipping(with_history(batch(3, 0))), fires=False),
     Case("no new data", "SW-STATE-010", nothing, ledger=with_history(batch(3, 0, moved=False)), fires=False),
     Case("no commit names ids", "SW-STATE-011", delete_folder("checkpoint/commits"), _FORMAT_2, says=("version 9",)),
     Case("the commit names them", "SW-STATE-011", nothing, _FORMAT_2, fires=False),

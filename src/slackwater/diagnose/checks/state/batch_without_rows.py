@@ -1,8 +1,8 @@
 """A batch has read none of its rows.
 
 What it finds: the ledger has a committed batch whose sources had new data, and which read no row.
-Why it matters: the batch counts as done. A batch function that catches its own errors, or returns early, causes it; so
-does an output that skips the batch because it has its id from another query.
+Why it matters: the batch counts as done. A batch function that catches its own errors, or returns early, causes it.
+Outputs that skip a batch which they have are not looked at: after a crash they do so rightly.
 How to confirm: `slackwater ledger STREAM --batches N..N` shows the range and the rows of the batch.
 What to do: let the function raise its errors, then process the batches again: `slackwater plan replay STREAM --from
 batch:N`.
@@ -32,7 +32,8 @@ class Unread(NamedTuple):
 
 def find(facts: Facts) -> Iterator[Unread]:
     """The recorded batches of this generation without rows, though a source has moved."""
-    if isinstance(facts.history, Unknown):
+    output = facts.snapshot.output
+    if isinstance(facts.history, Unknown) or (output.batches_skipped and not output.skipped_are_read):
         return
     generation = facts.snapshot.generation.number
     unread = [one.batch_id for one in facts.history.batches if one.generation == generation and _read_nothing(one)]
