@@ -17,6 +17,8 @@ from examples.demo.compare import rows_of, timestamp_of
 from examples.demo.kill import KillPoint, kill_in_the_middle
 from slackwater.cli.common.examples import examples_folder, read_example
 from tests.docs.reader import Reader, steps_of
+from tests.support import warm_python
+from tests.support.warm_jvm import attached
 
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
@@ -65,7 +67,8 @@ def test_a_stream_whose_checkpoint_is_deleted_after_a_kill_is_rebuilt_as_the_rea
         assert remove == ["rm", "-r", str(checkpoint.relative_to(tmp_path))]
         shutil.rmtree(checkpoint)
         for step in steps:
-            commands.run(step[1], ["-m", *step], tmp_path)
+            done = warm_python.run(step[1:], tmp_path, attached(tmp_path))
+            assert done.returncode == 0, done.stderr
     assert [step[1] for step in steps] == ["plan", "apply", "run"]
     assert written_clicks(tmp_path / "out/per_page") == expected_clicks(tmp_path / "clicks")
     assert datetime(2026, 1, 5, 8, tzinfo=UTC) in {start for start, _, _ in written_clicks(tmp_path / "out/per_page")}

@@ -17,18 +17,10 @@ import pytest
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.storage.local import LocalStore
+from tests.support import warm_python
+from tests.support.warm_jvm import attached
 
 PROGRAM = Path(__file__).with_name("adopted_queries.py")
-COMMANDS = """
-import json, sys
-from slackwater.cli.main import main
-for words in json.loads(sys.argv[1]):
-    code = main(words)
-    if code:
-        sys.exit(code)
-"""
-"""Commands that are typed one after the other, in one process: Spark takes longer to start than any of them."""
-
 FILES = 14
 KILLED_AFTER = 7
 
@@ -77,21 +69,18 @@ class Scene:
 
     def finish(self) -> None:
         command = [sys.executable, str(self.program), "finish", str(self.folder)]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        environment = {**os.environ, **attached(self.folder)}
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
         assert ended.returncode == 0, ended.stderr
 
     def type(self, *commands: str) -> str:
-        words = [[*command.split(), "--home", str(self.folder / ".slackwater")] for command in commands]
-        ended = subprocess.run(
-            [sys.executable, "-c", COMMANDS, json.dumps(words)],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        return ended.stdout + ended.stderr
+        shown = ""
+        for command in commands:
+            words = [*command.split(), "--home", str(self.folder / ".slackwater")]
+            ended = warm_python.run(words, self.folder, attached(self.folder), in_one=True)
+            assert ended.returncode == 0, ended.stdout
+            shown += ended.stdout
+        return shown
 
     def operation(self, plan: str) -> str:
         return str(json.loads((self.folder / plan).read_text())["id"])
