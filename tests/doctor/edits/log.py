@@ -149,4 +149,14 @@ CASES = [
         fires=False,
     ),
     Case("a checkpoint in order", "SW-LOG-015", output_in_place, with_sink=True, fires=False),
+    Case("an older plan", "SW-LOG-010", remove("checkpoint/offsets/4"), says=("offsets/4",)),
+    Case("an older commit", "SW-LOG-010", remove("checkpoint/commits/4"), says=("commits/4",)),
+    Case("the plan before the newest", "SW-LOG-010", remove("checkpoint/offsets/6"), fires=False),
+    Case("the newest commit", "SW-LOG-010", LAST_COMMIT, fires=False),
+    Case(
+        "the oldest entries, as Spark removes them",
+        "SW-LOG-010",
+        remove("checkpoint/offsets/0", "checkpoint/commits/0"),
+        fires=False,
+    ),
 ]
