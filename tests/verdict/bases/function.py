@@ -1,6 +1,7 @@
 """A windowed aggregation of what a function in Python computes."""
 
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 import slackwater as sw
 
@@ -19,7 +20,7 @@ def label(page):
     return PREFIX + page
 
 
-@F.udf("string")
+@F.udf(StringType())
 def clean(page):
     # One name for all spellings.
     name = label(page.strip())

@@ -1,6 +1,7 @@
 """Clicks above a threshold, with a function in Python."""
 
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 import slackwater as sw
 
@@ -15,7 +16,7 @@ def clicks(spark):
     return spark.readStream.schema(CLICKS).option("maxFilesPerTrigger", 1).json("landing")
 
 
-@F.udf("string")
+@F.udf(StringType())
 def clean(page):
     return page.strip().upper()
 
