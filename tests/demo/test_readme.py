@@ -93,7 +93,7 @@ def test_the_readme_word_for_word(tmp_path: Path) -> None:
     steps = steps_of(README)
     left_out = [step for step in steps if step.command.partition("  ")[0].strip() in NOT_TYPED]
     assert len(left_out) == len(NOT_TYPED)
-    with Reader(folder) as reader:
+    with Reader(folder, attached) as reader:
         for step in steps:
             if step not in left_out:
                 typed = reader.type(step)

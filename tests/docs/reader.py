@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -21,6 +22,7 @@ JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 WAIT_S = 240.0
 RUNNING = r" running$"
+WITH_SPARK = re.compile(r"slackwater (run|check|plan|apply) ")
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,13 @@ def _console_steps(text: str) -> Iterator[Step]:
 
 
 class Reader:
-    """A shell in a folder, with the commands of this environment on its PATH."""
+    """A shell in a folder, with the commands of this environment on its PATH.
 
-    def __init__(self, folder: Path) -> None:
+    ``attach`` returns the environment with which commands that start in a folder use a JVM that is there.
+    """
+
+    def __init__(self, folder: Path, attach: Callable[[Path], Mapping[str, str]] | None = None) -> None:
+        self._attach = attach
         names = (name for name in os.environ if not name.startswith("SLACKWATER_"))
         environment = {name: os.environ[name] for name in names}
         environment |= {
@@ -117,6 +123,7 @@ class Reader:
         output = self._outputs / f"{self._count:02d}.txt"
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
+        self._shell.stdin.write(self._settings(step))
         # The exit code before it is there for `echo $?`.
         self._shell.stdin.write(f"{{ (exit {self._code})\n{step.command}\n}} >{output} 2>&1 </dev/null; echo $?\n")
         self._shell.stdin.flush()
@@ -124,6 +131,12 @@ class Reader:
         if step.in_background:
             self._wait_for(_awaited(step), output)
         return Typed(step, self._code, output.read_text())
+
+    def _settings(self, step: Step) -> str:
+        if self._attach is None or not WITH_SPARK.match(step.command):
+            return ""
+        settings = self._attach(Path(f"/proc/{self._shell.pid}/cwd").readlink())
+        return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in settings.items())
 
     def _wait_for(self, pattern: str, output: Path) -> None:
         deadline = time.monotonic() + WAIT_S
