@@ -22,6 +22,7 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from slackwater import connectors
+from slackwater.audit.processes import JVM_OPTIONS
 from slackwater.connectors.machine import java_program
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError
 from slackwater.ledger.lease.processes import UNKNOWN_START, is_alive, start_time
@@ -30,7 +31,7 @@ HOST = "127.0.0.1"
 CLUSTER_ID = "c2xhY2t3YXRlci1kZW1vLQ"
 """A fixed one: each folder holds one cluster, and nothing joins it."""
 
-HEAP = ("-Xmx512m", "-Xms128m", "-XX:+UseSerialGC")
+HEAP = ("-Xmx512m", "-Xms128m")
 
 # One of everything, so that internal topics come up with a single node; short delays, because consumers come and go and
 # tests wait for retention. Topics are not created automatically: a misspelt name must not create one.
@@ -250,7 +251,15 @@ def _ports(port: int | None) -> tuple[int, int]:
 def _java(folder: Path, *arguments: str) -> list[str]:
     jars = connectors.resolve(["kafka-broker"], "any", _say)
     logging = f"-Dlog4j2.configurationFile={logging_file(folder).as_uri()}"
-    return [str(java_program()), *HEAP, logging, "-cp", os.pathsep.join(map(str, jars)), *arguments]
+    return [
+        str(java_program()),
+        *HEAP,
+        *JVM_OPTIONS.split(),
+        logging,
+        "-cp",
+        os.pathsep.join(map(str, jars)),
+        *arguments,
+    ]
 
 
 def _say(message: str) -> None:

@@ -37,6 +37,7 @@ from tests.bad_input import (
 )
 from tests.bad_input.case import LEDGER, Case, World
 from tests.support.homes import make_home
+from tests.support.warm_jvm import attached
 
 TABLES = (
     checkpoints,
@@ -219,7 +220,7 @@ def _follow(project: Path, text: str) -> None:
     """Type the first command that is named; then the stream is in order."""
     command = re.search(r"slackwater ([^;\n]*)", text)
     assert command is not None, text
-    world = World(project, project)
+    world = World(project, project, attached(project))
     for arguments in (shlex.split(command[1]), ["status"]):
         code, out, err = _run(world, arguments, SPARK_WAIT_S)
         assert code == 0, err + out

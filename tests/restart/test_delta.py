@@ -32,6 +32,7 @@ def _kill_after_the_tables_commit(workspace: DeltaWorkspace, batch: int) -> None
     workspace.kill_at(
         lambda seen: seen.written() >= batch,
         lambda seen: (seen.ids("offsets")[-1], seen.ids("commits")[-1], seen.written()) == (batch, batch - 1, batch),
+        batch,
     )
 
 

@@ -29,14 +29,14 @@ KILLED = 2
 def _kill_after_publishing(workspace: IcebergWorkspace, batch: int) -> None:
     """The table has the batch, and Spark's commit log has not."""
     workspace.kill_at(
-        lambda _: workspace.written() >= batch, lambda _: workspace.marks() == (batch, batch, batch, batch - 1)
+        lambda _: workspace.written() >= batch, lambda _: workspace.marks() == (batch, batch, batch, batch - 1), batch
     )
 
 
 def test_append_killed_at_each_point_cut_and_undone(tmp_path: Path) -> None:
     workspace = IcebergWorkspace(tmp_path / "w", APPEND)
     staged_only = (KILLED, KILLED, KILLED - 1, KILLED - 1)
-    workspace.kill_at(lambda _: workspace.staged() >= KILLED, lambda _: workspace.marks() == staged_only)
+    workspace.kill_at(lambda _: workspace.staged() >= KILLED, lambda _: workspace.marks() == staged_only, KILLED)
     assert status_written(workspace) == KILLED - 1
 
     _kill_after_publishing(workspace, KILLED)

@@ -17,6 +17,7 @@ from slackwater.core.program import Program
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import changes, verdict
 from tests.runtime.program_cases import Case, cases
+from tests.support.warm_jvm import attached
 
 PROGRAM = Path(__file__).with_name("programs") / "program_cases.py"
 IN_OTHER_MODES = {
@@ -41,6 +42,8 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("programs")
+    environment = {**os.environ, **attached(folder)}
+    path = os.pathsep.join([str(Path(__file__).parents[2]), environment["PYTHONPATH"]])
     ended = subprocess.run(
         [sys.executable, str(PROGRAM), str(folder)],
         capture_output=True,
@@ -48,7 +51,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         timeout=300,
         check=False,
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**environment, "PYTHONPATH": path},
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     found: dict[str, Any] = json.loads((folder / "programs.json").read_text())

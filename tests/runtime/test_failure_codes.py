@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.runtime.session_options import spark_version
+from tests.support.warm_jvm import attached
 
 pytestmark = pytest.mark.spark
 
@@ -32,9 +34,8 @@ EXPECTED = {
 
 
 def test_codes_and_places(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
-    )
+    command, environment = [sys.executable, str(PROGRAM), str(tmp_path)], {**os.environ, **attached(tmp_path)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
 

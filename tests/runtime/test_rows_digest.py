@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.profile import QueryProfile
+from tests.support.warm_jvm import attached
 
 PROGRAM = Path(__file__).with_name("programs") / "digests.py"
 AS_BASE = (
@@ -24,6 +26,7 @@ UNKNOWN = (
 def _digests(folder: Path, noise: int) -> dict[str, str | None]:
     ended = subprocess.run(
         [sys.executable, str(PROGRAM), str(folder), str(noise)],
+        env={**os.environ, **attached(folder)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.warm_jvm import attached
 from tests.verdict.edits import HERE, Edit, edits
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -24,8 +26,10 @@ Verdicts = Mapping[str, Mapping[str, Any]]
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
     """All verdicts, by one process with one session."""
+    folder = tmp_path_factory.mktemp("verdicts")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.verdict.verdicts", str(tmp_path_factory.mktemp("verdicts"))],
+        [sys.executable, "-m", "tests.verdict.verdicts", str(folder)],
+        env={**os.environ, **attached(folder)},
         cwd=HERE.parents[1],
         capture_output=True,
         text=True,
