@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -163,22 +163,60 @@ class SparkReplayer:
         return Replayed(int(progress["batchId"]), int(progress["numInputRows"]))
 
     def run_staged(self, run: OperationRun) -> None:
-        """Run the query into the staged output until it has caught up. Raises StreamFailed where it fails."""
+        """Run the query into the staged output until it has caught up.
+
+        Raises StreamFailed where it fails, Refused where no output can be staged.
+        """
         spark = self._open()
         # State is replayed no more: its maintenance may run as in any other run.
         for name in QUIET:
             spark.conf.unset(name)
-        run_staged(spark, self._build(spark), run, self._say)
+        staged = _staged(self._build(spark).definition.sink, run)
+        # Not the log of the staged output: it names files that are elsewhere after the swap.
+        failure = self._run(run, "available-now", sink=staged)
+        if failure is not None:
+            raise StreamFailed(
+                "staged-run-failed",
+                f"The query of stream {run.stream.full_name} fails: {failure.reason}",
+                where=failure.place,
+                hint="correct the pipeline, then plan again",
+            )
 
     def run_backfill(self, run: OperationRun) -> None:
-        """Run the one planned batch into the output of the stream. Raises StreamFailed where it fails."""
-        spark = self._open()
-        run_backfill(spark, self._build(spark), run, self._say)
+        """Run the planned batch, and no other, into the stream's output. Raises StreamFailed where it fails."""
+        failure = self._run(run, "once", log_of=open_output(run.stream.sink))
+        if failure is not None:
+            hint = f"go back, correct the pipeline, then plan again: {command('undo', run.operation, '--yes')}"
+            raise _backfill_failed(run, failure, hint)
 
     def run_aside(self, run: OperationRun, output: SideOutput) -> None:
-        """Run the one planned batch into a side output. Raises StreamFailed where it fails."""
+        """Run the planned batch, and no other, into a backfill directory. Raises StreamFailed where it fails."""
+        # The ledger has the log of the stream's own output.
+        failure = self._run(run, "once", sink=side_sink(self._build(self._open()).definition.sink, output))
+        if failure is not None:
+            raise _backfill_failed(run, failure, "correct the pipeline, then plan again")
+
+    def _run(
+        self,
+        run: OperationRun,
+        trigger: Literal["available-now", "once"],
+        *,
+        sink: Sink | None = None,
+        log_of: Output | None = None,
+    ) -> Failure | None:
+        """Run the query until it ends, into ``sink`` if given; the ledger gets the log of the output ``log_of``."""
         spark = self._open()
-        run_aside(spark, self._build(spark), run, output, self._say)
+        built = self._build(spark)
+        if sink is not None:
+            built = replace(built, definition=replace(built.definition, sink=sink))
+        recorder = ProgressRecorder(run.ledger)
+        spark.streams.addListener(listener := make_listener(recorder.put))
+        try:
+            services = RunServices(run.home, run.ledger, recorder, spark_version(), 0, self._say)
+            return _watch(services, built, run, Trigger(trigger), log_of)
+        finally:
+            spark.streams.removeListener(listener)
+            recorder.close()
 
     def _open(self) -> SparkSession:
         if self._spark is None:
@@ -220,48 +258,6 @@ def _restore(spark: SparkSession, before: str | None) -> None:
 POLL_S = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class _How:
-    """The trigger, and the output whose own log is copied."""
-
-    trigger: Literal["available-now", "once"]
-    output: Output | None
-    say: Callable[[str], None]
-
-
-def run_staged(spark: SparkSession, built: BuiltStream, run: OperationRun, say: Callable[[str], None]) -> None:
-    """Run the query until it has caught up. Raises StreamFailed where it fails, Refused where no output is staged."""
-    definition = replace(built.definition, sink=_staged(built.definition.sink, run))
-    # Not the log of the staged output: it names files that are elsewhere after the swap.
-    failure = _run(spark, replace(built, definition=definition), run, _How("available-now", None, say))
-    if failure is not None:
-        raise StreamFailed(
-            "staged-run-failed",
-            f"The query of stream {run.stream.full_name} fails: {failure.reason}",
-            where=failure.place,
-            hint="correct the pipeline, then plan again",
-        )
-
-
-def run_backfill(spark: SparkSession, built: BuiltStream, run: OperationRun, say: Callable[[str], None]) -> None:
-    """Run the batch that is planned, and no other, into the real output. Raises StreamFailed where it fails."""
-    failure = _run(spark, built, run, _How("once", open_output(run.stream.sink), say))
-    if failure is not None:
-        hint = f"go back, correct the pipeline, then plan again: {command('undo', run.operation, '--yes')}"
-        raise _backfill_failed(run, failure, hint)
-
-
-def run_aside(
-    spark: SparkSession, built: BuiltStream, run: OperationRun, output: SideOutput, say: Callable[[str], None]
-) -> None:
-    """Run the batch that is planned, and no other, into a side output. Raises StreamFailed where it fails."""
-    definition = replace(built.definition, sink=side_sink(built.definition.sink, output))
-    # The ledger has the log of the stream's own output.
-    failure = _run(spark, replace(built, definition=definition), run, _How("once", None, say))
-    if failure is not None:
-        raise _backfill_failed(run, failure, "correct the pipeline, then plan again")
-
-
 def _backfill_failed(run: OperationRun, failure: Failure, hint: str) -> StreamFailed:
     return StreamFailed(
         "backfill-failed",
@@ -271,18 +267,9 @@ def _backfill_failed(run: OperationRun, failure: Failure, hint: str) -> StreamFa
     )
 
 
-def _run(spark: SparkSession, built: BuiltStream, run: OperationRun, how: _How) -> Failure | None:
-    recorder = ProgressRecorder(run.ledger)
-    spark.streams.addListener(listener := make_listener(recorder.put))
-    try:
-        services = RunServices(run.home, run.ledger, recorder, spark_version(), 0, how.say)
-        return _watch(services, built, run, how)
-    finally:
-        spark.streams.removeListener(listener)
-        recorder.close()
-
-
-def _watch(services: RunServices, built: BuiltStream, run: OperationRun, how: _How) -> Failure | None:
+def _watch(
+    services: RunServices, built: BuiltStream, run: OperationRun, trigger: Trigger, log_of: Output | None
+) -> Failure | None:
     checkpoint = open_read_store(run.generation.location)
     stream, definition = run.stream, built.definition
     context = WriteContext(
@@ -295,8 +282,8 @@ def _watch(services: RunServices, built: BuiltStream, run: OperationRun, how: _H
     )
     definition.sink.check(built.frame, context)
     record_program(services.home, services.ledger, run.generation, built)
-    copier = LogCopier(services.ledger, stream.full_name, run.generation.number, checkpoint, how.output)
-    active = QueryRun(services, run.generation, built, QueryStart(Trigger(how.trigger), context), copier)
+    copier = LogCopier(services.ledger, stream.full_name, run.generation.number, checkpoint, log_of)
+    active = QueryRun(services, run.generation, built, QueryStart(trigger, context), copier)
     try:
         while active.query.isActive:
             active.record_stores()
