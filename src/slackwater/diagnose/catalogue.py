@@ -113,9 +113,9 @@ CATALOGUE: Mapping[str, Failure] = {
     "KAFKA-12": _run("Topics changed during an available-now run", "the run is started again: a transient failure"),
     "KAFKA-13": _run("A planned batch is larger than its new limit", "the planned range is kept, as Spark keeps it"),
     "KAFKA-14": Failure("The topics are on another cluster"),
-    "CHG-01": Failure("The number of sources changed"),
+    "CHG-01": _run("The number of sources changed", "`sources-changed`"),
     "CHG-02": Failure("The order of the sources changed"),
-    "CHG-03": Failure("A source is of another kind"),
+    "CHG-03": _run("A source is of another kind", "`sources-changed`, `source-format-changed`"),
     "CHG-04": _run("The sink changed", "`sink-changed`"),
     "CHG-05": _run("The schema of state changed", "`state-schema-changed`, `aggregates-changed`"),
     "CHG-06": _run(

@@ -65,9 +65,10 @@ def resolve(
     """The position of each source of a streaming DataFrame at a target, by the source's number in the offset log.
 
     ``current`` are the offsets of the newest committed batch by source, empty where no batch has run. They may be those
-    of more or fewer sources for a target that depends on none of them. ``logs`` are the recorded entries of ``sources/<source>/`` by source. ``offsets`` is the content of the file of a ``FromFile``, as
-    ``parse_offsets`` returns it. With ``only_source`` the other sources stay where they are; they are in the result
-    too, as a checkpoint has a line for each.
+    of more or fewer sources for a target that depends on none of them. ``logs`` are the recorded entries of
+    ``sources/<source>/`` by source. ``offsets`` is the content of the file of a ``FromFile``, as ``parse_offsets``
+    returns it. With ``only_source`` the other sources stay where they are; they are in the result too, as a checkpoint
+    has a line for each.
 
     A base's ``log`` is the whole of ``sources/<source>/``: the entries of the source's own log that were recorded
     before do not belong to it, and entry numbers may mean other files than before.
