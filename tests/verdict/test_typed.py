@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,6 +32,7 @@ RUN = ("run", "pipeline.py", "--until-caught-up", *CONF)
 IN_THE_GATE = {"sum to max", "a filter before a window", "window length"}
 STEPS = 4
 JOINS = {"inner", "outer"}
+HOUR_S = 3600
 NOT_EXACT = {
     "deduplication within the watermark": "which row of a key comes first depends on the order within a batch",
     "column of a deduplication within the watermark": "as above",
@@ -92,6 +95,19 @@ def _alone(project: Project, edit: Edit, *parts: int, watermark_ms: int = 0) -> 
         if first and edit.base in JOINS:
             _drop_late(project.folder, first, watermark_ms)
         project.type(*RUN)
+
+
+def _still_in_state(later: Rows, watermark_ms: int) -> Rows:
+    """Without clicks that have no order and had left the state by ``watermark_ms``, an hour after their time.
+
+    The new code alone, whose watermark is behind, writes them in a later batch than the recorded watermark does.
+    """
+    kept = Counter(later)
+    for row in later:
+        clicked = re.search(r"'at', 'None'.*'ts', '([^']+)'", row)
+        if clicked and datetime.fromisoformat(f"{clicked[1]}Z").timestamp() + HOUR_S <= watermark_ms / 1000:
+            del kept[row]
+    return kept
 
 
 def _drop_late(folder: Path, first: int, watermark_ms: int) -> None:
@@ -173,7 +189,7 @@ def test_what_is_printed_leads_to_the_rows_of_the_new_code(project: Project, edi
         expected = accepted
     elif rebuilt:
         _alone(project, edit, FIRST, ALL, watermark_ms=watermark_ms)
-        expected = old + project.rows(last + 1)
+        expected = old + _still_in_state(project.rows(last + 1), watermark_ms)
     else:
         _alone(project, edit, ALL)
         expected = project.rows()
