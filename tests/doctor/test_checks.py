@@ -18,7 +18,7 @@ from slackwater.diagnose.rules.common.rule import HEADINGS
 from slackwater.facts.collect import facts_of_location
 from slackwater.storage.open import open_read_store
 from tests.doctor.cases import Case, all_cases
-from tests.support.corpus import VERSIONS, corpus_cases, corpus_folder
+from tests.support.corpus import VERSIONS, corpus_cases, corpus_folder, kept_cases
 
 COMMAND = re.compile(r"`(slackwater [^`]+)`")
 CASES = list(all_cases())

@@ -32,6 +32,12 @@ def corpus_folder(version: str, case: str) -> Path:
     return _unpacked(version) / case
 
 
+def kept_cases(version: str) -> frozenset[str]:
+    """The cases in the repository's own archive, which is all that another machine has."""
+    with tarfile.open(_SMALL / f"{version}.tar.xz") as tar:
+        return frozenset(name.split("/")[1] for name in tar.getnames() if "/" in name)
+
+
 @cache
 def _unpacked(version: str) -> Path:
     name = f"{version}.tar.xz"
