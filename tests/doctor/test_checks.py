@@ -61,6 +61,11 @@ def test_codes_are_unique_and_in_the_folder_of_their_area() -> None:
     assert areas()
 
 
+def test_the_repository_has_every_case_that_is_edited() -> None:
+    for version in VERSIONS:
+        assert {case.corpus for case in CASES if case.version == version} <= kept_cases(version)
+
+
 @pytest.mark.parametrize(
     ("version", "name"), [(version, name) for version in VERSIONS for name in corpus_cases(version)]
 )
