@@ -28,6 +28,12 @@ def batch(spark):
 def unowned(spark):
     return source(spark).where("raise_error('x') IS NULL AND nowhere = 1")
 
+def clicks(spark):
+    return source(spark).select("id", F.timestamp_seconds("id").alias("at")).withWatermark("at", "1 minute")
+
+def left(spark):
+    return clicks(spark).join(clicks(spark), ["id", "at"], "leftOuter")
+
 def reads_fails(spark, context):
     return spark.readStream.schema("id LONG").json(context.output("fails"))
 
@@ -37,6 +43,9 @@ for name, function in {
 }.items():
     trigger = sw.triggers.continuous("1 second") if name == "continuous" else sw.triggers.available_now()
     pipeline.stream(name=name, sink=sw.sinks.files("json", f"{ROOT}/{name}"), trigger=trigger)(function)
+
+once = sw.triggers.available_now()
+pipeline.stream(name="left", sink=sw.sinks.noop(), output_mode="update", trigger=once)(left)
 """
 SAID = {
     "fails": ("stream-fails", "repeat the command with --debug"),
@@ -72,6 +81,9 @@ def test_the_other_streams_run_and_each_refused_one_is_named_with_its_hint(proje
         assert f"{WORK}/{name}: failed: {code}: " in command.log, command.log
         [said] = [line for line in command.log.splitlines() if f"{WORK}/{name} does not start: {code}: " in line]
         assert hint in said.partition("(hint: ")[2], said
+    [said] = [line for line in command.log.splitlines() if f"{WORK}/left does not start: query-refused: " in line]
+    assert "Join between two streaming DataFrames/Datasets is not supported in Update output mode" in said
+    assert "aggregat" not in said
     assert "Traceback" in command.log
     assert "in fails" in command.log, "--debug, which the hint names, shows the user's own lines"
     assert f"{WORK}/reads_fails: not-started: fails, whose output it reads, failed" in command.log
