@@ -88,7 +88,7 @@ def check_pipeline(
 
 
 def _stream_of(definitions: list[StreamDefinition], checkpoint: str, reference: str) -> StreamDefinition:
-    """The stream whose checkpoint this is. Raises UsageError where it cannot be told."""
+    """The stream whose checkpoint this is. Raises UsageError where several are possible."""
     named = [
         one for one in definitions if one.checkpoint is not None and resolved(one.checkpoint) == resolved(checkpoint)
     ]

@@ -3,7 +3,7 @@
 What it finds: the output's own log lists data files by absolute addresses, and some are not below the place where the
 output is: it was moved, copied or is reached under another scheme or host.
 Why it matters: Readers that use the log leave out every file that is not below the directory: they silently see only
-what was written since. A stream goes on as if nothing had happened.
+what was written since. The stream continues without an error.
 How to confirm: compare the addresses in the files of the output's log with its directory.
 What to do: move the output back to the address in its log; or make a copy of the log, and replace the old address by
 the new one in all its files, leaving the version lines as they are.
