@@ -364,3 +364,4 @@ def test_one_source_of_several_moves_alone(of_kafka: Query, of_files: Query) -> 
     assert query.refused(FromFile("f"), offsets={"0": '{"logOffset":1}'}, only_source="1")[0] == "target"
     fewer = Query(of_files.frame, query.current, {}, query.folder)
     assert fewer.refused(Latest())[0] == "target-unsupported"
+    assert [*fewer.resolve(Earliest())] == ["0"], "all sources begin again, however many were recorded"

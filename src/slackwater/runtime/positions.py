@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import UsageError
-from slackwater.core.targets import AtTime, ByDuration, Earliest, FromFile, Latest, PositionTarget, SourceTarget
+from slackwater.core.targets import AtTime, ByDuration, Earliest, FromFile, PositionTarget, SourceTarget
 from slackwater.core.units import iso_text
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.operations.plan.targets import target_text
@@ -65,7 +65,7 @@ def resolve(
     """The position of each source of a streaming DataFrame at a target, by the source's number in the offset log.
 
     ``current`` are the offsets of the newest committed batch by source, empty where no batch has run. They may be those
-    of more or fewer sources for a target that depends on none of them. ``logs`` are the recorded entries of
+    of more or fewer sources where all sources begin again. ``logs`` are the recorded entries of
     ``sources/<source>/`` by source. ``offsets`` is the content of the file of a ``FromFile``, as ``parse_offsets``
     returns it. With ``only_source`` the other sources stay where they are; they are in the result too, as a checkpoint
     has a line for each.
@@ -79,8 +79,8 @@ def resolve(
     broker or a store does not answer.
     """
     wanted = _at_source(target, now_ms)
-    if only_source is None and isinstance(wanted, Earliest | Latest | AtTime):
-        # Where the recorded sources were read does not matter here, so that there may be more or fewer of them.
+    if only_source is None and isinstance(wanted, Earliest):
+        # What was read does not matter for the beginning, so that there may be more or fewer sources than recorded.
         current, logs = _if_same_sources(frame, current, logs)
     sources = _sources(frame, current, logs)
     given = offsets or {}
