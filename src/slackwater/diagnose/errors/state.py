@@ -162,7 +162,7 @@ GROUP = (
         ),
     ),
     ErrorText(
-        "checkpoint-format-mixed",
+        "state-formats-mixed",
         ("STATE-11",),
         (
             "HDFSBackedStateStoreProvider does not support checkpointFormatVersion > 1",
