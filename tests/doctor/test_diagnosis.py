@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from slackwater.core.facts import Facts
+from slackwater.cli.verbs.doctor.examine import Examined
+from slackwater.cli.verbs.doctor.page import doctor_page
+from slackwater.core.facts import Facts, Judged, Unknown
+from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.diagnose.doctor import diagnose
 from slackwater.facts.collect import facts_of_location
 from slackwater.sinks.common.registry import identity_at
@@ -69,3 +74,24 @@ def test_the_words_of_the_advice_remove_the_cause(case: Case, tmp_path: Path) ->
     checkpoint = Path(facts.checkpoint.location)
     sink = identity_at(str(checkpoint.parent / "sink")) if case.with_sink else None
     assert diagnose(facts_of_location(open_read_store(str(checkpoint)), sink)).problems == ()
+
+
+def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it(tmp_path: Path) -> None:
+    change = Change("window-changed", Effect.NEEDS_REBUILD, "the window has another length", goal="rebuild")
+    judged = Judged(StreamVerdict("web/out", 7, "recorded", Verdict((change,))), ("slackwater plan rebuild web/out",))
+    facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)
+    assert codes(facts) == ["clean"]
+
+    [found] = diagnose(replace(facts, code=judged)).found
+
+    assert (found.finding.code, found.finding.goal, found.certainty) == ("window-changed", "rebuild", "certain")
+    examined = Examined("web/out", facts, diagnose(replace(facts, code=judged)))
+    page = "\n".join(str(line) for line in doctor_page([examined]).renderables)
+    assert "slackwater plan rebuild web/out" in page
+    assert "slackwater explain" not in page, "explain has no page of it"
+
+
+def test_code_that_cannot_be_compared_is_not_healthy(tmp_path: Path) -> None:
+    facts = replace(Case("", "", output_in_place, with_sink=True).facts(tmp_path), code=Unknown("no such stream"))
+
+    assert "code" in [one.code for one in diagnose(facts).not_checked]

@@ -92,15 +92,15 @@ def diagnose(facts: Facts) -> Diagnosis:
             found.extend(check.diagnose(facts))
         else:
             not_checked.append(NotChecked(check.code, check.meaning, missing.reason, missing.how))
+    if isinstance(facts.code, Unknown):
+        not_checked.append(NotChecked("code", "The code and the kept state do not fit.", *facts.code))
+    elif facts.code is not None:
+        found += _of_code(facts.code)
     explained = _explained(found, facts)
     found += [one for one in _of_number_line(facts) if one.finding.code not in explained]
     if isinstance(facts.sink, Unknown):
         unknown = (rule for rule in RULES.all() if rule.on_output and rule.severity is not Severity.INFO)
         not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unknown]
-    if isinstance(facts.code, Unknown):
-        not_checked.append(NotChecked("code", "The code and the kept state do not fit.", *facts.code))
-    elif facts.code is not None:
-        found += _of_code(facts.code)
     return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked))
 
 
