@@ -108,7 +108,7 @@ TABLES_SCHEMA = "slackwater.demo-tables/1"
 
 
 def demo_document(result: DemoResult | TablesResult) -> dict[str, Any]:
-    """The same facts as on the page."""
+    """All facts that the page shows, as plain JSON values."""
     return _of_tables(result) if isinstance(result, TablesResult) else _of_files(result)
 
 

@@ -65,6 +65,30 @@ def test_the_location_of_a_recorded_checkpoint_is_its_stream(slackwater: Slackwa
     assert document["healthy"]
 
 
+def test_the_location_of_a_recorded_checkpoint_is_verified_as_its_stream(
+    slackwater: Slackwater, tmp_path: Path
+) -> None:
+    make_home(tmp_path)
+    location = f".slackwater/streams/{STREAM}/checkpoints/0001"
+    (tmp_path / "out" / "part-nobody.parquet").write_bytes(b"of no batch")
+
+    for target in (STREAM, location):
+        plain = slackwater("doctor", target, "--format", "json").document["streams"][0]["findings"]
+        verified = slackwater("doctor", target, "--verify", "--format", "json").document["streams"][0]["findings"]
+        assert "orphan-files" not in [one["code"] for one in plain]
+        assert "orphan-files" in [one["code"] for one in verified]
+
+
+def test_a_ledger_that_cannot_be_read_does_not_hide_the_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+    (tmp_path / ".slackwater" / "ledger.db").write_bytes(b"no database" * 100)
+
+    done = slackwater("doctor", f".slackwater/streams/{STREAM}/checkpoints/0001", "--format", "json")
+
+    assert not done.document["streams"][0]["recorded"]
+    assert "examined as not recorded" in done.err
+
+
 def test_what_the_output_would_show_is_not_healthy_without_it(slackwater: Slackwater, tmp_path: Path) -> None:
     case = corpus_case("4.3.0", NOT_RECORDED, tmp_path)
 

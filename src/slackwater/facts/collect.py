@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from slackwater.checkpoint.damage import cheap_damage
+from slackwater.checkpoint.damage import cheap_damage, thorough_damage
 from slackwater.checkpoint.layout import OFFSETS
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.core.checkpoint import SourceLine
 from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown, Unserved
 from slackwater.core.program import Program, SourceShape
@@ -44,7 +45,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
     context = SnapshotContext(workspace.ledger, workspace.home, thorough=thorough, starting=True)
     with collector_off():
         snapshot, opened = look_at_stream(context, stream)
-        checkpoint = _checkpoint(opened)
+        checkpoint = _checkpoint(opened, snapshot.damage)
     problem = snapshot.output.unreadable
     sink: Fact[SinkFacts]
     if problem is not None:
@@ -78,7 +79,7 @@ def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None, *, thoro
     """The facts about a checkpoint that the ledger does not have. ``sink`` is the identity of its output, if known."""
     with collector_off():
         opened = open_checkpoint(store)
-        checkpoint = _checkpoint(opened)
+        checkpoint = _checkpoint(opened, thorough_damage(opened) if thorough else cheap_damage(opened, all_state=True))
     logs = opened.logs
     marks = marks_of_inventory(logs, opened.inventory)
     stream = StreamRecord(_UNRECORDED, store.location, sink or {}, "", "", id=logs.query_id)
@@ -105,7 +106,7 @@ def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None, *, thoro
     )
 
 
-def _checkpoint(opened: OpenedCheckpoint) -> CheckpointSeen:
+def _checkpoint(opened: OpenedCheckpoint, start_damage: tuple[Damage, ...]) -> CheckpointSeen:
     logs = opened.logs
     before = None
     if len(logs.offset_ids) > 1:
@@ -118,7 +119,7 @@ def _checkpoint(opened: OpenedCheckpoint) -> CheckpointSeen:
         newest_offset=logs.newest_offset,
         offset_before=before,
         newest_commit=logs.newest_commit,
-        start_damage=cheap_damage(opened, all_state=True),
+        start_damage=start_damage,
         folders={path: folder.files for path, folder in opened.listing.folders.items()},
         inventory=opened.inventory,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slackwater.cli.common.console import say
 from slackwater.cli.common.targets import require_reachable
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
@@ -81,8 +82,8 @@ def examine(settings: Settings, target: str | None, sink: str | None, *, verify:
 
 
 def _location(location: str, sink: str | None, settings: Settings, *, verify: bool) -> Examined:
-    recorded = _recorded_at(location, settings)
-    if recorded is not None and sink is None:
+    recorded = _recorded_at(location, settings, verify=verify) if sink is None else None
+    if recorded is not None:
         return recorded
     store = open_read_store(location)
     require_reachable(store)
@@ -90,17 +91,22 @@ def _location(location: str, sink: str | None, settings: Settings, *, verify: bo
     return Examined(facts.name, facts, diagnose(facts))
 
 
-def _recorded_at(location: str, settings: Settings) -> Examined | None:
-    """The stream of this home whose checkpoint in use is at the location."""
+def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined | None:
+    """The stream of this home whose checkpoint in use is at the location.
+
+    A ledger that cannot be read does not keep the files from being examined.
+    """
     try:
         with open_workspace(settings) as workspace:
             wanted = resolved(location)
             for stream in workspace.ledger.streams():
                 generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
                 if resolved(generation.location) == wanted:
-                    return _examined(workspace, stream.full_name)
+                    return _examined(workspace, stream.full_name, verify=verify)
     except NotFound:
         return None
+    except SlackwaterError as error:
+        say(f"the ledger of this home cannot be read, and the checkpoint is examined as not recorded: {error}")
     return None
 
 

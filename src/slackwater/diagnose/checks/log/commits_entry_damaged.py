@@ -14,25 +14,12 @@ References: Structured Streaming Programming Guide, Recovering from Failures wit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.commands import move_away, resume
-from slackwater.diagnose.checks.common.logs import strays_in_logs
-
-_PARSING = frozenset({"empty", "torn", "foreign", "unreadable"})
-
-
-class Unparsed(NamedTuple):
-    """The batch, what is wrong with its entry, and what to do."""
-
-    batch: int
-    kind: str
-    expected: str
-    found: str
-    how: str
+from slackwater.diagnose.checks.common.logs import UNPARSED, Unparsed, strays_in_logs
 
 
 def find(facts: Facts) -> Iterator[Unparsed]:
@@ -40,7 +27,7 @@ def find(facts: Facts) -> Iterator[Unparsed]:
     checkpoint = facts.checkpoint
     batch = checkpoint.committed
     damage = checkpoint.damaged(f"commits/{batch}")
-    if damage is None or damage.kind not in _PARSING or ("commits", batch) in strays_in_logs(checkpoint):
+    if damage is None or damage.kind not in UNPARSED or ("commits", batch) in strays_in_logs(checkpoint):
         return
     yield Unparsed(batch, damage.kind, damage.expected, damage.found, _how(facts, batch))
 

@@ -14,25 +14,12 @@ References: Structured Streaming Programming Guide, Recovering from Failures wit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.commands import move_away, resume
-from slackwater.diagnose.checks.common.logs import strays_in_logs
-
-_PARSING = frozenset({"empty", "torn", "foreign", "unreadable"})
-
-
-class Unparsed(NamedTuple):
-    """The batch, what is wrong with its entry, and what to do."""
-
-    batch: int
-    kind: str
-    expected: str
-    found: str
-    how: str
+from slackwater.diagnose.checks.common.logs import UNPARSED, Unparsed, strays_in_logs
 
 
 def find(facts: Facts) -> Iterator[Unparsed]:
@@ -41,7 +28,7 @@ def find(facts: Facts) -> Iterator[Unparsed]:
     strays = {number for folder, number in strays_in_logs(checkpoint) if folder == "offsets"}
     for batch in checkpoint.offset_ids[-2:]:
         damage = checkpoint.damaged(f"offsets/{batch}")
-        if damage is not None and damage.kind in _PARSING and batch not in strays:
+        if damage is not None and damage.kind in UNPARSED and batch not in strays:
             yield Unparsed(batch, damage.kind, damage.expected, damage.found, _how(facts, batch))
 
 
