@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group
 from rich.text import Text
 
+from slackwater.cli.common.examine import Examined
 from slackwater.cli.common.words import counted, mark
-from slackwater.cli.verbs.doctor.examine import Examined
 from slackwater.core.commands import command
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked

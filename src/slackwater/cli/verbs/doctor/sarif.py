@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from slackwater import __version__
-from slackwater.cli.verbs.doctor.examine import Examined
+from slackwater.cli.common.examine import Examined
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Diagnosed
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_conf, prepare, print_json
+from slackwater.cli.common.examine import Examined, examine, exit_code
+from slackwater.cli.common.failure_text import read_symptoms, with_errors
 from slackwater.cli.verbs.doctor import ReportFormat
 from slackwater.cli.verbs.doctor.document import doctor_document
-from slackwater.cli.verbs.doctor.examine import Examined, examine, exit_code
-from slackwater.cli.verbs.doctor.failure import read_symptoms, with_errors
 from slackwater.cli.verbs.doctor.page import doctor_page
 from slackwater.cli.verbs.doctor.sarif import sarif_document
 from slackwater.core.commands import command
@@ -33,9 +33,10 @@ def doctor(
     settings = prepare(home, Format.TEXT if shown_as is ReportFormat.TEXT else Format.JSON)
     symptoms = read_symptoms(error) if error is not None else None
     alone = target is None and not every and symptoms is not None
-    examined = (Examined(error or ""),) if alone else examine(settings, target, sink, verify=verify)
+    again = command("doctor", *([target] if target else []))
+    examined = (Examined(error or ""),) if alone else examine(settings, target, sink, again, verify=verify)
     if pipeline is not None:
-        from slackwater.cli.verbs.doctor.code import with_code  # noqa: PLC0415 - brings what starts Spark
+        from slackwater.cli.common.examine_code import with_code  # noqa: PLC0415 - brings what starts Spark
 
         examined = with_code(examined, pipeline, settings, master, parse_conf(conf))
     elif master is not None or conf:

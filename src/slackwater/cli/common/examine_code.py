@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slackwater.cli.common.comparison import CheckedStream, CheckOptions, check_pipeline
 from slackwater.cli.common.console import say
-from slackwater.cli.verbs.doctor.examine import Examined
+from slackwater.cli.common.examine import Examined
 from slackwater.core.facts import Fact, Judged, Unknown
 from slackwater.core.settings import Settings
 from slackwater.diagnose.doctor import diagnose

@@ -53,10 +53,13 @@ def exit_code(examined: Sequence[Examined]) -> int:
     return next((code for code in (FOUND, NOT_ALL_CHECKED) if code in codes), HEALTHY)
 
 
-def examine(settings: Settings, target: str | None, sink: str | None, *, verify: bool = False) -> tuple[Examined, ...]:
+def examine(
+    settings: Settings, target: str | None, sink: str | None, again: str, *, verify: bool = False
+) -> tuple[Examined, ...]:
     """The diagnosis of a checkpoint or stream, or of all streams of the home.
 
-    Raises NotFound where the target is nothing, UsageError for a ``sink`` of a stream, whose output is recorded.
+    ``again`` is the command without ``--sink``, for an error. Raises NotFound where the target is nothing, UsageError
+    for a ``sink`` of a stream, whose output is recorded.
     """
     if target is not None and (is_uri(target) or exists(target)):
         return (_location(target, sink, settings, verify=verify),)
@@ -65,7 +68,7 @@ def examine(settings: Settings, target: str | None, sink: str | None, *, verify:
             "sink-of-stream",
             "--sink is for a checkpoint that Slackwater has not recorded: of a stream the output is recorded",
             found=target or "no LOCATION",
-            hint=command("doctor", *([target] if target else [])),
+            hint=again,
         )
     with open_workspace(settings) as workspace:
         if target is not None:
