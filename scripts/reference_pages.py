@@ -65,7 +65,7 @@ def _met(code: str, failure: Failure, finders: Iterable[str]) -> str:
     names = ", ".join(f"`{name}`" for name in finders)
     if names:
         return _row(code, failure.title, "found", "; ".join(filter(None, (names, failure.text))))
-    return _row(code, failure.title, WORDS[failure.how] if failure.how is not None else "open", failure.text)
+    return _row(code, failure.title, WORDS[failure.how or ""], failure.text)
 
 
 def _row(*cells: str) -> str:

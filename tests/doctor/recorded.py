@@ -49,6 +49,32 @@ def with_settings(**settings: str) -> Callable[[Facts], Facts]:
     return change
 
 
+def with_runs(*releases: str) -> Callable[[Facts], Facts]:
+    """A change of the facts: runs of this checkpoint by these releases of Spark, the newest first."""
+    runs = tuple(RunRecord(number, "s", 1, release, 0) for number, release in enumerate(releases))
+    return lambda facts: replace(facts, history=HistoryFacts(runs), recorded=True)
+
+
+def renaming_by_copies(change: Callable[[Facts], Facts]) -> Callable[[Facts], Facts]:
+    """A change of the facts together with a store that has no atomic rename."""
+
+    def changed(facts: Facts) -> Facts:
+        found = change(facts)
+        return replace(found, checkpoint=replace(found.checkpoint, atomic_rename=False))
+
+    return changed
+
+
+def with_query_id(query_id: str) -> Callable[[Facts], Facts]:
+    """A change of the facts: the ledger has recorded this query id for the checkpoint."""
+
+    def change(facts: Facts) -> Facts:
+        snapshot = facts.snapshot
+        return replace(facts, snapshot=replace(snapshot, generation=replace(snapshot.generation, query_id=query_id)))
+
+    return change
+
+
 def with_unserved(problem: str, partitions: int) -> Callable[[Facts], Facts]:
     """A change of the facts: each source has this problem with so many partitions of a topic, with 5 records each."""
 

@@ -13,7 +13,9 @@ from slackwater.cli.verbs.doctor.page import doctor_page
 from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.core.verdict import Change, Effect, Verdict
+from slackwater.diagnose.causes import explained
 from slackwater.diagnose.doctor import diagnose
+from slackwater.diagnose.error_texts import recognise
 from slackwater.facts.collect import facts_of_location
 from slackwater.sinks.common.registry import identity_at
 from slackwater.storage.open import open_read_store
@@ -95,3 +97,13 @@ def test_code_that_cannot_be_compared_is_not_healthy(tmp_path: Path) -> None:
     facts = replace(Case("", "", output_in_place, with_sink=True).facts(tmp_path), code=Unknown("no such stream"))
 
     assert "code" in [one.code for one in diagnose(facts).not_checked]
+
+
+def test_a_cause_that_files_show_only_in_part_is_not_excluded(tmp_path: Path) -> None:
+    diagnosis = diagnose(Case("", "", output_in_place, with_sink=True).facts(tmp_path))
+    text = "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] Streaming stateful operator name does not match"
+
+    [error] = explained(recognise(text), diagnosis)
+
+    states = {cause.code: (cause.state, cause.by) for cause in error.causes}
+    assert states["CHG-07"] == ("not-visible", "`check` and `run` compare the code: `operators-changed`")

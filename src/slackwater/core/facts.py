@@ -39,7 +39,7 @@ class CheckpointSeen:
 
     ``offset_before`` is the entry before the newest one in ``offsets/``. ``damage`` is all that the report and the
     check of what a start reads have found, ``start_damage`` only the latter. ``folders`` has the names of the files of
-    each folder, by its path in the checkpoint.
+    each folder, by its path in the checkpoint. ``atomic_rename``: the store renames a file in one step.
     """
 
     report: CheckpointReport
@@ -51,6 +51,7 @@ class CheckpointSeen:
     start_damage: tuple[Damage, ...] = ()
     folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     inventory: StateInventory = field(default_factory=StateInventory)
+    atomic_rename: bool = True
 
     @property
     def location(self) -> str:
@@ -114,6 +115,13 @@ class Unserved(NamedTuple):
     records: int = 0
 
 
+class ReadOutput(NamedTuple):
+    """The output of a file sink that a source reads: where it is, and ``elsewhere`` as in ``SinkFacts``."""
+
+    location: str
+    elsewhere: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
     """One source of the checkpoint. ``start`` and ``end`` are offsets as Spark wrote them.
@@ -121,8 +129,10 @@ class SourceFacts:
     They bound the planned next batch; where none is planned both are the end of the newest batch. ``entries`` are the
     numbers in its own log, ``compacted`` those of them that are compacted. ``missing_files`` are the files of the
     planned next batch that are gone. ``changed_files`` are those of the newest listed files that were written later
-    than listed; ``too_old_files`` are beside listed ones, unread, and older than the source reads. ``unserved`` is what
-    the source does not have of its position. ``shape`` is the source in the recorded program of the query.
+    than listed, ``removed_files`` those that were read and do not exist any more. ``too_old_files`` are next to listed
+    ones, unread, and older than the source reads. ``outputs`` are the outputs of file sinks that have the newest
+    listed files. ``unserved`` is what the source does not have of its position. ``shape`` is the source in the recorded
+    program of the query.
     """
 
     name: str
@@ -134,7 +144,9 @@ class SourceFacts:
     compacted: tuple[int, ...] = ()
     missing_files: Fact[tuple[str, ...]] = ()
     changed_files: Fact[tuple[ChangedFile, ...]] = ()
+    removed_files: Fact[tuple[str, ...]] = ()
     too_old_files: Fact[tuple[str, ...]] = ()
+    outputs: Fact[tuple[ReadOutput, ...]] = ()
     unserved: Fact[tuple[Unserved, ...]] = ()
     shape: SourceShape | None = None
 
@@ -144,15 +156,17 @@ class SinkFacts:
     """The output. ``identity`` is that of the sink; ``written`` is the newest batch that it shows, ``None`` for none.
 
     ``newest`` is the last change of the output by any other means, where the kind of sink can tell. ``elsewhere`` are
-    the folders outside of the output in which its log lists files, each with their number. ``transactions`` are the
-    newest numbers of the applications that wrote to it, where the output lists them.
+    the folders outside of the output in which its log lists files, each with their number; ``listed`` is the number of
+    all files that it lists. ``transactions`` are the newest numbers of the applications that wrote to it, ``None``
+    where the output does not list them.
     """
 
     identity: Mapping[str, str]
     seen: OutputSeen
     written: int | None
     elsewhere: Mapping[str, int] = field(default_factory=dict)
-    transactions: Mapping[str, int] = field(default_factory=dict)
+    listed: int = 0
+    transactions: Mapping[str, int] | None = None
 
 
 class Judged(NamedTuple):

@@ -62,7 +62,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "MOVE-01": Failure("The checkpoint was moved or copied alone"),
     "MOVE-02": Failure("The copy of a checkpoint is not consistent"),
     "MOVE-03": Failure("The output of a file sink was moved"),
-    "MOVE-04": Failure("The folder of a file source was moved"),
+    "MOVE-04": _run("The folder of a file source was moved", "`sources-changed`, also by `doctor --pipeline`"),
     "MOVE-05": Failure("The scheme or authority of a path changed"),
     "MOVE-06": _run("A checkpoint of Spark 2 has an escaped path", "Spark refuses to start, and names both folders"),
     "MOVE-07": Failure("A copy left out files whose names begin with a dot or an underscore"),
@@ -122,10 +122,12 @@ CATALOGUE: Mapping[str, Failure] = {
         "The meaning of state changed, and its schema did not",
         "`check`: `window-changed`, `aggregates-changed`, `function-changed`",
     ),
-    "CHG-07": _run("A stateful operator was added, removed or replaced", "`operators-changed`"),
-    "CHG-08": Failure("The number of shuffle partitions in the session is not used"),
-    "CHG-09": Failure("The state store provider in the session is not used"),
-    "CHG-10": Failure("The watermark policy in the session is not used"),
+    "CHG-07": _run(
+        "A stateful operator was added, removed or replaced", "`check` and `run` compare the code: `operators-changed`"
+    ),
+    "CHG-08": Failure("The number of shuffle partitions was changed, in the session or in offsets/"),
+    "CHG-09": Failure("The state store provider was changed, in the session or in offsets/"),
+    "CHG-10": Failure("The watermark policy was changed in the session"),
     "CHG-11": Failure("The state of an outer join has the old format"),
     "CHG-12": _run("The state of an arbitrary function changed", "`function-changed`, `state-schema-changed`"),
     "CHG-13": _run("A state variable changed", "`state-schema-changed`"),
@@ -143,7 +145,11 @@ CATALOGUE: Mapping[str, Failure] = {
     "STATE-05": Failure("A table of a RocksDB store is missing or has another size"),
     "STATE-06": Failure("Schema or operator metadata of state is missing or damaged"),
     "STATE-07": _run("Changelog checkpointing was switched", "Spark reads both forms; nothing is lost"),
-    "STATE-08": Failure("Tables of a RocksDB store do not belong together"),
+    "STATE-08": _hidden(
+        "Tables of a RocksDB store do not belong together",
+        "RocksDB compares the ids inside its tables with its own manifest when it opens the store, and Slackwater "
+        "reads neither; a table of another size is `checkpoint-damaged`",
+    ),
     "STATE-09": Failure("Only some partitions have committed their state"),
     "STATE-10": Failure("A batch function has swallowed an error"),
     "STATE-11": Failure("The ids of state versions are lost"),

@@ -61,6 +61,9 @@ def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Ca
     found = [one.finding.code for one in diagnosis.found if code in one.covers]
     if found:
         return Cause(code, failure.title, "confirmed", ", ".join(dict.fromkeys(found)))
+    if failure.how is not None:
+        # Finders see a part of it only: the code, or Spark, shows the rest.
+        return Cause(code, failure.title, "not-visible", failure.text)
     missed = next((one for one in diagnosis.not_checked if one.code in finders), None)
     if missed is not None:
         return Cause(code, failure.title, "not-checked", missed.reason)

@@ -22,7 +22,7 @@ from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.state_programs import program_of_batch
 from slackwater.facts.attempt import tried
-from slackwater.facts.source_files import changed_files, missing_files, too_old_files
+from slackwater.facts.source_files import changed_files, missing_files, read_outputs, removed_files, too_old_files
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
@@ -53,7 +53,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
     else:
         seen = snapshot.output
         sink = tried(
-            lambda: SinkFacts(stream.sink, seen, snapshot.marks.written, _elsewhere(stream.sink)),
+            lambda: SinkFacts(stream.sink, seen, snapshot.marks.written, *_listed(stream.sink)),
             "the output cannot be read",
         )
     ledger = workspace.ledger
@@ -122,6 +122,7 @@ def _checkpoint(opened: OpenedCheckpoint, start_damage: tuple[Damage, ...]) -> C
         start_damage=start_damage,
         folders={path: folder.files for path, folder in opened.listing.folders.items()},
         inventory=opened.inventory,
+        atomic_rename=opened.store.traits.atomic_rename,
     )
 
 
@@ -136,18 +137,20 @@ def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) ->
     marks = snapshot.marks
     finished = marks.next_batch - 1
     written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), thorough=thorough)
-    output, elsewhere = open_output(identity), _elsewhere(identity)
+    output, listed = open_output(identity), _listed(identity)
     if not isinstance(output, ListsTransactions) or seen.owner is not None:
-        return SinkFacts(identity, seen, written, elsewhere)
-    # Without an owner the output does not know the application: Delta's own sink writes under the id of the query.
-    transactions = output.transactions()
-    written = transactions.get(snapshot.generation.query_id or "")
-    return SinkFacts(identity, seen, written, elsewhere, transactions)
+        return SinkFacts(identity, seen, written, *listed)
+    # Without an owner the output does not know the application: the sinks of Delta and Iceberg write under the id of
+    # the query, and no marker of Slackwater's can have been lost.
+    query_id = snapshot.generation.query_id or ""
+    transactions = output.transactions(query_id)
+    return SinkFacts(identity, replace(seen, unmarked=None), transactions.get(query_id), *listed, transactions)
 
 
-def _elsewhere(identity: Mapping[str, str]) -> Mapping[str, int]:
-    outputs = [one for one in open_each(identity) if isinstance(one, ListsFiles)]
-    return {folder: files for one in outputs for folder, files in one.elsewhere().items()}
+def _listed(identity: Mapping[str, str]) -> tuple[Mapping[str, int], int]:
+    """``elsewhere`` and ``listed`` of all outputs together."""
+    each = [one.listed() for one in open_each(identity) if isinstance(one, ListsFiles)]
+    return {folder: files for one in each for folder, files in one.elsewhere.items()}, sum(one.files for one in each)
 
 
 def _recorded_offsets(ledger: Ledger, stream: str, batches: Sequence[int]) -> Mapping[int, OffsetEntry]:
@@ -188,7 +191,9 @@ def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape]) -> tuple
                 tuple(sorted(entry for entry, compacted in parsed if compacted)),
                 missing_files(line, start, end) if marks.next_is_planned else (),
                 changed_files(line),
+                removed_files(line, start if marks.next_is_planned else end),
                 too_old_files(line, shape),
+                read_outputs(line),
                 _unserved(line, end, start, shape, planned=marks.next_is_planned),
                 shape,
             )

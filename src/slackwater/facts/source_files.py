@@ -7,11 +7,13 @@ from pathlib import Path
 
 from slackwater.core.checkpoint import SourceLine
 from slackwater.core.checkpoint_logs import SourceFile
-from slackwater.core.facts import ChangedFile, Fact, Unknown
+from slackwater.core.facts import ChangedFile, Fact, ReadOutput, Unknown
 from slackwater.core.marks import NONE_YET
 from slackwater.core.program import SourceShape
 from slackwater.facts.attempt import tried
 from slackwater.ledger.recording.reach import StoreReach
+from slackwater.sinks.common.contract import ListsFiles
+from slackwater.sinks.common.registry import identity_at, open_output
 from slackwater.sources import kind_of
 from slackwater.sources.common.read_files import replaced_file
 from slackwater.storage.open import local_path_of
@@ -44,6 +46,40 @@ def changed_files(line: SourceLine) -> Fact[tuple[ChangedFile, ...]]:
         for one in found
         if one is not None and one.found_ms > one.read_ms
     )
+
+
+def removed_files(line: SourceLine, end: str | None) -> Fact[tuple[str, ...]]:
+    """Of the newest listed files on local disks those up to the offset ``end`` that are not in their folder any more.
+
+    Where the folder does not exist either, this may be the copy of a checkpoint of another machine.
+    """
+    last = kind_of(end, {}).cut_entry(end)
+    if last is None:
+        return ()
+    paths = [Path(local_path_of(file.path) or "") for file in _newest_local(line) if file.log_offset <= last]
+    present = {folder for folder in {path.parent for path in paths} if folder.is_dir()}
+    return tuple(str(path) for path in paths if path.parent in present and not path.exists())
+
+
+def read_outputs(line: SourceLine) -> Fact[tuple[ReadOutput, ...]]:
+    """The outputs of Spark's file sink that have the newest listed files on local disks."""
+    folders = {_without_partitions(Path(local_path_of(file.path) or "").parent) for file in _newest_local(line)}
+    return tried(
+        lambda: tuple(found for folder in sorted(folders) if (found := _output_at(folder)) is not None),
+        f"the folders of source {line.name} cannot be read",
+    )
+
+
+def _without_partitions(folder: Path) -> Path:
+    while "=" in folder.name:
+        folder = folder.parent
+    return folder
+
+
+def _output_at(folder: Path) -> ReadOutput | None:
+    identity = identity_at(str(folder)) if folder.is_dir() else None
+    output = open_output(identity) if identity is not None else None
+    return ReadOutput(str(folder), output.listed().elsewhere) if isinstance(output, ListsFiles) else None
 
 
 def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:

@@ -13,7 +13,8 @@ from deltalake import DeltaTable
 from slackwater.core.facts import Facts
 from slackwater.core.program import SourceShape
 from slackwater.sources import kind_named
-from tests.doctor.cases import Case, both
+from tests.doctor.cases import Case, both, nothing, output_in_place, remove
+from tests.doctor.recorded import with_query_id
 from tests.doctor.rewriting import replace as rewrite
 
 _ID, _OTHER_ID = "11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000"
@@ -74,6 +75,27 @@ def _reading_table(facts: Facts) -> Facts:
     return replace(facts, sources=sources)
 
 
+def _own_transaction(batch: int) -> Callable[[Path], None]:
+    """A table that Delta's own sink wrote for the query."""
+
+    def edit(case: Path) -> None:
+        query_id = json.loads((case / "checkpoint/metadata").read_text())["id"]
+        _table("sink", 0, 1, application=(query_id, batch))(case)
+
+    return edit
+
+
+def _compacted(case: Path) -> None:
+    """The log of the output without its entries, which a checkpoint of the log replaces."""
+    DeltaTable(str(case / "sink")).create_checkpoint()
+    shutil.copy(case / f"sink/_delta_log/{0:020}.json", case / f"sink/_delta_log/{2:020}.json")
+    for version in (0, 1):
+        (case / f"sink/_delta_log/{version:020}.json").unlink()
+    (case / f"sink/_delta_log/{2:020}.json").write_text(json.dumps({"commitInfo": {"timestamp": 2}}))
+
+
+_PLANNED = remove("checkpoint/commits/7")
+
 CASES = [
     Case(
         "another id", "SW-DELTA-005", both(_at(1), _table("table", 0, 1, identity=_OTHER_ID)),
@@ -89,4 +111,25 @@ CASES = [
     ),
     Case("a batch older", "SW-DELTA-001", _table("sink", 0, 1, application=("job", 7)), with_sink=True, fires=False),
     Case("no transaction", "SW-DELTA-001", _table("sink", 0, 1), with_sink=True, fires=False),
+    Case(
+        "another query", "SW-DELTA-001", _table("sink", 0, 1, application=(_OTHER_ID, 8)), with_sink=True, fires=False
+    ),
+    Case(
+        "another query", "SW-LOG-014", _table("sink", 0, 1, application=(_OTHER_ID, 7)), with_sink=True,
+        says=(_OTHER_ID, "the output", "printf"),
+    ),
+    Case("another recorded id", "SW-LOG-014", nothing, ledger=with_query_id(_OTHER_ID), says=(_OTHER_ID, "ledger")),
+    Case("its own id", "SW-LOG-014", _own_transaction(7), with_sink=True, fires=False),
+    Case("a job", "SW-LOG-014", _table("sink", 0, 1, application=("job", 7)), with_sink=True, fires=False),
+    Case(
+        "its transaction expired", "SW-DELTA-004", both(_PLANNED, _table("sink", 0, 1)), with_sink=True,
+        says=("batch 7 will run again",),
+    ),
+    Case("its transaction is there", "SW-DELTA-004", both(_PLANNED, _own_transaction(6)), with_sink=True, fires=False),
+    Case(
+        "only a checkpoint of the log has it", "SW-DELTA-004", both(_PLANNED, _own_transaction(6), _compacted),
+        with_sink=True, fires=False,
+    ),
+    Case("no batch runs again", "SW-DELTA-004", _table("sink", 0, 1), with_sink=True, fires=False),
+    Case("an output of files", "SW-DELTA-004", both(_PLANNED, output_in_place), with_sink=True, fires=False),
 ]  # fmt: skip

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.doctor.cases import Case, both, nothing, remove
+from tests.doctor.cases import Case, both, nothing, remove, write
 from tests.doctor.rewriting import reread, written_at
 
 _PLANNED = both(reread("checkpoint/sources/0"), remove("checkpoint/commits/7"))
@@ -19,6 +20,18 @@ _BACK_TO_6 = remove("checkpoint/offsets/7", "checkpoint/commits/7")
 def _aged(name: str, days: int) -> Callable[[Path], None]:
     """A file so many days older than the newest one that was read."""
     return both(_HERE, written_at(f"input/{name}", _READ_MS - days * _DAY_MS))
+
+
+def _output_of_files(folder: str, *names: str) -> Callable[[Path], None]:
+    """An edit that makes the source's folder the output of a file sink, whose log lists files in ``folder``."""
+
+    def edit(case: Path) -> None:
+        place = folder or str(case / "input")
+        fields = {"size": 1, "isDir": False, "modificationTime": 1, "blockReplication": 1, "blockSize": 1}
+        lines = [json.dumps({"path": f"file://{place}/{name}", **fields, "action": "add"}) for name in names]
+        write("input/_spark_metadata/0", "\n".join(("v1", *lines)))(case)
+
+    return edit
 
 
 CASES = [
@@ -48,4 +61,17 @@ CASES = [
     Case("not of its kind", "SW-FSRC-006", _aged("note.txt", 8), fires=False),
     Case("two batches taken back", "SW-FSRC-011", _BACK_TO_5, says=("2 entries after entry 5", "batch 6")),
     Case("one entry more, as of a crash", "SW-FSRC-011", _BACK_TO_6, fires=False),
+    Case(
+        "two files", "SW-FSRC-009", both(_HERE, remove("input/in-002.json", "input/in-003.json")),
+        says=("2 files", "in-003.json"),
+    ),
+    Case("a file of the planned batch", "SW-FSRC-009", both(_PLANNED, remove("input/in-007.json")), fires=False),
+    Case("all files exist", "SW-FSRC-009", _HERE, fires=False),
+    Case("not on this machine", "SW-FSRC-009", nothing, fires=False),
+    Case(
+        "files of the output elsewhere", "SW-FSRC-010", both(_HERE, _output_of_files("/data/old", "in-007.json")),
+        says=("1 files", "/data/old"),
+    ),
+    Case("the output where its log says", "SW-FSRC-010", both(_HERE, _output_of_files("", "in-007.json")), fires=False),
+    Case("no output", "SW-FSRC-010", _HERE, fires=False),
 ]  # fmt: skip

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from tests.doctor.cases import Case, both, nothing, output_in_place
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.doctor.cases import AGGREGATION, Case, both, nothing, output_in_place
 from tests.doctor.rewriting import replace
 
 OLD = "sink/_spark_metadata/6"
+
+
+def _without_hidden(start: str) -> Callable[[Path], None]:
+    """An edit that deletes what a tool leaves out which takes such names for hidden ones."""
+
+    def edit(case: Path) -> None:
+        for path in sorted((case / "checkpoint").rglob(f"{start}*"), reverse=True):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    return edit
+
 
 CASES = [
     Case("the output was moved", "SW-MOVE-003", nothing, with_sink=True, says=("/data/streams/", "8 files")),
@@ -24,4 +42,12 @@ CASES = [
         says=("file://localhost/",),
     ),
     Case("the output is where its log says", "SW-MOVE-003", output_in_place, with_sink=True, fires=False),
+    Case(
+        "a copy without names that begin with an underscore",
+        "SW-STATE-006",
+        _without_hidden("_"),
+        AGGREGATION,
+        says=("the schema of operator 0", "the metadata of operator 0", "MOVE-07"),
+    ),
+    Case("a copy without names that begin with a dot", "SW-STATE-006", _without_hidden("."), AGGREGATION, fires=False),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.doctor.cases import Case, last_run, nothing, write
+from tests.doctor.recorded import with_runs
 
 CASES = [
     Case("a plan that is too new", "SW-VER-001", write("checkpoint/offsets/7", "v9\n{}\n-"), says=("v9",)),
@@ -34,4 +35,19 @@ CASES = [
         ledger=last_run("3.5.9"),
         says=("commits",),
     ),
+    Case(
+        "a newer release", "SW-VER-002", nothing, ledger=with_runs("4.3.0", "4.0.5"), says=("4.3.0 continues", "4.0.5")
+    ),
+    Case("the same release", "SW-VER-002", nothing, ledger=with_runs("4.3.0", "4.3.1"), fires=False),
+    Case("an older release", "SW-VER-002", nothing, ledger=with_runs("4.0.5", "4.3.0"), fires=False),
+    Case("the first run", "SW-VER-002", nothing, ledger=with_runs("4.3.0"), fires=False),
+    Case(
+        "an older release than one before",
+        "SW-VER-003",
+        nothing,
+        ledger=with_runs("4.0.5", "3.5.9", "4.3.0"),
+        says=("4.0.5 continues", "with Spark 4.3.0 again"),
+    ),
+    Case("a newer release", "SW-VER-003", nothing, ledger=with_runs("4.3.0", "4.0.5"), fires=False),
+    Case("the same release", "SW-VER-003", nothing, ledger=with_runs("4.3.0", "4.3.1"), fires=False),
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from slackwater.core.damage import Damage
 from slackwater.core.marks import NONE_YET
@@ -179,24 +179,33 @@ class ListsOrphans(Protocol):
         """
 
 
+class ListedFiles(NamedTuple):
+    """The files in the log of an output: their number, and the folders outside of the output, each with its files.
+
+    A file under another scheme or host than the newest one counts as outside, too.
+    """
+
+    files: int
+    elsewhere: Mapping[str, int]
+
+
 @runtime_checkable
 class ListsFiles(Protocol):
     """An output whose log lists its files by absolute addresses, which can be those of another place."""
 
-    def elsewhere(self) -> Mapping[str, int]:
-        """Folders outside of the output in which the log lists files, each with their number.
-
-        A file under another scheme or host than the newest one counts, too. Entries that cannot be parsed are left out:
-        they are damage. Raises OSError.
-        """
+    def listed(self) -> ListedFiles:
+        """The files that the log lists, without entries that cannot be parsed: they are damage. Raises OSError."""
 
 
 @runtime_checkable
 class ListsTransactions(Protocol):
     """An output whose log has the number of the newest transaction of each application that wrote to it."""
 
-    def transactions(self) -> Mapping[str, int]:
-        """The newest number by application id, as far as the log has entries. Raises SinkUnreadable."""
+    def transactions(self, application: str) -> Mapping[str, int]:
+        """The newest number by application id, as far as the log has entries. Raises SinkUnreadable.
+
+        That of ``application`` also where only a checkpoint of the log has it.
+        """
 
 
 @runtime_checkable

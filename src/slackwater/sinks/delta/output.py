@@ -96,10 +96,14 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         # A checkpoint repeats the transactions of all versions before it.
         return DeltaVersion(self.location).newest_batch(app) if versions.checkpoint >= 0 else -1
 
-    def transactions(self) -> Mapping[str, int]:
+    def transactions(self, application: str) -> Mapping[str, int]:
         found: dict[str, int] = {}
-        for version in self._log.versions().commits:
+        versions = self._log.versions()
+        for version in versions.commits:
             found |= self._batches(version)
+        if application not in found and versions.checkpoint >= 0:
+            newest = DeltaVersion(self.location).newest_batch(application)
+            found |= {application: newest} if newest >= 0 else {}
         return found
 
     shows_rows = True

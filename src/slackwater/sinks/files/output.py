@@ -22,7 +22,7 @@ from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_
 from slackwater.sinks.common import aside, owner
 from slackwater.sinks.common.aside import Aside, can_swap
 from slackwater.sinks.common.backup import check_writable, damaged
-from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.contract import ListedFiles, SinkLog
 from slackwater.sinks.common.directory_output import DirectoryOutput, path_of
 from slackwater.sinks.common.swapping import check_parties, record, started
 from slackwater.sinks.files import cutting, swapping
@@ -85,17 +85,18 @@ class FilesOutput(DirectoryOutput):
         )
         return tuple(sorted(name for name in found if name not in named))
 
-    def elsewhere(self) -> Mapping[str, int]:
+    def listed(self) -> ListedFiles:
         listed: list[SinkFile] = []
         for name in self._manifest.valid_names():
             with suppress(FormatError):
                 listed += self._manifest.parse(name)[1]
         newest = _server(listed[-1].path) if listed else ""
-        folders = (file.path.rpartition("/")[0] for file in listed if self._is_elsewhere(file.path, newest))
-        return Counter(folders)
+        folders = Counter(file.path.rpartition("/")[0] for file in listed)
+        elsewhere = {folder: files for folder, files in folders.items() if self._is_elsewhere(folder, newest)}
+        return ListedFiles(len(listed), elsewhere)
 
-    def _is_elsewhere(self, uri: str, newest: str) -> bool:
-        return _server(uri) != newest or self.name_of(uri) is None
+    def _is_elsewhere(self, folder: str, newest: str) -> bool:
+        return _server(folder) != newest or self.name_of(f"{folder}/part") is None
 
     def log(self) -> SinkLog | None:
         return SinkLog(self._store, SINK_LOG, parse_file_sink_log)

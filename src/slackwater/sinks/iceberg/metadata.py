@@ -22,6 +22,8 @@ MAIN = "main"
 MARKER = "wap.id"
 """The key in a snapshot's summary that names the batch. Iceberg sets it for every kind of write, MERGE included."""
 _PREFIX = "slackwater"
+_QUERY, _EPOCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
+"""The keys in a snapshot's summary under which Iceberg's own streaming sink records the query and its batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,17 @@ def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int |
             return
         current = found.parent
     yield None, None
+
+
+def epochs(newest: Metadata, older: Iterator[Metadata]) -> dict[str, int]:
+    """The newest batch by query id of those that Iceberg's own sink wrote, as far back as snapshots are known."""
+    found: dict[str, int] = {}
+    for _, snapshot in lineage(newest, older):
+        summary = snapshot.summary if snapshot is not None else {}
+        query, epoch = summary.get(_QUERY), summary.get(_EPOCH, "")
+        if query is not None and epoch.isdecimal():
+            found.setdefault(query, int(epoch))
+    return found
 
 
 def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:

@@ -29,7 +29,7 @@ from slackwater.sinks.common.swapping import (
 )
 from slackwater.sinks.common.table_cut import CutTable, TableState
 from slackwater.sinks.iceberg import cutting, swapping
-from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, lineage, written
+from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, epochs, lineage, written
 from slackwater.sinks.iceberg.snapshots import check_alone, others_in, snapshots_after, span_after, state_of
 from slackwater.sinks.iceberg.swapping import Branches
 from slackwater.sinks.iceberg.versions import FOLDER, Table
@@ -94,6 +94,12 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
     def last_written(self) -> int:
         newest = self._newest()
         return -1 if newest is None else self._written(newest)
+
+    def transactions(self, application: str) -> Mapping[str, int]:
+        """What Iceberg's own sink wrote for queries that Slackwater does not run; no checkpoint of a log has more."""
+        del application
+        newest = self._newest()
+        return {} if newest is None else epochs(newest, self._table.older(newest))
 
     shows_rows = True
 

@@ -52,4 +52,5 @@ CHECK = Check(
     expected="{it.asked}",
     found="{it.used}",
     needs=("history",),
+    also=("CHG-08", "CHG-09"),
 )

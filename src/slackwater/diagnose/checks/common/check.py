@@ -12,7 +12,7 @@ from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.diagnose.rules.common.rule import REFUSED, sections_of
 
 Certainty = Literal["certain", "likely", "possible"]
-Need = Literal["sink", "history", "code", "source-files", "source-shapes", "positions"]
+Need = Literal["sink", "history", "code", "source-files", "source-shapes", "positions", "renames"]
 Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
 
 CODE = re.compile(r"SW-([A-Z]+)-([0-9]{3})")
@@ -147,6 +147,8 @@ def _missing(need: Need, facts: Facts) -> Unknown | None:
             return next((one for source in facts.sources if (one := _if_unknown(source.missing_files))), None)
         case "positions":
             return next((one for source in facts.sources if (one := _if_unknown(source.unserved))), None)
+        case "renames":
+            return None if facts.checkpoint.atomic_rename else _if_unknown(facts.history)
         case "source-shapes":
             if any(source.shape is None for source in facts.sources):
                 return Unknown("the query's sources are recorded by a run only, and none has recorded them")

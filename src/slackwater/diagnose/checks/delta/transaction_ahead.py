@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from slackwater.core.facts import Facts, Unknown
+from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.transactions import only_other_application
 
 
 class Ahead(NamedTuple):
@@ -31,15 +32,13 @@ class Ahead(NamedTuple):
 
 
 def find(facts: Facts) -> Iterator[Ahead]:
-    """The one other application of an output, where its number is not below the next batch."""
-    if isinstance(facts.sink, Unknown) or not facts.sink.transactions:
-        return
-    applications = dict(facts.sink.transactions)
-    if facts.checkpoint.report.query_id in applications or len(applications) > 1:
-        return
-    ((application, newest),) = applications.items()
-    if newest >= facts.marks.next_batch:
-        yield Ahead(application, newest, facts.marks.next_batch)
+    """The one other application of an output, where its number is not below the next batch.
+
+    An id with the form of a query id is that of a sink which takes it from the query (SW-LOG-014).
+    """
+    other = only_other_application(facts)
+    if other is not None and not other.is_query and other.newest >= facts.marks.next_batch:
+        yield Ahead(other.id, other.newest, facts.marks.next_batch)
 
 
 CHECK = Check(

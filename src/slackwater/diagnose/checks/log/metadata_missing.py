@@ -1,12 +1,13 @@
 """The file metadata is missing, and the logs have batches.
 
 What it finds: the checkpoint has entries in `offsets/` or `commits/`, and no file `metadata`, which has the id of the
-query.
+query. It is the oldest file of a checkpoint: a rule of the store that removes old files removes it first.
 Why it matters: Spark up to 4.1 silently gives the query a new id. A sink that knows batches by that id, as Delta's
 own does, accepts an interrupted batch a second time. From 4.2 on Spark refuses to start.
 How to confirm: `slackwater inspect LOCATION` shows no query id.
 What to do: write the file again with the id of the query, as the finding shows it. The ledger has the id; else the
-driver's log and the query's progress events have it.
+driver's log and the query's progress events have it. Exclude the checkpoint and the output from every lifecycle rule
+and cleaner of temporary files.
 Is the remedy safe: yes, with the id that the query had. A new id, or a new checkpoint, is not: the sink takes the
 query for another.
 References: SPARK-55058
@@ -52,5 +53,6 @@ CHECK = Check(
     expected="the id of the query",
     found="nothing",
     advice="{it.how}",
+    also=("STORE-04",),
     damage=lambda _: ("metadata",),
 )

@@ -1,7 +1,7 @@
 """The schema or the metadata of a stateful operator is missing.
 
 What it finds: an operator has state, and no schema file, or no operator metadata though Spark 4.0 or later wrote it; or
-the metadata cannot be parsed.
+the metadata cannot be parsed. A tool that leaves out names with an underscore copies a checkpoint without both.
 Why it matters: Spark compares the query with these files at each start. Without them it compares nothing: it writes
 the schema of whatever query is started, and reads the kept state by it.
 How to confirm: `slackwater inspect STREAM --operators` shows the operators, and which of them are inferred.
@@ -88,4 +88,5 @@ CHECK = Check(
     found="{it.found}",
     next=lambda facts, _: check_command(facts.snapshot.stream),
     advice="restore {it.path} from a copy of the checkpoint, and change the query only together with its state",
+    also=("MOVE-07",),
 )

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.releases import minor_release
 
 _FIRST_WITH = {("offsets", 2): (4, 2), ("commits", 2): (4, 0), ("commits", 3): (4, 2)}
 """The first Spark that reads each version of a log; version 1 is read by all."""
@@ -50,13 +51,9 @@ def _not_for_last_run(facts: Facts) -> Iterator[TooNew]:
     spark = history.runs[0].spark_version
     for folder, version in (("offsets", report.offsets_version), ("commits", report.commits_version)):
         needed = _FIRST_WITH.get((folder, version or 1))
-        if needed is not None and _minor(spark) < needed:
+        if needed is not None and minor_release(spark) < needed:
             needs = f"Spark {needed[0]}.{needed[1]} or newer"
             yield TooNew(folder, f"what Spark {spark} of the last run reads", f"v{version}", needs)
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 CHECK = Check(
