@@ -78,7 +78,9 @@ def _without_partitions(folder: Path) -> Path:
 
 def _output_at(folder: Path) -> ReadOutput | None:
     identity = identity_at(str(folder)) if folder.is_dir() else None
-    output = open_output(identity) if identity is not None else None
+    if identity is None:
+        return None
+    output = open_output(identity)
     return ReadOutput(str(folder), output.listed().elsewhere) if isinstance(output, ListsFiles) else None
 
 

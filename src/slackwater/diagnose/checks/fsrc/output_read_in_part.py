@@ -4,11 +4,11 @@ What it finds: the folder of a file source is the output of Spark's file sink, a
 under another path, as after a move.
 Why it matters: a source reads such a folder by its log alone, and leaves out what the log lists elsewhere: the stream
 silently misses the rows of these files.
-How to confirm: compare the addresses in `_spark_metadata` of the folder with its path.
+How to confirm: compare the addresses in the log of the output with the path of the folder.
 What to do: correct the log of the output first, as `slackwater explain SW-MOVE-003` describes. The next batch then
 reads the files that it has not read.
-Is the remedy safe: yes, while the stream that writes the output is stopped. To delete `_spark_metadata` lets the
-source read the files of interrupted batches as well.
+Is the remedy safe: yes, while the stream that writes the output is stopped. To delete the log lets the source read
+the files of interrupted batches as well.
 References: Structured Streaming Programming Guide, "Input Sources"
 """
 
