@@ -183,6 +183,14 @@ CATALOGUE: Mapping[str, Failure] = {
     "DELTA-05": Failure("The source table was created again"),
     "DELTA-06": Failure("The log of the source table was cleaned"),
     "DELTA-07": _run("The schema of the source table changed", "Delta's own message; a restart takes the new schema"),
+    "SRC-01": _hidden(
+        "A source no longer has the position in the checkpoint",
+        "only the connector can read it (Iceberg, Hudi, Kinesis, Event Hubs, Pulsar, MongoDB); its message says so",
+    ),
+    "SRC-02": _hidden("Rows of an Iceberg source were changed", "only the connector reads the snapshots; it refuses"),
+    "SRC-03": _hidden(
+        "A connector has lost its own record of a batch", "the record is outside the logs of Spark; its message says so"
+    ),
     "STORE-01": Failure("The store has no atomic rename"),
     "STORE-02": Failure("A rename was reported, and the file is absent"),
     "STORE-03": _run(

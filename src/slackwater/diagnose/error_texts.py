@@ -44,9 +44,9 @@ class _Found:
         return self.error.level, is_hint, -self.start
 
     @property
-    def weight(self) -> tuple[int, int, int]:
-        """Sorts the best first of texts that overlap: the longer text says more."""
-        return self.error.level, _CERTAINTIES.index(self.certainty), self.start - self.end
+    def weight(self) -> tuple[int, int, int, bool]:
+        """Sorts the best first of texts that overlap: the longer text says more, and so does what is close to it."""
+        return self.error.level, _CERTAINTIES.index(self.certainty), self.start - self.end, not self.error.needs
 
     @property
     def quality(self) -> tuple[int, int, int]:

@@ -129,6 +129,7 @@ GROUP = (
             "STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED",
             "STATE_STORE_STATE_SCHEMA_FILES_THRESHOLD_EXCEEDED",
             "TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE",
+            "Incompatible schema transformation with column family=<name>",
             "Cannot change <name> from <before> to <after> between restarts",
             "Cannot change <name> to <after> between query restarts",
         ),

@@ -28,6 +28,8 @@ GROUP = (
         (
             "The streaming query was reading from an unexpected Delta table (id = '<table>')",
             "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+            "Detected incompatible Delta table id when trying to read Delta stream",
+            "DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID",
         ),
     ),
     ErrorText(
@@ -50,6 +52,12 @@ GROUP = (
         (
             "Unable to reconstruct state at version <version> as the transaction log has been truncated",
             "DELTA_TRUNCATED_TRANSACTION_LOG",
+            "No file found in the directory",
+            "Cannot time travel Delta table to version <version>. Available versions: [<earliest>",
+            "Couldn't find all part files of the checkpoint version: <version>",
+            "A gap in the delta log between versions <start> and <end> was detected",
+            "DELTA_VERSIONS_NOT_CONTIGUOUS",
+            "Did you manually delete files in the _delta_log directory",
         ),
         certainty=Certainty.LIKELY,
     ),
@@ -77,6 +85,10 @@ GROUP = (
             "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION",
             "DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART",
             "Streaming read is not supported on tables with read-incompatible schema changes",
+            "The schema, table configuration or protocol of your Delta table has changed during streaming",
+            "We've detected one or more non-additive schema change(s)",
+            "Detected incompatible partition schema when trying to read Delta stream",
+            "we detected an incompatible schema or protocol change while serving a streaming batch",
         ),
     ),
     ErrorText(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.diagnose.errors.common.symptom import ErrorText, Level
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
 
 GROUP = (
     ErrorText(
@@ -22,6 +22,13 @@ GROUP = (
             "Failed to read log file <path>/sources/<source>/<batch>. Incomplete log file",
             "Failed to read log file <path>/sources/<source>/<any>Log file was malformed",
         ),
+    ),
+    ErrorText(
+        "source-folder-missing",
+        ("MOVE-04",),
+        ("Path does not exist: <path>", "PATH_NOT_FOUND"),
+        certainty=Certainty.LIKELY,
+        needs=("FileStreamSource", "DataStreamReader", "readStream"),
     ),
     ErrorText(
         "file-names-only",

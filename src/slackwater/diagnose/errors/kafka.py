@@ -34,7 +34,10 @@ GROUP = (
     ErrorText(
         "records-not-fetched",
         ("KAFKA-01", "KAFKA-11"),
-        ("Cannot fetch records in [<start>, <end>)",),
+        (
+            "Cannot fetch records in [<start>, <end>)",
+            "Tried to fetch <requested> but the returned record offset was <found>",
+        ),
     ),
     ErrorText(
         "offset-went-back",
@@ -117,6 +120,10 @@ GROUP = (
         (
             "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED",
             "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_PREFETCHED",
+            "Some of partitions in Kafka topic(s) have been lost during running query with Trigger.AvailableNow",
+            "Some of partitions in Kafka topic(s) report available offset which is less than end offset",
+            "should provide the same topic partitions in pre-fetched offset to end offset",
+            "end offset should have lower or equal offset per each topic partition than pre-fetched offset",
             "LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW",
             "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW",
         ),

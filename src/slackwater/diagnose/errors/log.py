@@ -29,6 +29,7 @@ GROUP = (
             "Failed to read log file <path>/commits/<batch>. Log file was malformed",
             "Failed to read log file <path>/commits/<batch>. [MALFORMED_LOG_FILE]",
             "Incomplete log file in the offset commit log",
+            "ChecksumException: Checksum error: <path>/commits/<batch>",
         ),
     ),
     ErrorText(
@@ -58,6 +59,11 @@ GROUP = (
         ("LOG-03", "LOG-05", "FSINK-03", "FSRC-02"),
         ("Log file was malformed: failed to read correct log version from", "MALFORMED_LOG_FILE"),
         near=(Near(_OFFSETS, ("LOG-03",)), *_ANY_LOG),
+    ),
+    ErrorText(
+        "log-entry-edited",
+        ("LOG-11", "LOG-03"),
+        ("ChecksumException: Checksum error: <path>/offsets/<batch>",),
     ),
     ErrorText(
         "log-json-cut",
@@ -116,7 +122,7 @@ GROUP = (
         ("LOG-12", "STORE-04"),
         (
             "Checkpoint location <path> is in an inconsistent state: the metadata file is missing",
-            "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
+            "MISSING_METADATA_FILE",
         ),
     ),
     ErrorText(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Near
 
 _PLANNING = ("markMicroBatchStart", "constructNextBatch")
-_COMMITTING = ("markMicroBatchEnd", "update to the commit log")
+_COMMITTING = ("markMicroBatchEnd",)
 
 GROUP = (
     ErrorText(
@@ -27,7 +27,9 @@ GROUP = (
         ("LOG-07",),
         ("java.lang.AssertionError: assertion failed<eol>",),
         certainty=Certainty.POSSIBLE,
-        needs=("MicroBatchExecution", "StreamExecution", "Execution of the stream", "Query [id"),
+        needs=("MicroBatchExecution", "StreamExecution", "Execution of the stream", "Query [id", "OffsetSeq."),
+        # Spark before 2.4 compares the sources with the offsets here, without a message.
+        near=(Near(("OffsetSeq.toStreamProgress",), ("CHG-01",), Certainty.LIKELY),),
     ),
     ErrorText(
         "files-used-concurrently",

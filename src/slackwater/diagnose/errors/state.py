@@ -36,6 +36,21 @@ GROUP = (
         near=(Near(("s3a://", "s3n://", "s3://"), ("STATE-01", "STORE-01", "STATE-09")),),
     ),
     ErrorText(
+        "local-state-missing",
+        ("STORE-06", "STATE-01"),
+        tuple(
+            text
+            for directory in (_STORE_DIRECTORY, f"{_STORE_DIRECTORY}/<store>")
+            for text in (
+                f"Error reading delta file file:{directory}/<version>.delta of <any> does not exist",
+                f"File file:{directory}/<version>.delta does not exist",
+                f"File file:{directory}/<version>.zip does not exist",
+            )
+        ),
+        # Of a query in one process, Spark writes "executor driver".
+        needs=tuple(f"executor {number}" for number in range(10)),
+    ),
+    ErrorText(
         "delta-missing",
         ("STATE-01", "STORE-01", "STATE-09"),
         (
@@ -62,6 +77,7 @@ GROUP = (
             "CANNOT_LOAD_STATE_STORE.AUTO_SNAPSHOT_REPAIR_FAILED",
             "Checksum verification failed, the file may be corrupted. File: <path>",
             "CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED",
+            "ChecksumException: Checksum error: <path>/state/<operator>/",
         ),
     ),
     ErrorText(

@@ -69,12 +69,21 @@ GROUP = (
             "DSQuotaExceededException",
             "NSQuotaExceededException",
             "java.nio.file.AccessDeniedException: <path>",
+            "AuthorizationPermissionMismatch",
+            "This request is not authorized to perform this operation",
+            "(Service: Amazon S3; Status Code: 403",
             "No space left on device",
             "Disk quota exceeded",
         ),
         certainty=Certainty.LIKELY,
         # Spark names a directory so that it creates for a query without a checkpoint location.
         near=(Near(("/temporary-",), ("LOG-16",)),),
+    ),
+    ErrorText(
+        "directory-not-created",
+        ("STORE-05", "STORE-06"),
+        ("mkdir of <path> failed", "Mkdirs failed to create <path>"),
+        needs=_CHECKPOINT,
     ),
     ErrorText(
         "state-not-written",

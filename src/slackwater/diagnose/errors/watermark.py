@@ -12,6 +12,7 @@ GROUP = (
             "Detected pattern of possible 'correctness' issue due to global watermark",
             "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED",
             "Previous node emitted a row with eventTime=",
+            "Multiple streaming aggregations are not supported with streaming",
         ),
     ),
 )
