@@ -29,6 +29,7 @@ GROUP = (
             "Offsets out of range with no configured reset policy for partitions: {<topic_partition>=<offset>",
             "OffsetOutOfRangeException: Fetch position <any> is out of range for partition <topic_partition>",
             "kafka.clients.consumer.OffsetOutOfRangeException",
+            "Offsets not available on leader: OffsetRange(",
         ),
     ),
     ErrorText(

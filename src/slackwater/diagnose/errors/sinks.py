@@ -18,7 +18,16 @@ GROUP = (
     ErrorText(
         "batch-id-already-used",
         ("SINK-06",),
-        ("Skipping already committed batch <any> for streaming query",),
+        (
+            "Skipping already committed batch <any> for streaming query",
+            "Skipping already completed batch <batch> in query <id>",
+        ),
+        level=Level.NOTE,
+    ),
+    ErrorText(
+        "failed-batch-skipped",
+        ("STATE-10",),
+        ("Ignore the exception and move on streaming", "Ignore the errors and move on streaming"),
         level=Level.NOTE,
     ),
     ErrorText(

@@ -37,6 +37,8 @@ GROUP = (
         (
             "Cannot process overwrite snapshot: <version>",
             "Cannot process delete snapshot: <version>",
+            "Cannot process overwrite snapshot",
+            "Cannot process delete snapshot",
             "Cannot process unknown snapshot operation: <name>",
         ),
     ),

@@ -52,7 +52,8 @@ GROUP = (
     ),
     ErrorText(
         "delta-missing",
-        ("STATE-01", "STORE-01", "STATE-09"),
+        # An operator that a batch did not have, such as one that the optimizer removed, left no state (CHG-07).
+        ("STATE-01", "STORE-01", "STATE-09", "CHG-07"),
         (
             f"Error reading delta file {_STORE_DIRECTORY}/<version>.delta of <any> does not exist",
             f"Error reading delta file {_STORE_DIRECTORY}/<store>/<version>.delta of <any> does not exist",
@@ -216,6 +217,10 @@ GROUP = (
     ErrorText(
         "state-of-earlier-query",
         ("STATE-14",),
-        ("The checkpoint location <path> should be empty on batch 0", "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"),
+        (
+            "The checkpoint location <path> should be empty on batch 0",
+            "The offset log does not exist, but the state checkpoint location <path> is not empty",
+            "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
+        ),
     ),
 )

@@ -46,7 +46,7 @@ GROUP = (
     ErrorText(
         "rename-failed",
         ("STORE-03", "SHARE-01"),
-        ("Failed to rename <path> to <target>",),
+        ("Failed to rename <path> to <target>", "rename from <path> to <target> failed"),
         needs=_CHECKPOINT,
     ),
     ErrorText(
