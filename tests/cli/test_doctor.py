@@ -154,6 +154,21 @@ def test_a_text_alone_is_explained(slackwater: Slackwater, monkeypatch: pytest.M
     assert "LOG-06" in done.out
 
 
+def test_without_files_the_likely_cause_is_first(slackwater: Slackwater, tmp_path: Path) -> None:
+    """Also if a check could confirm a less likely one."""
+    (tmp_path / "driver.log").write_text(
+        "Lost task 1.3 in stage 8.0 (TID 40) (10.0.0.7 executor 2): java.lang.IllegalStateException: Error reading "
+        "delta file file:/ck/state/0/1/5.delta of HDFSStateStoreProvider[op=0]: file:/ck/state/0/1/5.delta does "
+        "not exist"
+    )
+
+    lines = slackwater("doctor", "--error", "driver.log").out.splitlines()
+
+    causes = [line.strip() for line in lines[1:]]
+    assert causes[0] == "STORE-06 (A checkpoint on a local disk is used by a cluster): possible; files do not show it"
+    assert causes[1].startswith("STATE-01 (A delta or snapshot of state is missing): possible; not checked: ")
+
+
 def test_a_text_without_a_known_error_is_not_healthy(slackwater: Slackwater, tmp_path: Path) -> None:
     (tmp_path / "driver.log").write_text("all is well")
 

@@ -11,7 +11,8 @@ from slackwater.diagnose.doctor import Diagnosis, documented
 from slackwater.diagnose.errors.common.symptom import Symptom
 
 State = Literal["confirmed", "not-checked", "not-visible", "excluded"]
-_STATES: tuple[State, ...] = ("confirmed", "not-checked", "not-visible", "excluded")
+_RANKS: Mapping[State, int] = {"confirmed": 0, "not-checked": 1, "not-visible": 1, "excluded": 2}
+"""What the files say is first; between causes of which they say nothing, the likelihood decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple
 
 def _causes(symptom: Symptom, diagnosis: Diagnosis | None, finders: Mapping[str, list[str]]) -> tuple[Cause, ...]:
     causes = [_cause(code, diagnosis, finders.get(code, [])) for code in symptom.codes]
-    return tuple(sorted(causes, key=lambda cause: _STATES.index(cause.state)))
+    return tuple(sorted(causes, key=lambda cause: _RANKS[cause.state]))
 
 
 def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Cause:

@@ -116,6 +116,11 @@ GROUP = (
         certainty=Certainty.LIKELY,
     ),
     ErrorText(
+        "group-set",
+        ("KAFKA-10",),
+        ("Kafka option 'group.id' is not supported as user-specified consumer groups are not used to track offsets",),
+    ),
+    ErrorText(
         "topic-changed-during-available-now",
         ("KAFKA-12", "KAFKA-04", "KAFKA-02"),
         (

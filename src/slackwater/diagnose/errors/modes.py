@@ -18,6 +18,7 @@ GROUP = (
             "Async progress tracking cannot be used with",
             "does not support async progress tracking",
             "STREAMING_ASYNC_OPERATION_FAILED",
+            "ASYNC_PROGRESS_TRACKING_NOT_SUPPORTED",
         ),
     ),
     ErrorText(

@@ -21,7 +21,7 @@ def _missing(file: str) -> tuple[str, ...]:
     )
 
 
-_FIRST = ("CHG-07", "STATE-03", "STATE-09", "CHG-08", "STATE-01", "STORE-01")
+_FIRST = ("CHG-07", "STATE-03", "STATE-09", "CHG-08", "STATE-01", "STORE-01", "STORE-06")
 """What it means if version 1 is missing: the partition had no state, or has lost all of it."""
 
 GROUP = (
@@ -53,7 +53,7 @@ GROUP = (
     ErrorText(
         "delta-missing",
         # An operator that a batch did not have, such as one that the optimizer removed, left no state (CHG-07).
-        ("STATE-01", "STORE-01", "STATE-09", "CHG-07"),
+        ("STATE-01", "STORE-01", "STATE-09", "CHG-07", "STORE-06"),
         (
             f"Error reading delta file {_STORE_DIRECTORY}/<version>.delta of <any> does not exist",
             f"Error reading delta file {_STORE_DIRECTORY}/<store>/<version>.delta of <any> does not exist",

@@ -74,6 +74,8 @@ GROUP = (
             "(Service: Amazon S3; Status Code: 403",
             "No space left on device",
             "Disk quota exceeded",
+            "No space available in any of the local directories",
+            "Could not find any valid local directory for",
         ),
         certainty=Certainty.LIKELY,
         # Spark names a directory so that it creates for a query without a checkpoint location.

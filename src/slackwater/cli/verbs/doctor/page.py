@@ -22,7 +22,7 @@ WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
 CAUSES = {
     "confirmed": "the cause, as {by} shows",
     "not-checked": "possible; not checked: {by}",
-    "not-visible": "possible; files do not show it. {by}",
+    "not-visible": "possible; files do not show it: {by}",
     "excluded": "not the cause: {by} found nothing",
 }
 
@@ -75,7 +75,9 @@ def _errors(one: Examined) -> Iterator[Text]:
         line.append(f"  line {error.symptom.where}: {error.symptom.line}")
         yield line
         for cause in error.causes:
-            yield _line("", f"{cause.code} ({cause.title}): {CAUSES[cause.state].format(by=cause.by)}")
+            yield _line(
+                "", f"{cause.code} ({cause.title}): {CAUSES[cause.state].format(by=cause.by).removesuffix(': ')}"
+            )
     if one.facts is None and not one.errors:
         yield _line("error", "no known error text of Spark is in it")
 
