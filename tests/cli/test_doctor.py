@@ -156,17 +156,14 @@ def test_a_text_alone_is_explained(slackwater: Slackwater, monkeypatch: pytest.M
 
 def test_without_files_the_likely_cause_is_first(slackwater: Slackwater, tmp_path: Path) -> None:
     """Also if a check could confirm a less likely one."""
-    (tmp_path / "driver.log").write_text(
-        "Lost task 1.3 in stage 8.0 (TID 40) (10.0.0.7 executor 2): java.lang.IllegalStateException: Error reading "
-        "delta file file:/ck/state/0/1/5.delta of HDFSStateStoreProvider[op=0]: file:/ck/state/0/1/5.delta does "
-        "not exist"
+    (tmp_path / "driver.log").write_text("[LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW] Some of")
+
+    causes = [line.strip() for line in slackwater("doctor", "--error", "driver.log").out.splitlines()[1:]]
+
+    assert causes[0].startswith(
+        "KAFKA-12 (Topics changed during an available-now run): possible; files do not show it: "
     )
-
-    lines = slackwater("doctor", "--error", "driver.log").out.splitlines()
-
-    causes = [line.strip() for line in lines[1:]]
-    assert causes[0] == "STORE-06 (A checkpoint on a local disk is used by a cluster): possible; files do not show it"
-    assert causes[1].startswith("STATE-01 (A delta or snapshot of state is missing): possible; not checked: ")
+    assert causes[1].startswith("KAFKA-04 (Partitions or topics disappeared): possible; not checked: ")
 
 
 def test_a_text_without_a_known_error_is_not_healthy(slackwater: Slackwater, tmp_path: Path) -> None:
