@@ -28,7 +28,7 @@ GROUP = (
         ("MOVE-04",),
         ("Path does not exist: <path>", "PATH_NOT_FOUND"),
         certainty=Certainty.LIKELY,
-        needs=("FileStreamSource", "DataStreamReader", "readStream"),
+        needs=("fetchAllFiles", "DataStreamReader", "readStream"),
     ),
     ErrorText(
         "file-names-only",
