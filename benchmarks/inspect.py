@@ -12,10 +12,11 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-# This file has the name of a module of the standard library, and Python searches the script's folder first.
+# In place of this folder: this file has the name of a module of the standard library.
 if __name__ == "__main__":
-    del sys.path[0]
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 # ruff: noqa: PLC0415
 import argparse
@@ -30,11 +31,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from benchmarks.checkpoints import large_files, make_large
+
 ROOT = Path(__file__).resolve().parents[1]
-PARTITIONS, OPERATORS, VERSIONS = 200, 3, 100
 ROWS = 1_000_000
 NEEDS = {
     "process": ("slackwater", "pyspark"),
@@ -178,32 +179,6 @@ def walk(path: str) -> int:
                 else:
                     count += 1
     return count
-
-
-def large_files() -> list[tuple[str, bytes]]:
-    """Paths and contents of the generated checkpoint."""
-    conf = {"spark.sql.shuffle.partitions": str(PARTITIONS)}
-    metadata = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": conf})
-    files = [("metadata", b'{"id":"x"}')]
-    for batch in range(VERSIONS):
-        files.append((f"offsets/{batch}", f'v1\n{metadata}\n{{"logOffset":{batch}}}'.encode()))
-        files.append((f"commits/{batch}", b'v1\n{"nextBatchWatermarkMs":0}'))
-    for operator in range(OPERATORS):
-        store = [{"storeName": "default", "numColsPrefixKey": 0, "numPartitions": PARTITIONS}]
-        info = {"operatorInfo": {"operatorId": operator, "operatorName": "dedupe"}, "stateStoreInfo": store}
-        files.append((f"state/{operator}/_metadata/metadata", f"v1\n{json.dumps(info)}".encode()))
-        for partition in range(PARTITIONS):
-            folder = f"state/{operator}/{partition}"
-            files += [(f"{folder}/{version}.delta", b"x") for version in range(1, VERSIONS + 1)]
-    return files
-
-
-def make_large(folder: Path) -> None:
-    """Write the generated checkpoint to this disk."""
-    for name, data in large_files():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
 
 
 def memory(folder: str) -> int:
