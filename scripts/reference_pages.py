@@ -1,7 +1,8 @@
-"""Prints the pages of docs/reference that are made from the source: the checks of ``doctor``, and their coverage.
+"""Prints the pages of docs/reference that are made from the source: checks of ``doctor``, their coverage, stores.
 
 python -m scripts.reference_pages checks > docs/reference/checks.md
 python -m scripts.reference_pages coverage > docs/reference/coverage.md
+python -m scripts.reference_pages stores > docs/reference/stores.md
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering
 from slackwater.diagnose.doctor import checks
+from slackwater.storage.registry import STORES, FsspecKind, StoreKind
 
 CHECKS = """# Checks of doctor
 
@@ -35,6 +37,20 @@ reason given. This page is made from the source; a test compares them. To update
 
 | failure | title | | by |
 |---|---|---|---|
+"""
+
+STORES_PAGE = """# Stores
+
+Where a home, a checkpoint and an output can be, by the scheme of the URI; a path is a `file:`. Any other protocol that
+fsspec has an implementation for is taken for an object store. What a store can do decides in which order Slackwater
+takes its steps. *rename*: a file gets another name in one step. *replace*: a file that exists is overwritten in one
+step. *append*: bytes can be added to a file. *exclusive*: of two writers that create a file one fails. *directories*: a
+directory gets another name in one step. *listing*: a listing has what was written before it. *durable*: what was
+written is there after the process has ended. This page is made from the source; a test compares them. To update it:
+`python -m scripts.reference_pages stores > docs/reference/stores.md`.
+
+| scheme | rename | replace | append | exclusive | directories | listing | durable | package |
+|---|---|---|---|---|---|---|---|---|
 """
 WORDS = {"plan": "refused", "run": "refused", "not-detectable": "not detectable"}
 SEVERITIES = {Severity.STOP: "stop", Severity.WARNING: "warning", Severity.INFO: "info"}
@@ -61,6 +77,27 @@ def coverage_page() -> str:
     return COVERAGE + "\n".join(_met(code, one, finders.get(code, ())) for code, one in CATALOGUE.items()) + "\n"
 
 
+def stores_page() -> str:
+    """All kinds of stores, and what they can do."""
+    return STORES_PAGE + "\n".join(_store(kind) for kind in STORES.all()) + "\n"
+
+
+def _store(kind: StoreKind) -> str:
+    can = kind.traits
+    answers = (
+        can.atomic_rename,
+        can.atomic_replace,
+        can.append,
+        can.exclusive_create,
+        can.moves_directories,
+        can.lists_at_once,
+        can.durable,
+    )
+    schemes = ", ".join(f"`{scheme}:`" for scheme in kind.schemes)
+    package = kind.package if isinstance(kind, FsspecKind) else "-"
+    return _row(schemes, *("yes" if answer else "no" for answer in answers), package)
+
+
 def _met(code: str, failure: Failure, finders: Iterable[str]) -> str:
     names = ", ".join(f"`{name}`" for name in finders)
     if names:
@@ -72,7 +109,7 @@ def _row(*cells: str) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"checks": checks_page, "coverage": coverage_page}
+PAGES: Mapping[str, Callable[[], str]] = {"checks": checks_page, "coverage": coverage_page, "stores": stores_page}
 
 if __name__ == "__main__":
     sys.stdout.write(PAGES[sys.argv[1]]())

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from scripts.reference_pages import PAGES
 from slackwater.cli.main import main
 from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import UsageError
@@ -24,8 +26,9 @@ from tests.support.kill_points import count_commits, kill_points
 from tests.support.rebuilds import Project, make_project
 from tests.support.shelf import ShelfProject, on_shelf, registered
 
-POINTS = range(5, sys.maxsize, 61)
-"""The changes to files before which an apply or an undo is killed."""
+EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "61"))
+POINTS = range(min(EVERY, 5), sys.maxsize, EVERY)
+"""The changes to files before which an apply or an undo is killed: ``SLACKWATER_TEST_EVERY=1`` takes all."""
 
 count_commits()
 
@@ -169,6 +172,13 @@ def test_the_next_checkpoint_of_a_local_home_is_built_on_the_store_of_the_first(
         assert workspace.ledger.generation(project.stream, 2).location == f"shelf://{shelf}.0002"
     project.undo(plan)
     assert sorted(one.name for one in shelf.parent.iterdir()) == ["0001"]
+
+
+def test_the_page_of_stores_has_it() -> None:
+    page = PAGES["stores"]()
+
+    assert "| `shelf:` | no | yes | no | no | no | yes | yes | - |" in page
+    assert "`file:`" in page
 
 
 def test_a_home_on_it_needs_a_ledger(

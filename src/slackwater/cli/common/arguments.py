@@ -208,7 +208,10 @@ def add_pipeline(parser: Parser) -> None:
 def add_home(parser: Parser) -> None:
     """Where ledger and checkpoints are."""
     parser.add_argument(
-        "--home", metavar="FOLDER", type=string, help="folder of ledger and checkpoints (default: .slackwater)"
+        "--home",
+        metavar="LOCATION",
+        type=string,
+        help="folder or URI of ledger and checkpoints (default: .slackwater)",
     )
 
 
