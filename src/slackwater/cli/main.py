@@ -7,7 +7,10 @@ import errno
 import gc
 import io
 import os
+import signal
 import sys
+import time
+from _thread import get_ident, start_new_thread
 from collections.abc import Sequence
 from contextlib import suppress
 from pkgutil import resolve_name
@@ -19,6 +22,8 @@ from slackwater.cli.common.verb import VERBS, listed
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
 
 INTERRUPTED = 130
+INTERRUPT_AGAIN_S = 0.05
+"""Until a Ctrl-C that arrived where Python drops exceptions is raised again: the finalizer is over then."""
 GARBAGE_MIN = 50_000
 """New objects before Python looks for cycles among them."""
 
@@ -67,12 +72,29 @@ def entry() -> NoReturn:
     _open_closed_streams()
     # What is imported stays: looking through it for garbage, again and again, would be a tenth of a short command.
     gc.set_threshold(GARBAGE_MIN)
+    sys.unraisablehook = _repeat_lost_interrupt
     code = main()
     if "pyspark" in sys.modules:
         sys.exit(code)
     with suppress(OSError):
         sys.stderr.flush()
     os._exit(code)
+
+
+def _repeat_lost_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
+    """Python drops an exception of a finalizer or a weak reference's callback; Ctrl-C that arrives there must count."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+
+    # Python raises it in the main thread only.
+    main_thread = get_ident()
+
+    def repeat() -> None:
+        time.sleep(INTERRUPT_AGAIN_S)
+        signal.pthread_kill(main_thread, signal.SIGINT)
+
+    start_new_thread(repeat, ())
 
 
 def _open_closed_streams() -> None:
