@@ -212,3 +212,12 @@ def test_a_home_without_streams(slackwater: Slackwater) -> None:
 
     assert done.code == 4
     assert done.error["code"] == "ledger-missing"
+
+
+def test_code_is_compared_with_a_target_only(slackwater: Slackwater, tmp_path: Path) -> None:
+    (tmp_path / "driver.log").write_text(GAP)
+
+    done = slackwater("doctor", "--error", "driver.log", "--pipeline", "no_such_file.py")
+
+    assert done.code == 2
+    assert "hint: slackwater doctor --all --error driver.log --pipeline no_such_file.py" in done.err

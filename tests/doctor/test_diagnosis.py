@@ -22,6 +22,7 @@ from slackwater.storage.open import open_read_store
 from tests.doctor.cases import Case, both, output_in_place, remove, write
 
 NO_PLAN = remove("checkpoint/offsets/7")
+ENTRIES = ("0", "1", "2.compact", "3", "4", "5.compact", "6", "7")
 THREE_COMMITS = remove("checkpoint/commits/5", "checkpoint/commits/6", "checkpoint/commits/7")
 
 
@@ -107,3 +108,20 @@ def test_a_cause_that_files_show_only_in_part_is_not_excluded(tmp_path: Path) ->
 
     states = {cause.code: (cause.state, cause.by) for cause in error.causes}
     assert states["CHG-07"] == ("not-visible", "`check` and `run` compare the code: `operators-changed`")
+
+
+def test_no_rows_are_at_stake_where_the_output_skips_the_batch(tmp_path: Path) -> None:
+    facts = Case("", "", both(NO_PLAN, output_in_place), with_sink=True).facts(tmp_path)
+
+    stakes = {one.finding.code: one.at_stake for one in diagnose(facts).found}
+
+    assert stakes["SW-LOG-007"] is None
+
+
+def test_rows_are_at_stake_where_the_output_has_no_batch(tmp_path: Path) -> None:
+    no_entries = remove(*(f"sink/_spark_metadata/{entry}" for entry in ENTRIES))
+    facts = Case("", "", both(NO_PLAN, no_entries), with_sink=True).facts(tmp_path)
+
+    stakes = {one.finding.code: one.at_stake for one in diagnose(facts).found}
+
+    assert stakes["SW-LOG-007"] == "the rows of batch 6, once more at each start"

@@ -55,8 +55,30 @@ def torn_offsets(scene: Scene) -> str:
     return RUN
 
 
+def edited_offsets(scene: Scene) -> str:
+    """The range of a committed batch was edited, so that its rows would be read again."""
+    edit(scene, f"{CHECKPOINT}/offsets/5", '"logOffset":5', '"logOffset":4')
+    return RUN
+
+
+def commits_lost(scene: Scene) -> str:
+    """Batches after the newest commit were planned, as of a backup of an older commits/, and no sink shows them."""
+    with_silent_sink(scene)
+    return RUN
+
+
 def older_checkpoint(scene: Scene) -> str:
     """A checkpoint from a backup, behind a sink that does not show what it holds."""
+    with_silent_sink(scene)
+    for log, last in (("offsets", 3), ("commits", 3)):
+        for path in (scene.checkpoint / log).iterdir():
+            if int(path.name) > last:
+                path.unlink()
+    return "status per_page"
+
+
+def with_silent_sink(scene: Scene) -> None:
+    """The stream has had a sink all along that shows nothing of its batches."""
     (scene.folder / "clicks.py").write_text(SILENT)
     code, identity = hashlib.sha256(SILENT.encode()).hexdigest(), {"kind": "silent"}
     scene.sql("UPDATE streams SET sink = ?", values=(json.dumps(identity),))
@@ -64,11 +86,6 @@ def older_checkpoint(scene: Scene) -> str:
     scene.sql("DELETE FROM log_lines WHERE log = 'sink'")
     file = scene.stream / "stream.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"sink": identity}))
-    for log, last in (("offsets", 3), ("commits", 3)):
-        for path in (scene.checkpoint / log).iterdir():
-            if int(path.name) > last:
-                path.unlink()
-    return "status per_page"
 
 
 def damaged_output(scene: Scene) -> str:
@@ -287,6 +304,8 @@ SITUATIONS = (
     Situation("state-not-kept", lambda _: "plan resume per_page", spec=HomeSpec(state=3)),
     Situation("source-files-missing", lost_input, brought_back("clicks/006.json"), "restore the files"),
     Situation("sink-unreadable", torn_manifest, brought_back("out/_spark_metadata/5"), "restore the file"),
+    Situation("SW-LOG-011", edited_offsets, spec=IN_ORDER),
+    Situation("SW-LOG-009", commits_lost, spec=HomeSpec(6, 3, state=None, layout=STATELESS)),
     Situation("operation-unfinished", left_halfway),
     Situation("operation-running", working_on_it, it_has_ended, "in progress"),
     Situation("lease-held", a_lease_of_an_apply, it_has_ended, "in progress"),

@@ -43,7 +43,7 @@ pipeline = slackwater.Pipeline("clicks")
 @pipeline.stream(sink=slackwater.sinks.files("parquet", "out"))
 def per_page(spark): ...
 """
-CODE = re.compile(r"^error (?P<code>[a-z-]+): ", re.MULTILINE)
+CODE = re.compile(r"^error (?P<code>[A-Za-z0-9-]+): ", re.MULTILINE)
 ADVICE = re.compile(r"^ *(hint|next)\b.*", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"slackwater ((?:run|plan|apply|undo|status|stop) [^;\n]*)")
 Verb = Callable[[dict[str, Any]], object]

@@ -9,7 +9,9 @@ import pytest
 
 from slackwater.cli.main import main
 from tests.refusals.of_operations import all_run_since, applied_twice, planned, run_since, undo_of
+from tests.refusals.of_streams import edited_offsets
 from tests.refusals.scene import APPLY, Scene
+from tests.support.homes import HomeSpec
 from tests.support.rebuilds import CLEAN, Project
 
 UNCOMPARED = ("ledger.db", "lease.json")
@@ -112,4 +114,18 @@ def test_a_home_copied_alone_leaves_the_original_and_its_output_alone(scene: Sce
     found = _everything(scene.project)
     assert found.keys() - expected.keys() == {"out/_slackwater.json"}
     assert expected.items() <= found.items()
+    assert scene.type("run clicks.py").started
+
+
+def test_a_rebuild_after_an_edited_entry_has_the_recorded_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scene = Scene(tmp_path, HomeSpec())
+    recorded = (scene.checkpoint / "offsets" / "5").read_text()
+    refused = scene.type(edited_offsets(scene))
+    assert "at stake: all rows from batch 5 on" in refused.text
+
+    scene.must("plan rebuild per_page --out plan.json")
+    scene.must("apply plan.json --yes")
+
+    assert (scene.stream / "checkpoints" / "0002" / "offsets" / "5").read_text() == recorded
     assert scene.type("run clicks.py").started

@@ -10,6 +10,7 @@ import pytest
 from slackwater.cli.verbs.explain.errors import found_codes
 from slackwater.core.finding import Severity
 from slackwater.core.plan import PRECONDITIONS
+from slackwater.diagnose.doctor import checks
 from slackwater.diagnose.number_line import RULES
 from tests.refusals import of_operations, of_streams
 from tests.refusals.scene import Scene, Typed
@@ -95,6 +96,7 @@ def test_every_refusal_has_its_situation() -> None:
     refusals = {error.code for error in found_codes() if error.exit_code == REFUSED} - {MOVED}
     refusals |= {f"moved-{name}" for name in PRECONDITIONS}
     stops = {rule.code for rule in RULES.all() if rule.severity is Severity.STOP}
+    stops |= {check.code for check in checks() if check.refuses_start}
 
     assert {situation.code for situation in SITUATIONS} | ELSEWHERE.keys() == refusals | stops
     for code, file in ELSEWHERE.items():

@@ -104,6 +104,13 @@ def diagnose(facts: Facts) -> Diagnosis:
     return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked))
 
 
+def start_stops(facts: Facts) -> Iterator[Diagnosed]:
+    """What a start is refused for beside the stops of the number line: rows would be wrong after it, silently."""
+    for check in checks():
+        if check.refuses_start and check.missing(facts) is None:
+            yield from check.diagnose(facts)
+
+
 def _explained(found: Sequence[Diagnosed], facts: Facts) -> frozenset[str]:
     """The codes of the number line's findings that checks say more exactly, or that a check has refuted."""
     codes = {one.finding.code for one in found}

@@ -14,13 +14,14 @@ from slackwater.core.verdict import Change, ChangeGoal, Effect, Verdict
 DAMAGED = 3
 
 
-def refusal(finding: Finding, stream: str) -> SlackwaterError:
+def refusal(finding: Finding, stream: str, at_stake: str | None = None) -> SlackwaterError:
     """DataError (exit 3) where something is damaged, else Refused (exit 5); each line of the hint is a step."""
+    lost = f"; at stake: {at_stake}" if at_stake else ""
     hint = "\n".join(line for line in (finding.next, finding.advice) if line) or None
     kind = DataError if finding.exit_code == DAMAGED else Refused
     return kind(
         finding.code,
-        f"Stream {stream}: {finding.text}",
+        f"Stream {stream}: {finding.text}{lost}",
         where=finding.where,
         expected=finding.expected,
         found=finding.found,

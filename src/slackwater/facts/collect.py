@@ -11,11 +11,12 @@ from slackwater.checkpoint.layout import OFFSETS
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
-from slackwater.core.checkpoint import SourceLine
+from slackwater.core.checkpoint import CheckpointReport, FileTotals, SourceLine, SparkVersion
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown, Unserved
+from slackwater.core.marks import Marks
 from slackwater.core.program import Program, SourceShape
 from slackwater.core.read_options import ReadOptions
 from slackwater.core.records import GenerationRecord, StreamRecord
@@ -68,11 +69,45 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
             lambda: HistoryFacts(
                 tuple(reversed(ledger.runs(stream.full_name))),
                 tuple(ledger.batches(stream.full_name, first=max(snapshot.marks.planned - NEWEST_BATCHES, 0))),
-                _recorded_offsets(ledger, stream.full_name, checkpoint.offset_ids[-2:]),
+                _recorded_offsets(ledger, snapshot.generation, checkpoint.offset_ids[-2:]),
             ),
             "the ledger cannot be read",
         ),
     )
+
+
+def facts_of_start(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) -> Facts:
+    """The facts for the checks that refuse a start: snapshot, newest entries of the logs, the ledger's copies of them.
+
+    One file more than the snapshot has is read: no report, no source and no output.
+    """
+    logs, generation = opened.logs, snapshot.generation
+    before = _entry(opened, logs.offset_ids[-2]) if len(logs.offset_ids) > 1 else None
+    checkpoint = CheckpointSeen(
+        report=_nothing_but(opened.store.location, logs.query_id, snapshot.marks),
+        offset_ids=logs.offset_ids,
+        commit_ids=logs.commit_ids,
+        newest_offset=logs.newest_offset,
+        offset_before=before,
+        newest_commit=logs.newest_commit,
+        inventory=opened.inventory,
+    )
+    recorded = _recorded_offsets(ledger, generation, logs.offset_ids[-2:])
+    return Facts(
+        name=snapshot.stream.full_name,
+        checkpoint=checkpoint,
+        snapshot=snapshot,
+        recorded=True,
+        sources=(),
+        sink=Unknown("the output was not asked for this"),
+        history=HistoryFacts(offsets=recorded),
+    )
+
+
+def _nothing_but(location: str, query_id: str | None, marks: Marks) -> CheckpointReport:
+    """A report without all that takes reads."""
+    unread = SparkVersion(None, "")
+    return CheckpointReport(location, query_id, unread, None, None, marks, None, (), (), (), {}, FileTotals(0), ())
 
 
 def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None, *, thorough: bool = False) -> Facts:
@@ -153,12 +188,15 @@ def _listed(identity: Mapping[str, str]) -> tuple[Mapping[str, int], int]:
     return {folder: files for one in each for folder, files in one.elsewhere.items()}, sum(one.files for one in each)
 
 
-def _recorded_offsets(ledger: Ledger, stream: str, batches: Sequence[int]) -> Mapping[int, OffsetEntry]:
-    lines = ledger.lines(stream, OFFSETS, min(batches), max(batches)) if batches else {}
+def _recorded_offsets(
+    ledger: Ledger, generation: GenerationRecord, batches: Sequence[int]
+) -> Mapping[int, OffsetEntry]:
+    """The ledger's copies of this generation's own entries: those that it inherits may have other settings."""
+    lines = ledger.own_lines(generation.stream, generation.number, OFFSETS, set(batches)) if batches else {}
     found = {}
-    for batch, line in lines.items():
+    for batch, text in lines.items():
         with suppress(FormatError):
-            found[batch] = parse_offset_entry(line.text.encode("utf-8", "surrogateescape"))
+            found[batch] = parse_offset_entry(text.encode("utf-8", "surrogateescape"))
     return found
 
 

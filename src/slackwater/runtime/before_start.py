@@ -15,8 +15,10 @@ from slackwater.core.marks import Marks
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.sink import Owner
 from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.doctor import start_stops
 from slackwater.diagnose.number_line import findings_about, stops, warnings
 from slackwater.diagnose.refusal import refusal
+from slackwater.facts.collect import facts_of_start
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import read_stream_file
 from slackwater.ledger.ledger import Ledger
@@ -30,7 +32,7 @@ from slackwater.ledger.recording.places import (
     overlap,
     reads_within,
 )
-from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream
@@ -93,9 +95,11 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool =
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
         check_output_apart(home, ledger, stream)
-        snapshot = read_snapshot(SnapshotContext(ledger, home, own_lease=True, starting=all_state), stream)
+        snapshot, opened = look_at_stream(SnapshotContext(ledger, home, own_lease=True, starting=all_state), stream)
         for finding in stops(snapshot):
             raise refusal(_with_file(finding, stream, ledger), stream.name)
+        for one in start_stops(facts_of_start(ledger, snapshot, opened)):
+            raise refusal(_with_file(one.finding, stream, ledger), stream.name, one.at_stake)
         output = open_output(stream.sink)
         copier = LogCopier(ledger, stream.full_name, generation.number, open_read_store(generation.location), output)
         copier.copy()

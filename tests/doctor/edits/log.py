@@ -47,6 +47,12 @@ CASES = [
         remove(*(f"checkpoint/offsets/{batch}" for batch in BATCHES)),
         says=("runs batch 0 again",),
     ),
+    Case(
+        "the newest plan is missing, and the output is not known",
+        "SW-LOG-007",
+        remove("checkpoint/offsets/7"),
+        says=("once more at each start, unless the sink skips",),
+    ),
     Case("an older plan is missing", "SW-LOG-007", remove("checkpoint/offsets/4"), fires=False),
     Case(
         "plan and commit of the newest batch are missing",

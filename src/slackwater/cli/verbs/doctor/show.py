@@ -30,9 +30,15 @@ def doctor(
     """Examine, and show what was found."""
     if every and target is not None:
         raise UsageError("usage", "--all and a LOCATION or STREAM exclude each other", hint=command("doctor", "--all"))
+    alone = target is None and not every and error is not None
+    if alone and pipeline is not None:
+        raise UsageError(
+            "usage",
+            "--pipeline compares the code with a stream or a checkpoint; --error without one only explains the text",
+            hint=command("doctor", "--all", "--error", error or "-", "--pipeline", pipeline),
+        )
     settings = prepare(home, Format.TEXT if shown_as is ReportFormat.TEXT else Format.JSON)
     symptoms = read_symptoms(error) if error is not None else None
-    alone = target is None and not every and symptoms is not None
     again = command("doctor", *([target] if target else []))
     examined = (Examined(error or ""),) if alone else examine(settings, target, sink, again, verify=verify)
     if pipeline is not None:

@@ -53,7 +53,8 @@ class Check(Generic[Case]):
     the facts as ``facts``. ``next`` is the command to type, built in ``core/commands``. ``needs`` are the facts without
     which nothing can be said. ``also`` are further codes of the catalogue that it finds, and ``explains`` the codes of
     the number line's findings that it says more exactly. ``damage`` gives the paths of the checkpoint's damage that a
-    case is: where all damage is said so, ``checkpoint-damaged`` is left out.
+    case is: where all damage is said so, ``checkpoint-damaged`` is left out. ``refuses_start``: a run is refused for
+    it; ``find`` then needs nothing that ``facts_of_start`` does not gather.
     """
 
     code: str
@@ -74,6 +75,7 @@ class Check(Generic[Case]):
     also: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
     damage: Callable[[Case], Iterable[str]] | None = None
+    refuses_start: bool = False
 
     @property
     def covers(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 What it finds: the newest entry of `commits/` is newer than the newest entry of `offsets/`.
 Why it matters: Spark runs the newest planned batch again, and after its rows are written fails with "Multiple
-streaming jobs detected", without a second job. Each restart writes the rows once more.
+streaming jobs detected", without a second job. A sink that does not skip batches gets the rows at each restart.
 How to confirm: `slackwater inspect STREAM` lists the entries of both logs.
 What to do: stop whatever restarts the query. `slackwater plan resume STREAM` writes the entries again from the
 ledger's copies. Without a ledger, restore them from a copy of the checkpoint.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from slackwater.core.facts import Facts
+from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.sink import newest_batch
 from slackwater.core.units import batch_range
@@ -27,11 +27,12 @@ from slackwater.diagnose.checks.common.logs import unplanned_commits
 
 
 class Ahead(NamedTuple):
-    """The committed batches without a plan, the newest planned batch, and the batch that a start runs."""
+    """The committed batches without a plan, the newest planned batch, the batch that a start runs, and what doubles."""
 
     batches: tuple[int, ...]
     planned: int
     runs: int
+    at_stake: str
 
     @property
     def named(self) -> str:
@@ -48,7 +49,19 @@ def find(facts: Facts) -> Iterator[Ahead]:
     """Commits above the newest plan, other than a number that no query has written (SW-STORE-007)."""
     batches = unplanned_commits(facts.checkpoint)
     if batches:
-        yield Ahead(batches, facts.checkpoint.planned, max(facts.checkpoint.planned, 0))
+        runs = max(facts.checkpoint.planned, 0)
+        yield Ahead(batches, facts.checkpoint.planned, runs, _at_stake(facts, runs))
+
+
+def _at_stake(facts: Facts, batch: int) -> str:
+    """Nothing where every output is known to skip the batch; without an output it is a condition."""
+    outputs = facts.snapshot.outputs
+    if not isinstance(facts.sink, Unknown) and all(
+        one.batches_skipped and one.written is not None and one.written >= batch for one in outputs
+    ):
+        return ""
+    unless = ", unless the sink skips batches that it has" if isinstance(facts.sink, Unknown) else ""
+    return f"the rows of batch {batch}, once more at each start{unless}"
 
 
 def next_command(facts: Facts, it: Ahead) -> str:
@@ -68,7 +81,7 @@ CHECK = Check(
     where="{facts.checkpoint.location}/offsets",
     expected="entries of {it.named}",
     found="{it.newest}",
-    at_stake="the rows of batch {it.runs}, once more at each start",
+    at_stake="{it.at_stake}",
     next=next_command,
     advice="stop all restarts of the query; restore the entries of {it.named} in offsets/ from a copy of the "
     "checkpoint, or write them from the end offsets in the query's progress events",

@@ -3,11 +3,12 @@
 What it finds: one of the two newest entries of `offsets/`, of a committed batch, has the time of planning that the
 ledger's copy has, and other offsets, another watermark or other pinned settings.
 Why it matters: Spark believes the entry. A lower offset has rows read twice under a new batch id, which no sink
-drops; a higher one leaves rows out; state of a query that keeps some does not fit any more. Nothing reports it.
+drops; a higher one leaves rows out; state of a query that keeps some does not fit any more. Spark does not report it;
+`slackwater run` refuses to start.
 How to confirm: `slackwater ledger STREAM --batches 0..` shows the recorded ranges; `slackwater inspect STREAM` those
 of the checkpoint.
-What to do: write the recorded entry into the file again. If rows are to be read again, plan it: `slackwater plan
-replay STREAM --from batch:5`.
+What to do: `slackwater plan rebuild STREAM` builds a checkpoint from the recorded entries; or write the recorded
+value into the file again. If rows are to be read again, plan that: `slackwater plan replay STREAM --from batch:5`.
 Is the remedy safe: yes; the recorded entry is what Spark wrote, and fits output and state. To leave the edit is right
 only if output and state were cut back to the same batch.
 References: Structured Streaming Programming Guide, Recovery Semantics after Changes in a Streaming Query
@@ -22,6 +23,7 @@ from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.commands import rebuild
 
 
 class Edited(NamedTuple):
@@ -75,12 +77,14 @@ CHECK = Check(
     doc=__doc__,
     text="the entry of batch {it.batch} in offsets/ was edited: {it.what} is not what Spark wrote",
     risk="wrong",
-    goal="replay",
+    goal="rebuild",
     where="{facts.checkpoint.location}/offsets/{it.batch}",
     expected="{it.recorded}, as the ledger recorded",
     found="{it.found}",
     at_stake="all rows from batch {it.batch} on",
-    advice="set {it.what} in {facts.checkpoint.location}/offsets/{it.batch} to the recorded value again, and delete "
+    advice="or set {it.what} in {facts.checkpoint.location}/offsets/{it.batch} to the recorded value again, and delete "
     "the checksum .{it.batch}.crc beside it, where there is one",
     needs=("history",),
+    next=rebuild,
+    refuses_start=True,
 )
