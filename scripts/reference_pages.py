@@ -1,8 +1,9 @@
-"""Prints the pages of docs/reference that are made from the source: checks of ``doctor``, their coverage, stores.
+"""Prints the pages of docs/reference that are made from the source: checks, their coverage, stores, changes.
 
 python -m scripts.reference_pages checks > docs/reference/checks.md
 python -m scripts.reference_pages coverage > docs/reference/coverage.md
 python -m scripts.reference_pages stores > docs/reference/stores.md
+python -m scripts.reference_pages changes > docs/reference/changes.md
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering
-from slackwater.diagnose.doctor import checks
+from slackwater.diagnose.change_texts import change_texts
+from slackwater.diagnose.doctor import Documented, checks
 from slackwater.storage.registry import STORES, FsspecKind, StoreKind
 
 CHECKS = """# Checks of doctor
@@ -25,6 +27,20 @@ update it: `python -m scripts.reference_pages checks > docs/reference/checks.md`
 
 | check | severity | risk | certainty | goal | meaning |
 |---|---|---|---|---|---|
+"""
+
+CHANGES = """# Changes of a query
+
+What `slackwater check`, `slackwater run` and `slackwater doctor --pipeline` report of code that continues kept state,
+by the code of the change. `slackwater explain CODE` prints the same text. The effect is the gravest that the change can
+have: *not-restorable*: not even a rebuild makes the output right; *needs-rebuild*: the kept state means something else
+to the new code; *changes-rows*: Spark's guide allows it, and rows in the kept state come from the old code;
+*compatible*: the stream starts. Accepted: Spark can run the query on the kept state, at least in some cases, and
+`slackwater run FILE --accept CODE` starts it. This page is made from the source; a test compares them. To update it:
+`python -m scripts.reference_pages changes > docs/reference/changes.md`.
+
+| change | effect | goal | accepted | meaning |
+|---|---|---|---|---|
 """
 
 COVERAGE = """# Coverage of the catalogue of failures
@@ -62,13 +78,21 @@ def checks_page() -> str:
         _row(f"`{one.code}`", SEVERITIES[one.severity], one.risk, one.certainty, one.goal or "-", one.meaning)
         for one in checks()
     ]
-    texts = [
-        f"\n## {one.code}\n\n{one.meaning}\n\n"
-        + "\n".join(f"- **{heading}**: {text}" for heading, text in one.sections.items())
-        + "\n"
-        for one in checks()
+    return CHECKS + "\n".join(table) + "\n" + "".join(map(_text, checks()))
+
+
+def changes_page() -> str:
+    """All changes, as a table and with their texts."""
+    table = [
+        _row(f"`{one.code}`", one.effect.word, one.goal or "-", "yes" if one.acceptable else "no", one.meaning)
+        for one in change_texts()
     ]
-    return CHECKS + "\n".join(table) + "\n" + "".join(texts)
+    return CHANGES + "\n".join(table) + "\n" + "".join(map(_text, change_texts()))
+
+
+def _text(one: Documented) -> str:
+    lines = "\n".join(f"- **{heading}**: {text}" for heading, text in one.sections.items())
+    return f"\n## {one.code}\n\n{one.meaning}\n\n{lines}\n"
 
 
 def coverage_page() -> str:
@@ -109,7 +133,12 @@ def _row(*cells: str) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"checks": checks_page, "coverage": coverage_page, "stores": stores_page}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "checks": checks_page,
+    "coverage": coverage_page,
+    "stores": stores_page,
+    "changes": changes_page,
+}
 
 if __name__ == "__main__":
     sys.stdout.write(PAGES[sys.argv[1]]())

@@ -91,7 +91,7 @@ def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it
     examined = Examined("web/out", facts, diagnose(replace(facts, code=judged)))
     page = "\n".join(str(line) for line in doctor_page([examined]).renderables)
     assert "slackwater plan rebuild web/out" in page
-    assert "slackwater explain" not in page, "explain has no page of it"
+    assert "slackwater explain window-changed" in page
 
 
 def test_code_that_cannot_be_compared_is_not_healthy(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.core.registry import COMMON, Registry
 from slackwater.core.verdict import Effect
+from slackwater.diagnose.change_texts import change_texts
 from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked
 from slackwater.diagnose.number_line import RULES, findings
 from slackwater.diagnose.rules import checkpoint_damaged
@@ -42,7 +43,7 @@ class Diagnosis:
 
 
 class Documented(Protocol):
-    """What a finding is declared by, be it a rule of the number line or a check."""
+    """What a finding is declared by, be it a rule of the number line, a check or a change of the query."""
 
     @property
     def code(self) -> str: ...
@@ -59,8 +60,8 @@ class Documented(Protocol):
 
 
 def documented() -> tuple[Documented, ...]:
-    """All rules of the number line and all checks."""
-    return (*RULES.all(), *checks())
+    """All rules of the number line, all checks, and all changes of a query."""
+    return (*RULES.all(), *checks(), *change_texts())
 
 
 @cache

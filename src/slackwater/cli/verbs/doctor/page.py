@@ -12,7 +12,7 @@ from slackwater.cli.common.words import counted, mark
 from slackwater.core.commands import command
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
-from slackwater.diagnose.doctor import Diagnosis, documented
+from slackwater.diagnose.doctor import Diagnosis
 
 LABEL_WIDTH = 12
 STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
@@ -60,9 +60,7 @@ def _block(one: Examined) -> Iterator[Text]:
     for found in one.diagnosis.found:
         yield from _finding(found)
     yield from _not_checked(one.diagnosis.not_checked)
-    # A change of the code is explained by its own text.
-    known = {finding.code for finding in documented()}
-    codes = [found.finding.code for found in one.diagnosis.problems if found.finding.code in known]
+    codes = [found.finding.code for found in one.diagnosis.problems]
     if codes:
         yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
 

@@ -12,7 +12,7 @@ def declare(parser: Parser) -> None:
         "code", metavar="CODE", nargs="?", type=string, help="code of a finding or an error (default: list all codes)"
     )
     add_format(parser)
-    parser.epilog = "Nothing of a stream is read. The same texts are in docs/errors.md."
+    parser.epilog = "Nothing of a stream is read. The same texts are in docs/errors.md and docs/reference."
     parser.set_defaults(verb="slackwater.cli.verbs.explain.show:explain")
 
 

@@ -1,0 +1,53 @@
+"""Changes of the sources."""
+
+from __future__ import annotations
+
+from slackwater.core.verdict import Effect
+from slackwater.diagnose.changes.common.text import ChangeText
+
+GROUP = (
+    ChangeText(
+        "sources-changed",
+        "The query reads other sources.",
+        "the number of sources differs, or a source is of another kind or reads another path, topic or table.",
+        "Spark keeps positions by the number of a source, without its name. Another number of sources is refused; "
+        "another source gets the position of the old one, and reads rows again or leaves them out. Topics that are "
+        "added or removed are allowed: what is read from here on is of other places.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+    ),
+    ChangeText(
+        "sources-reordered",
+        "The sources are in another order.",
+        "the query has the same sources in another order, as in a union written the other way round.",
+        "Spark keeps positions by the number of a source: each source continues at the position of another one, and "
+        "Spark does not compare them.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        acceptable=False,
+    ),
+    ChangeText(
+        "source-format-changed",
+        "A source reads its files in another format.",
+        "a file source reads the same path with another format, such as JSON instead of CSV.",
+        "files that were planned and not processed are read in the new format; rows of the state came from the old "
+        "one.",
+        Effect.CHANGES_ROWS,
+        None,
+    ),
+    ChangeText(
+        "source-options-changed",
+        "An option of a source was changed.",
+        "an option that decides which rows a source reads, or how it parses them, has another value. Rate limits, "
+        "start positions and options of the client are not compared.",
+        "rows of the kept state were read with the old value. A query without state continues with the new one.",
+        Effect.CHANGES_ROWS,
+    ),
+    ChangeText(
+        "source-schema-changed",
+        "A column of a source has another type.",
+        "the schema of a source has another type for a column that both versions of the query have.",
+        "Spark compares the types of keys and values in the state with those of the query, and refuses others. A "
+        "column that the state does not have only changes rows from here on.",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Every code that a verdict can have is explained, with headings that are complete and commands that can be typed."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from slackwater.cli.main import make_parser
+from slackwater.core.verdict import Effect
+from slackwater.diagnose import checkpoint_changes, operator_changes, program_changes
+from slackwater.diagnose.change_texts import change_texts
+from slackwater.diagnose.changes.common.text import ChangeText
+from slackwater.diagnose.rules.common.rule import HEADINGS
+
+MODULES = (checkpoint_changes, operator_changes, program_changes)
+CODE = re.compile(r"[a-z]+(-[a-z]+)*-(changed|added|removed|swapped|reordered|ignored)")
+COMMAND = re.compile(r"`(slackwater [^`]+)`")
+EDITS = Path(__file__).parents[1] / "verdict" / "edits.toml"
+EACH = pytest.mark.parametrize("text", change_texts(), ids=lambda text: text.code)
+
+
+def _codes_in(module: ModuleType) -> set[str]:
+    strings = (node.value for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Constant))
+    return {text for text in strings if isinstance(text, str) and CODE.fullmatch(text)}
+
+
+def test_every_code_of_a_change_has_one_text() -> None:
+    codes = [text.code for text in change_texts()]
+
+    assert set(codes) == set[str]().union(*map(_codes_in, MODULES))
+    assert len(codes) == len(set(codes))
+
+
+@EACH
+def test_its_text_is_complete(text: ChangeText) -> None:
+    assert text.meaning.endswith(".")
+    assert tuple(text.sections) == HEADINGS
+    assert all(text.sections.values())
+    for section in text.sections.values():
+        for command in COMMAND.findall(section):
+            words = shlex.split(command)[1:]
+            make_parser(words).parse_args(words)
+
+
+def test_no_measured_edit_has_a_graver_effect_than_the_texts_of_its_changes() -> None:
+    texts = {text.code: text for text in change_texts()}
+    effects = {effect.word: effect for effect in Effect}
+    compared = 0
+    for edit in tomllib.loads(EDITS.read_text())["edit"]:
+        codes = edit.get("codes", ())
+        if codes:
+            assert effects[edit["verdict"]] <= max(texts[code].effect for code in codes), edit
+            compared += 1
+    assert compared
