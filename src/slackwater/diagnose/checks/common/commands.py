@@ -20,8 +20,9 @@ def rebuild(facts: Facts, _: Any) -> str:
 
 
 def replay_from(facts: Facts, batch: int) -> str:
-    """Plan to process the batches from this one on again."""
-    return command("plan", "replay", facts.name, "--from", f"batch:{batch}")
+    """Plan to process the batches from this one on again; an output that cannot be cut keeps what it has."""
+    kept = () if facts.snapshot.output.can_cut else ("--output", "keep")
+    return command("plan", "replay", facts.name, "--from", f"batch:{batch}", *kept)
 
 
 def move_away(checkpoint: CheckpointSeen, path: str) -> str:

@@ -6,8 +6,8 @@ Outputs that skip a batch which they have are not looked at: after a crash they 
 How to confirm: `slackwater ledger STREAM --batches N..N` shows the range and the rows of the batch.
 What to do: let the function raise its errors, then process the batches again: `slackwater plan replay STREAM --from
 batch:N`.
-Is the remedy safe: the plan shows what is cut out of the output, and keeps it for the undo. To start the stream again
-reads none of these rows.
+Is the remedy safe: the plan shows what is cut out of the output, and keeps it for the undo. An output that cannot be
+cut gets the rows of later batches a second time. To start the stream again reads none of these rows.
 References: Structured Streaming Programming Guide, "Using Foreach and ForeachBatch"
 """
 
@@ -22,12 +22,15 @@ from slackwater.core.records import BatchRecord
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.commands import replay_from
 
+_DOUBLED = "; later batches that did read their rows are written a second time, as their output cannot be cut"
+
 
 class Unread(NamedTuple):
-    """The first of the batches that read nothing, and how many there are."""
+    """The first of the batches that read nothing, how many there are, and what a replay does to later ones."""
 
     batch: int
     batches: int
+    doubled: str
 
 
 def find(facts: Facts) -> Iterator[Unread]:
@@ -38,7 +41,8 @@ def find(facts: Facts) -> Iterator[Unread]:
     generation = facts.snapshot.generation.number
     unread = [one.batch_id for one in facts.history.batches if one.generation == generation and _read_nothing(one)]
     if unread:
-        yield Unread(unread[0], len(unread))
+        later = facts.marks.committed - unread[0] + 1 > len(unread) and not output.can_cut
+        yield Unread(unread[0], len(unread), _DOUBLED if later else "")
 
 
 def _read_nothing(batch: BatchRecord) -> bool:
@@ -60,6 +64,6 @@ CHECK = Check(
     found="0 rows",
     at_stake="the rows of {it.batches} batches",
     next=lambda facts, it: replay_from(facts, it.batch),
-    advice="let the batch function raise its errors first; otherwise the batches are lost again",
+    advice="let the batch function raise its errors first; otherwise the batches are lost again{it.doubled}",
     needs=("history",),
 )
