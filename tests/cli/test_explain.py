@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater.cli.verbs.explain.errors import found_codes
+from slackwater.diagnose.catalogue import CATALOGUE
 from tests.cli.conftest import Slackwater
 
 
@@ -37,6 +38,15 @@ def test_an_error_is_explained_from_where_it_is_raised(
 
     assert (document["code"], document["kind"], document["exit_code"]) == (code, "error", exit_code)
     assert document["remedy"].startswith(remedy)
+
+
+@pytest.mark.parametrize("code", sorted(CATALOGUE))
+def test_every_code_that_doctor_prints_for_an_error_text_is_explained(slackwater: Slackwater, code: str) -> None:
+    document = slackwater("explain", code, "--format", "json").document
+
+    assert document["kind"] in {"finding", "failure"}
+    assert document["meaning"]
+    assert document["finds"] or document["matters"]
 
 
 def test_every_error_has_a_cause_and_a_remedy() -> None:

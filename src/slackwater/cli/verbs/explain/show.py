@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -15,7 +16,11 @@ from slackwater.cli.common.console import out, print_json
 from slackwater.cli.verbs.explain.errors import CLASSES, ErrorCode, errors_with, found_codes
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
+from slackwater.core.escaping import one_line
+from slackwater.diagnose.catalogue import CATALOGUE, Failure, How
+from slackwater.diagnose.causes import covering
 from slackwater.diagnose.doctor import Documented, documented
+from slackwater.diagnose.error_texts import ERRORS
 from slackwater.diagnose.rules.common.rule import HEADINGS, Rule
 
 SCHEMA = "slackwater.explain/1"
@@ -62,6 +67,8 @@ def explanation(code: str) -> Explanation:
     errors = errors_with(code)
     if errors:
         return _of_error(code, errors[0])
+    if code in CATALOGUE:
+        return _of_failure(code, CATALOGUE[code])
     near = get_close_matches(code, [known for known, _ in all_codes()], n=3)
     raise UsageError(
         "code-unknown",
@@ -73,9 +80,12 @@ def explanation(code: str) -> Explanation:
 
 
 def all_codes() -> list[tuple[str, str]]:
-    """All codes of findings and errors, each with its meaning."""
+    """All codes of findings and errors, and of failures that no finding shows, each with its meaning."""
     errors = {error.code: error.causes[0] for error in found_codes()}
-    return sorted((errors | {rule.code: rule.meaning for rule in documented()}).items())
+    findings = {rule.code: rule.meaning for rule in documented()}
+    finders = covering()
+    failures = {code: failure.title for code, failure in CATALOGUE.items() if code not in finders}
+    return sorted((errors | findings | failures).items())
 
 
 def explain_document(found: Explanation) -> dict[str, Any]:
@@ -140,6 +150,30 @@ def _of_error(code: str, error: ErrorCode) -> Explanation:
         safe=SAFE[error.exit_code],
     )
 
+
+def _of_failure(code: str, failure: Failure) -> Explanation:
+    """A failure of the catalogue that no finding shows: an error text means it, or a command refuses it."""
+    texts = [error.texts[0] for group in ERRORS.all() for error in group if code in error.codes]
+    return Explanation(
+        code=code,
+        kind="failure",
+        exit_code=FOUND,
+        meaning=failure.title,
+        finds="; or: ".join(f'"{one_line(text)}"' for text in texts),
+        matters=f"{MET[failure.how]}: {failure.text}" if failure.how is not None else failure.text,
+        confirm=f"{command('doctor', 'STREAM', '--error', 'FILE')} looks for the causes of a text in the files",
+        remedy="",
+        commands=(),
+        safe="",
+    )
+
+
+MET: Mapping[How, str] = {
+    "plan": "refused by a plan",
+    "run": "refused or prevented",
+    "not-detectable": "not seen in any file",
+}
+"""How a failure is met that no finding shows."""
 
 SAFE = {
     1: "nothing is known; please report the defect",
