@@ -1,0 +1,95 @@
+"""Writes the bundle: the page, the document, and what is in them, in a zip whose bytes depend on the facts alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import parse_conf, prepare, write
+from slackwater.cli.common.failure_text import read_symptoms
+from slackwater.cli.common.words import counted
+from slackwater.cli.verbs.evidence.gather import EvidenceRequest, gather
+from slackwater.cli.verbs.evidence.make import make_evidence
+from slackwater.cli.verbs.evidence.model import Evidence
+from slackwater.cli.verbs.evidence.page import page
+from slackwater.cli.verbs.evidence.readme import readme
+from slackwater.core.errors import UsageError
+from slackwater.core.units import size_text
+from slackwater.storage.user_files import PRIVATE, NewFile
+
+_NEVER = (1980, 1, 1, 0, 0, 0)
+"""The oldest time that a zip can have: the time of making is in the document."""
+_UNIX, _REGULAR = 3, 0o100644 << 16
+
+
+def evidence(
+    *,
+    target: str,
+    out: Path,
+    force: bool,
+    sink: str | None,
+    error: str | None,
+    verify: bool,
+    pipeline: str | None,
+    messages: bool,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
+    shown_as: Format,
+) -> int:
+    """Gather, and write the bundle."""
+    if pipeline is None and (master is not None or conf):
+        raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
+    settings = prepare(home, shown_as)
+    file = NewFile(out, force=force, mode=PRIVATE)
+    file.check()
+    symptoms = read_symptoms(error) if error is not None else None
+    request = EvidenceRequest(target, sink, verify, messages, pipeline, master, parse_conf(conf), symptoms)
+    made = make_evidence(gather(settings, request), int(time.time() * 1000), messages=messages)
+    content = bundle(made)
+    with file.open() as written:
+        written.write(content)
+    if shown_as is Format.JSON:
+        sys.stdout.write(document(made))
+    else:
+        write(_summary(made, out, len(content)))
+    return 0
+
+
+def document(made: Evidence) -> str:
+    """The document as JSON."""
+    return json.dumps(asdict(made), indent=2, allow_nan=False) + "\n"
+
+
+def bundle(made: Evidence) -> bytes:
+    """The zip. The same facts give the same bytes, but for the time of making in the page and the document."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, text in _files(made).items():
+            entry = zipfile.ZipInfo(f"evidence/{name}", _NEVER)
+            entry.create_system, entry.external_attr, entry.compress_type = _UNIX, _REGULAR, zipfile.ZIP_DEFLATED
+            archive.writestr(entry, text.encode())
+    return packed.getvalue()
+
+
+def _files(made: Evidence) -> Mapping[str, str]:
+    return {"README.txt": readme(made), "evidence.html": page(made), "evidence.json": document(made)}
+
+
+def _summary(made: Evidence, out: Path, size: int) -> str:
+    head = made.head
+    lines = [f"{out}  {size_text(size)}: README.txt, evidence.html, evidence.json"]
+    lines.append(f"  {head.state:<12}{head.code}  {head.text}")
+    if head.others:
+        lines.append(f"  {'also':<12}{counted(head.others, 'finding')}, all of them in the page")
+    if head.not_checked:
+        lines.append(f"  {'not checked':<12}{counted(head.not_checked, 'check')}, each with its reason in the page")
+    lines += [f"  {'next':<12}{step}" for step in (head.next, head.advice) if step]
+    return "\n".join(lines) + "\n"

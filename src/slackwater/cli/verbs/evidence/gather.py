@@ -1,0 +1,160 @@
+"""Use case: examine one stream or checkpoint as ``doctor`` does, and read what the ledger has of it. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from slackwater.cli.common.examine import Examined, examine
+from slackwater.cli.common.failure_text import with_errors
+from slackwater.core.commands import command
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.facts import Facts, HistoryFacts, Unknown
+from slackwater.core.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.settings import Settings
+from slackwater.diagnose.doctor import diagnose
+from slackwater.diagnose.errors.common.symptom import Symptom
+from slackwater.facts.collect import NEWEST_BATCHES, facts_of_location
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of
+from slackwater.ledger.lease.view import end_of, view_of
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.workspace import open_workspace
+from slackwater.storage.open import open_read_store
+
+LEDGER_ERRORS = frozenset(
+    {
+        "ledger-lost",
+        "ledger-missing",
+        "ledger-unreadable",
+        "ledger-unreachable",
+        "ledger-locked",
+        "ledger-too-new",
+        "ledger-outdated",
+        "ledger-wal-unread",
+        "stream-unknown",
+    }
+)
+"""Without the ledger, or without the stream in it, ``stream.json`` names the checkpoint and the sink."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRequest:
+    """What to gather. ``pipeline`` has the code to compare, ``symptoms`` those of a given text; ``None``: none."""
+
+    target: str
+    sink: str | None = None
+    verify: bool = False
+    messages: bool = False
+    pipeline: str | None = None
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    symptoms: Sequence[Symptom] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the ledger has of a stream. ``runs`` and ``operations`` are oldest first. ``holder``: who may write now."""
+
+    stream: StreamRecord
+    place: str
+    runs: tuple[RunRecord, ...]
+    operations: tuple[OperationRecord, ...]
+    batches: tuple[BatchRecord, ...]
+    holder: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The diagnosis with what the ledger has, or with why that could not be read.
+
+    ``problem`` is the error of the ledger or of the checkpoint, where there is one.
+    """
+
+    examined: Examined
+    recorded: Recorded | Unknown
+    home: str
+    problem: SlackwaterError | None = None
+
+
+def gather(settings: Settings, request: EvidenceRequest) -> Gathered:
+    """All facts about the target. Raises NotFound where it is nothing, UsageError as ``examine`` does."""
+    again, problem = command("evidence", request.target, "--out", "bundle.zip"), None
+    try:
+        examined = examine(settings, request.target, request.sink, again, verify=request.verify)[0]
+    except SlackwaterError as error:
+        if error.code not in LEDGER_ERRORS:
+            raise
+        examined, problem = _without_ledger(settings, request, error), error
+    if request.pipeline is not None:
+        from slackwater.cli.common.examine_code import with_code  # noqa: PLC0415 - brings what starts Spark
+
+        examined = with_code((examined,), request.pipeline, settings, request.master, request.conf)[0]
+    examined = with_errors(examined, request.symptoms)
+    if not request.messages:
+        examined = _without_messages(examined)
+    recorded = _recorded(settings, examined, problem)
+    return Gathered(examined, recorded, str(Home(settings.home).location), problem or examined.error)
+
+
+def _without_ledger(settings: Settings, request: EvidenceRequest, error: SlackwaterError) -> Examined:
+    """The stream by its ``stream.json``. Raises the error where the home has none of this name."""
+    home = Home(settings.home)
+    names = [(pipeline, name) for pipeline, name in streams_of(home) if request.target in (name, f"{pipeline}/{name}")]
+    file = read_stream_file(home, *names[0]) if len(names) == 1 else None
+    if file is None:
+        raise error
+    pipeline, name = names[0]
+    store = open_read_store(_location(home, pipeline, name, file))
+    facts = facts_of_location(store, file.sink, thorough=request.verify)
+    unknown = Unknown(f"the ledger cannot be read: {error.message}", error.hint)
+    facts = replace(facts, name=f"{pipeline}/{name}", history=unknown)
+    return Examined(facts.name, facts, diagnose(facts))
+
+
+def _location(home: Home, pipeline: str, name: str, file: StreamFile) -> str:
+    """The checkpoint in use: that of this home, which may have been moved, else the recorded one."""
+    here = home.checkpoint(pipeline, name, file.generation)
+    if open_read_store(here).exists(""):
+        return str(here)
+    recorded: GenerationRecord | None = next((one for one in file.generations if one.number == file.generation), None)
+    return recorded.location if recorded is not None else str(here)
+
+
+def _without_messages(examined: Examined) -> Examined:
+    """With findings that do not quote the error messages of runs, which can have rows in them."""
+    facts = examined.facts
+    if facts is None:
+        return examined
+    last, history = facts.snapshot.last_run, facts.history
+    silent = replace(last, reason=None) if last is not None else None
+    blank: Facts = replace(facts, snapshot=replace(facts.snapshot, last_run=silent))
+    if isinstance(history, HistoryFacts):
+        blank = replace(blank, history=replace(history, runs=tuple(replace(run, reason=None) for run in history.runs)))
+    return replace(examined, facts=blank, diagnosis=diagnose(blank))
+
+
+def _recorded(settings: Settings, examined: Examined, problem: SlackwaterError | None) -> Recorded | Unknown:
+    facts = examined.facts
+    if problem is not None:
+        return Unknown(f"the ledger cannot be read: {problem.message}", problem.hint)
+    if facts is not None and not facts.recorded:
+        return facts.history if isinstance(facts.history, Unknown) else Unknown("the stream is not recorded")
+    try:
+        with open_workspace(settings) as workspace:
+            return _read(workspace.ledger, examined.name)
+    except SlackwaterError as error:
+        return Unknown(f"the ledger cannot be read: {error.message}", error.hint)
+
+
+def _read(ledger: Ledger, name: str) -> Recorded:
+    lease = view_of(ledger.lease(name), ledger.now_ms())
+    planned = max(ledger.entries(name, "offsets"), default=0)
+    return Recorded(
+        stream=ledger.stream(name),
+        place=ledger.place,
+        runs=tuple(replace(run, end=end_of(run, lease)) for run in ledger.runs(name)),
+        operations=tuple(ledger.operations(name)),
+        batches=tuple(ledger.batches(name, first=max(planned - NEWEST_BATCHES, 0))),
+        holder=lease.record.purpose if lease.state in {"held", "only-jvm"} and lease.record is not None else None,
+    )

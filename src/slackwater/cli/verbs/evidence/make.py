@@ -1,0 +1,320 @@
+"""Makes the document of what was gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from slackwater import __version__
+from slackwater.cli.common.words import offset_value
+from slackwater.cli.verbs.evidence import model, redact
+from slackwater.cli.verbs.evidence.gather import Gathered, Recorded
+from slackwater.cli.verbs.evidence.lanes import lanes_of
+from slackwater.core.checkpoint import BatchLine, CheckpointReport, OperatorLine
+from slackwater.core.damage import Damage
+from slackwater.core.facts import Facts, SinkFacts, SourceFacts, Unknown
+from slackwater.core.finding import Severity
+from slackwater.core.records import BatchRecord, OperationRecord, RunRecord
+from slackwater.diagnose.causes import ExplainedError
+from slackwater.diagnose.checks.common.check import Diagnosed
+from slackwater.diagnose.doctor import Diagnosis, documented
+
+REFUSED = "refused"
+
+
+def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.Evidence:
+    """The document, with all secrets hidden. ``messages`` keeps the error messages of runs."""
+    examined = gathered.examined
+    facts, diagnosis = examined.facts, examined.diagnosis
+    recorded = gathered.recorded if isinstance(gathered.recorded, Recorded) else None
+    batches = _batches(facts, recorded)
+    evidence = model.Evidence(
+        schema=model.SCHEMA,
+        slackwater=__version__,
+        made_ms=made_ms,
+        head=_head(gathered),
+        stream=_stream(gathered, recorded),
+        checkpoint=_checkpoint(facts.checkpoint.report, facts.checkpoint.damage) if facts is not None else None,
+        marks=_marks(facts) if facts is not None else None,
+        lanes=lanes_of(facts, [batch.batch_id for batch in recorded.batches] if recorded else None),
+        batches=batches,
+        sources=tuple(_source(one, recorded) for one in facts.sources) if facts is not None else (),
+        operators=tuple(map(_operator, facts.checkpoint.report.operators)) if facts is not None else (),
+        sink=_sink(facts, facts.sink) if facts is not None and isinstance(facts.sink, SinkFacts) else None,
+        runs=tuple(_run(run, messages=messages) for run in reversed(recorded.runs)) if recorded else (),
+        operations=tuple(_operation(one, messages=messages) for one in reversed(recorded.operations))
+        if recorded
+        else (),
+        findings=tuple(map(_finding, diagnosis.found)) if diagnosis is not None else (),
+        errors=tuple(map(_error, examined.errors)),
+        not_checked=tuple(model.NotChecked(*one) for one in diagnosis.not_checked) if diagnosis is not None else (),
+        unknown=tuple(_unknown(gathered)),
+        code_compared=facts is not None and facts.code is not None and not isinstance(facts.code, Unknown),
+    )
+    return _redacted(evidence)
+
+
+def _redacted(evidence: model.Evidence) -> model.Evidence:
+    """The same document of masked values; its types are checked again, so that no field is of another kind."""
+    values = redact.redacted(asdict(evidence))
+    return TypeAdapter(model.Evidence).validate_python(values, strict=False)
+
+
+def _head(gathered: Gathered) -> model.Head:
+    diagnosis, problem = gathered.examined.diagnosis, gathered.problem
+    missed = len(diagnosis.not_checked) if diagnosis is not None else 0
+    problems = diagnosis.problems if diagnosis is not None else ()
+    if problem is not None and not any(one.finding.severity is Severity.STOP for one in problems):
+        return model.Head(
+            "stop", problem.code, str(problem), "stuck", "certain", advice=problem.hint, others=len(problems),
+            not_checked=missed,
+        )  # fmt: skip
+    if problems:
+        return _head_of(problems[0], len(problems) - 1, missed)
+    if missed:
+        text = "nothing was found, but not everything could be checked"
+        return model.Head("not-checked", "not-checked", text, not_checked=missed)
+    return _healthy(diagnosis)
+
+
+def _head_of(worst: Diagnosed, others: int, missed: int) -> model.Head:
+    finding = worst.finding
+    return model.Head(
+        state="stop" if finding.severity is Severity.STOP else "warning",
+        code=finding.code,
+        text=finding.text,
+        risk=finding.risk,
+        certainty=worst.certainty,
+        at_stake=worst.at_stake,
+        goal=finding.goal,
+        next=finding.next,
+        advice=finding.advice,
+        others=others,
+        not_checked=missed,
+    )
+
+
+def _healthy(diagnosis: Diagnosis | None) -> model.Head:
+    first = diagnosis.found[0].finding if diagnosis is not None and diagnosis.found else None
+    if first is None:
+        return model.Head("healthy", "healthy", "nothing is wrong")
+    return model.Head("healthy", first.code, first.text, goal=first.goal, next=first.next, advice=first.advice)
+
+
+def _stream(gathered: Gathered, recorded: Recorded | None) -> model.Stream:
+    name = gathered.examined.name
+    if recorded is None:
+        return model.Stream(name, recorded=False)
+    stream = recorded.stream
+    return model.Stream(
+        name=name,
+        recorded=True,
+        pipeline_file=stream.pipeline_file or None,
+        output_mode=stream.output_mode,
+        generation=stream.current_generation,
+        home=gathered.home,
+        ledger=recorded.place,
+        holder=recorded.holder,
+    )
+
+
+def _checkpoint(report: CheckpointReport, damage: Iterable[Damage]) -> model.Checkpoint:
+    return model.Checkpoint(
+        location=report.location,
+        query_id=report.query_id,
+        spark_at_least=report.spark_version.at_least,
+        spark_evidence=report.spark_version.evidence,
+        offsets_version=report.offsets_version,
+        commits_version=report.commits_version,
+        files=report.files.count,
+        bytes=report.files.bytes,
+        settings=redact.settings(report.settings),
+        damage=_damage(damage),
+        leftovers=report.leftovers,
+    )
+
+
+def _damage(damage: Iterable[Damage]) -> tuple[model.Damage, ...]:
+    return tuple(model.Damage(*one) for one in damage)
+
+
+def _marks(facts: Facts) -> model.Marks:
+    marks = facts.marks
+    return model.Marks(
+        planned=marks.planned,
+        committed=marks.committed,
+        state=marks.state,
+        written=marks.written,
+        pending_no_data=marks.pending_no_data,
+        next_batch=marks.next_batch,
+        next_planned=marks.next_is_planned,
+    )
+
+
+def _batches(facts: Facts | None, recorded: Recorded | None) -> tuple[model.Batch, ...]:
+    lines = {line.id: line for line in facts.checkpoint.report.batches} if facts is not None else {}
+    records = {record.batch_id: record for record in recorded.batches} if recorded is not None else {}
+    written = facts.marks.written if facts is not None else None
+    return tuple(_batch(batch, lines.get(batch), records.get(batch), written) for batch in sorted({*lines, *records}))
+
+
+def _batch(batch: int, line: BatchLine | None, record: BatchRecord | None, written: int | None) -> model.Batch:
+    progress: Mapping[str, Any] = {}
+    if record is not None:
+        progress = {
+            "run": record.run,
+            "input_rows": record.input_rows,
+            "output_rows": record.output_rows,
+            "late_rows": record.late_rows,
+            "state_rows": record.state_rows,
+            "event_time_min_ms": record.event_time_min_ms,
+            "event_time_max_ms": record.event_time_max_ms,
+            "duration_ms": record.durations_ms.get("triggerExecution"),
+        }
+    planned_ms = line.timestamp_ms if line is not None else None
+    watermark_ms = line.watermark_ms if line is not None else None
+    return model.Batch(
+        batch=batch,
+        planned=line is not None and line.planned,
+        committed=line is not None and line.committed,
+        written=None if written is None else batch <= written,
+        planned_ms=record.timestamp_ms if planned_ms is None and record is not None else planned_ms,
+        watermark_ms=record.watermark_ms if watermark_ms is None and record is not None else watermark_ms,
+        next_watermark_ms=line.next_watermark_ms if line is not None else None,
+        ends=tuple(_ends(line, record)),
+        **progress,
+    )
+
+
+def _ends(line: BatchLine | None, record: BatchRecord | None) -> Iterator[model.Position]:
+    if line is not None and line.sources:
+        yield from (model.Position(one.name, offset_value(one.end)) for one in line.sources)
+    elif record is not None:
+        yield from (model.Position(str(index), offset_value(one.end)) for index, one in enumerate(record.sources))
+
+
+def _source(one: SourceFacts, recorded: Recorded | None) -> model.Source:
+    newest = recorded.batches[-1].sources if recorded is not None and recorded.batches else ()
+    index = int(one.name) if one.name.isdigit() else len(newest)
+    known = newest[index] if index < len(newest) else None
+    shape, log = one.shape, one.log
+    missing = () if isinstance(one.missing_files, Unknown) else one.missing_files
+    unserved = () if isinstance(one.unserved, Unknown) else one.unserved
+    return model.Source(
+        name=one.name,
+        kind=one.kind,
+        start=offset_value(one.start),
+        end=offset_value(one.end),
+        latest=offset_value(known.latest) if known is not None else None,
+        description=known.description if known is not None else shape.location if shape is not None else None,
+        log_first=log.first if log is not None else None,
+        log_last=log.last if log is not None else None,
+        log_files=log.files if log is not None else None,
+        missing_files=tuple(missing),
+        unserved=tuple(model.Unserved(*item) for item in unserved),
+        options=redact.options(shape.options) if shape is not None else {},
+    )
+
+
+def _operator(line: OperatorLine) -> model.Operator:
+    stores = (
+        model.Store(
+            store.name,
+            store.provider,
+            store.versions.first,
+            store.versions.last,
+            tuple(store.versions.missing),
+            store.bytes,
+        )
+        for store in line.stores
+    )
+    return model.Operator(line.id, line.name, line.inferred, line.partitions, line.properties, tuple(stores))
+
+
+def _sink(facts: Facts, sink: SinkFacts) -> model.Sink:
+    outputs = (
+        model.Output(
+            one.kind,
+            one.location,
+            one.written,
+            one.batches_skipped,
+            one.delivery.guarantee if one.delivery is not None else None,
+            one.delivery.reason if one.delivery is not None else None,
+        )
+        for one in facts.snapshot.outputs
+    )
+    seen = sink.seen
+    return model.Sink(dict(sink.identity), tuple(outputs), seen.owner_name, _damage(seen.damage), seen.orphans)
+
+
+def _run(run: RunRecord, *, messages: bool) -> model.Run:
+    return model.Run(
+        id=run.id,
+        generation=run.generation,
+        spark_version=run.spark_version,
+        started_ms=run.started_ms,
+        ended_ms=run.ended_ms,
+        end=run.end,
+        failure=run.failure,
+        failure_code=run.failure_code,
+        conditions=redact.conditions(run.reason),
+        message=run.reason if messages else None,
+        program=run.program,
+        settings=redact.settings(run.settings or {}),
+    )
+
+
+def _operation(one: OperationRecord, *, messages: bool) -> model.Operation:
+    """The reason of a refusal can be an error message of Spark, and so can have rows in it."""
+    summary = one.summary if messages or one.status != REFUSED else None
+    return model.Operation(one.id, one.goal, one.status, one.started_ms, one.ended_ms, summary)
+
+
+def _finding(found: Diagnosed) -> model.Finding:
+    finding = found.finding
+    explained = {one.code: one.sections for one in documented()}
+    return model.Finding(
+        code=finding.code,
+        severity=str(finding.severity),
+        text=finding.text,
+        risk=finding.risk,
+        certainty=found.certainty,
+        at_stake=found.at_stake,
+        goal=finding.goal,
+        next=finding.next,
+        advice=finding.advice,
+        where=finding.where,
+        expected=finding.expected,
+        found=finding.found,
+        covers=found.covers,
+        facts=found.facts,
+        explanation=explained.get(finding.code, {}),
+    )
+
+
+def _error(error: ExplainedError) -> model.Error:
+    """Without the line and the values of the text, which can be rows."""
+    symptom = error.symptom
+    causes = tuple(model.Cause(one.code, one.title, one.state, one.by) for one in error.causes)
+    return model.Error(symptom.symptom, str(symptom.certainty), causes)
+
+
+def _unknown(gathered: Gathered) -> Iterator[model.Unknown]:
+    facts = gathered.examined.facts
+    if isinstance(gathered.recorded, Unknown):
+        yield model.Unknown("ledger", *gathered.recorded)
+    if facts is None:
+        error = gathered.examined.error
+        yield model.Unknown("checkpoint", str(error), error.hint if error is not None else None)
+        return
+    if isinstance(facts.sink, Unknown):
+        yield model.Unknown("sink", *facts.sink)
+    for source in facts.sources:
+        for fact in (source.missing_files, source.changed_files, source.too_old_files, source.unserved):
+            if isinstance(fact, Unknown):
+                yield model.Unknown(f"source {source.name}", *fact)
+    if isinstance(facts.code, Unknown):
+        yield model.Unknown("code", *facts.code)

@@ -1,0 +1,268 @@
+"""The parts of the page below its head: tables of what the document has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from slackwater.cli.common.words import mark, number, timestamp
+from slackwater.cli.verbs.evidence.event_times import span_text
+from slackwater.cli.verbs.evidence.markup import Html, code, element, join, json_code, pairs, table, text
+from slackwater.cli.verbs.evidence.model import Batch, Damage, Evidence, Finding, Operator, Run, Source
+from slackwater.core.units import duration_text, size_text
+
+SHOWN_BATCHES = 25
+SHOWN_RUNS = 20
+SHOWN_FILES = 20
+YES = {True: "yes", False: "no", None: "unknown"}
+
+
+def batches(made: Evidence) -> Html:
+    """The newest batches, newest first."""
+    known = made.batches[-SHOWN_BATCHES:]
+    title = f"Newest {len(known)} of {len(made.batches)} known batches" + (
+        ", all of them in evidence.json" if len(known) < len(made.batches) else ""
+    )
+    head = ("batch", "planned at", "rows in", "watermark used", "event times over", "duration", "committed", "written")
+    return table(title, head, map(_batch, reversed(known)), numbers=(2, 4, 5))
+
+
+def _batch(batch: Batch) -> Sequence[object]:
+    return (
+        batch.batch,
+        _time(batch.planned_ms) if batch.planned else "no entry in offsets/",
+        number(batch.input_rows),
+        _time(batch.watermark_ms),
+        span_text(batch),
+        duration_text(batch.duration_ms) if batch.duration_ms is not None else "-",
+        YES[batch.committed],
+        YES[batch.written],
+    )
+
+
+def _time(epoch_ms: int | None) -> Html:
+    return element("span", timestamp(epoch_ms), class_="time")
+
+
+def errors(made: Evidence) -> Html:
+    """What the text of a failure may mean: what the files confirm first."""
+    rows = (
+        (error.symptom, error.certainty, cause.code, cause.title, cause.state, cause.by)
+        for error in made.errors
+        for cause in error.causes
+    )
+    return table("Causes of the error text", ("text", "certainty", "failure", "what it is", "state", "by"), rows)
+
+
+def sources(made: Evidence) -> Html:
+    """The range of the next batch, or the position, of each source."""
+    return join(_source(one) for one in made.sources)
+
+
+def _source(one: Source) -> Html:
+    planned = one.start != one.end
+    shown: list[tuple[str, object]] = [
+        ("reads", code(one.description) if one.description else None),
+        ("next batch from" if planned else "position", json_code(one.start)),
+        ("up to", json_code(one.end) if planned else None),
+        ("newest seen", json_code(one.latest) if one.latest is not None else None),
+        ("its own log", _source_log(one)),
+        ("options", _named(one.options)),
+    ]
+    gone = table("Files of the next batch that do not exist", ("file",), ((code(path),) for path in one.missing_files))
+    lost = table(
+        "What the source does not have of the next batch",
+        ("problem", "where", "expected", "found", "records"),
+        ((item.problem, item.place, item.expected, item.found, number(item.records)) for item in one.unserved),
+        numbers=(4,),
+    )
+    return element("article", element("h3", f"Source {one.name}: {one.kind}"), pairs(shown), gone, lost)
+
+
+def _source_log(one: Source) -> str | None:
+    if one.log_first is None:
+        return None
+    return f"entries {one.log_first} to {one.log_last}, {number(one.log_files)} files"
+
+
+def _named(values: Mapping[str, Any]) -> Html | None:
+    if not values:
+        return None
+    return join(element("div", code(f"{name} = {value}")) for name, value in values.items())
+
+
+def operators(made: Evidence) -> Html:
+    """The operators with their state stores."""
+    return join(map(_operator, made.operators))
+
+
+def _operator(one: Operator) -> Html:
+    rows = (
+        (
+            store.name,
+            store.provider or "unknown",
+            _versions(store.first, store.last, store.missing),
+            size_text(store.bytes) if store.bytes is not None else "-",
+        )
+        for store in one.stores
+    )
+    about = f"{one.partitions} partition{'s' * (one.partitions != 1)}" + (
+        ", name inferred from its stores" if one.inferred else ""
+    )
+    stores = table(
+        "State stores, and the versions that every partition can load", ("store", "provider", "versions", "size"), rows
+    )
+    details = pairs([("properties", json_code(dict(one.properties)))]) if one.properties else ""
+    return element("article", element("h3", f"{one.id}: {one.name}, {about}"), details, stores)
+
+
+def _versions(first: int | None, last: int | None, missing: Sequence[int]) -> str:
+    if last is None:
+        return "none can be loaded"
+    gone = f", without {', '.join(map(str, missing[:10]))}" if missing else ""
+    return f"{first} to {last}{gone}"
+
+
+def sink(made: Evidence) -> Html:
+    """The sink, and each of its outputs."""
+    if made.sink is None:
+        return Html("")
+    found = made.sink
+    rows = (
+        (one.kind, code(one.location or "-"), mark(one.written), one.guarantee or "unknown", one.guarantee_reason or "")
+        for one in found.outputs
+    )
+    identity: list[tuple[str, object]] = [(name, code(value)) for name, value in found.identity.items()]
+    return join(
+        [
+            pairs([*identity, ("output mode", made.stream.output_mode), ("written by", found.owner)]),
+            table("Outputs", ("kind", "location", "written", "guarantee", "why"), rows, numbers=(2,)),
+            _damage("Damage of the output", found.damage),
+            table("Files that belong to no batch", ("file",), ((code(path),) for path in found.orphans[:SHOWN_FILES])),
+        ]
+    )
+
+
+def runs(made: Evidence) -> Html:
+    """The runs, newest first."""
+    title = f"Newest {min(SHOWN_RUNS, len(made.runs))} of {len(made.runs)} runs"
+    head = ("run", "started", "ended", "end", "failure", "errors named", "Spark", "generation")
+    rows = (
+        (
+            run.id,
+            _time(run.started_ms),
+            _time(run.ended_ms),
+            run.end or "-",
+            ", ".join(filter(None, (run.failure, run.failure_code))) or "-",
+            _reason(run),
+            run.spark_version,
+            run.generation,
+        )
+        for run in made.runs[:SHOWN_RUNS]
+    )
+    left_out = any(run.end == "failed" and run.message is None for run in made.runs)
+    note = "The messages of errors are left out: they can quote rows. --messages adds them." if left_out else ""
+    return join([table(title, head, rows, numbers=(7,)), element("p", note, class_="note") if note else ""])
+
+
+def _reason(run: Run) -> Html:
+    names = join([code(", ".join(run.conditions))]) if run.conditions else text("-")
+    message = element("div", run.message, class_="long") if run.message is not None else ""
+    return join([names, message])
+
+
+def operations(made: Evidence) -> Html:
+    """Plans that were applied, newest first."""
+    head = ("operation", "goal", "status", "started", "ended", "summary")
+    rows = (
+        (code(one.id), one.goal, one.status, _time(one.started_ms), _time(one.ended_ms), one.summary or "-")
+        for one in made.operations
+    )
+    return table("Operations", head, rows)
+
+
+def checkpoint(made: Evidence) -> Html:
+    """The stream, and the checkpoint that is in use."""
+    stream, found = made.stream, made.checkpoint
+    about: list[tuple[str, object]] = [
+        ("stream", stream.name if stream.recorded else "not recorded"),
+        ("pipeline", code(stream.pipeline_file) if stream.pipeline_file else None),
+        ("generation", stream.generation),
+        ("home", code(stream.home) if stream.home else None),
+        ("ledger", code(stream.ledger) if stream.ledger else None),
+    ]
+    if found is None:
+        return pairs(about)
+    version = f"{found.spark_at_least} or later" if found.spark_at_least else "unknown"
+    about += [
+        ("checkpoint", code(found.location)),
+        ("query id", code(found.query_id) if found.query_id else "unreadable"),
+        ("written by Spark", f"{version} ({found.spark_evidence})"),
+        ("logs", f"offsets v{found.offsets_version or '-'}, commits v{found.commits_version or '-'}"),
+        ("files", f"{found.files:,}" + (f", {size_text(found.bytes)}" if found.bytes is not None else "")),
+    ]
+    left = found.leftovers[:SHOWN_FILES]
+    return join(
+        [
+            pairs(about),
+            _damage("Damage of the checkpoint", found.damage),
+            table("Files that Spark ignores", ("file",), ((code(path),) for path in left)),
+        ]
+    )
+
+
+def _damage(title: str, found: Sequence[Damage]) -> Html:
+    rows = ((code(one.path), one.kind, one.expected, one.found) for one in found)
+    return table(title, ("file", "kind", "expected", "found"), rows)
+
+
+def settings(made: Evidence) -> Html:
+    """The settings of the checkpoint and of the newest run."""
+    pinned = made.checkpoint.settings if made.checkpoint is not None else {}
+    newest = made.runs[0].settings if made.runs else {}
+    names = sorted({*pinned, *newest})
+    rows = ((code(name), pinned.get(name, "-"), newest.get(name, "-")) for name in names)
+    shown = table("Settings", ("setting", "pinned by the checkpoint", "of the newest run"), rows)
+    note = "Hidden values are shown as ***: only settings of Spark itself have theirs."
+    return join([shown, element("p", note, class_="note")]) if shown else shown
+
+
+def findings(made: Evidence) -> Html:
+    """Every finding with its explanation, the gravest first."""
+    return join(map(_finding, made.findings))
+
+
+def _finding(one: Finding) -> Html:
+    compared: list[tuple[str, object]] = [
+        ("where", one.where),
+        ("expected", one.expected),
+        ("found", one.found),
+        ("risk", f"{one.risk}, {one.certainty}" if one.severity != "info" else None),
+        ("at stake", one.at_stake),
+        ("failures", ", ".join(one.covers)),
+        ("next command", code(one.next) if one.next else None),
+        ("advice", one.advice),
+    ]
+    explained = [(name, words) for name, words in one.explanation.items() if name != "References"]
+    badge = element("span", one.severity, class_=f"badge {one.severity}")
+    heading = element("h3", badge, Html(" "), code(one.code), f" {one.text}")
+    return element("article", heading, pairs(compared), pairs(explained) if one.severity != "info" else "")
+
+
+def not_checked(made: Evidence) -> Html:
+    """What is not known, and what could not be checked for that: nothing of it is healthy."""
+    missing = ((one.what, one.reason, one.how or "-") for one in made.unknown)
+    return join(
+        [
+            table("What could not be read", ("what", "why", "what would show it"), missing),
+            table("Checks that could not be made", ("checks", "why", "what would allow them"), _by_reason(made)),
+        ]
+    )
+
+
+def _by_reason(made: Evidence) -> Iterator[Sequence[object]]:
+    reasons: dict[tuple[str, str | None], list[str]] = {}
+    for one in made.not_checked:
+        reasons.setdefault((one.reason, one.how), []).append(one.code)
+    for (reason, how), codes in reasons.items():
+        yield ", ".join(codes), reason, how or "-"

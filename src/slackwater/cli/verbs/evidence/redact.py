@@ -1,0 +1,78 @@
+"""What may leave the machine: no secret and no row. The last step before anything is written, over every value."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
+
+_SPARKS_OWN = re.compile(
+    r"spark\.(?:sql\.(?!catalog\.)|databricks\.|(?:executor|driver|task)\.(?:cores|cpus|memory|instances)|"
+    r"shuffle\.|default\.|cores\.|memory\.|dynamicAllocation\.|speculation|locality\.|scheduler\.|network\.|"
+    r"rpc\.|serializer|master$|version$)[\w.\-]*"
+)
+"""Settings whose meaning is Spark's. The value of any other one, which the user has chosen, may be a password."""
+
+_OPTIONS_SHOWN = frozenset(
+    {
+        "startingoffsets", "endingoffsets", "startingtimestamp", "startingversion", "failondataloss",
+        "maxoffsetspertrigger", "minoffsetspertrigger", "maxfilespertrigger", "maxbytespertrigger", "maxfileage",
+        "latestfirst", "filenameonly", "cleansource", "format", "multiline", "header", "mode", "rowspersecond",
+        "rowsperbatch", "numpartitions", "rampuptime", "subscribe", "subscribepattern", "ignorechanges",
+        "ignoredeletes", "skipchangecommits", "readchangefeed", "schemaevolutionmode", "recursivefilelookup",
+        "pathglobfilter", "modifiedafter", "modifiedbefore", "streaming-max-files-per-micro-batch",
+    }
+)  # fmt: skip
+"""Options of sources that say where a source starts and how much it takes, by their names in lower case."""
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{4,}(?:\.[A-Z][A-Z0-9_]+)*)\]")
+_CLASS = re.compile(r"\b(?:[a-z][\w$]*\.)*([A-Z][A-Za-z0-9]{2,}(?:Exception|Error|Failure|Interrupted))\b")
+_STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
+
+
+def settings(values: Mapping[str, str]) -> dict[str, str]:
+    """Settings by name: the values of Spark's own ones, all others hidden."""
+    return {name: _setting(name, str(value)) for name, value in sorted(values.items())}
+
+
+def options(values: Mapping[str, str]) -> dict[str, str]:
+    """Options of a source by name: values of those that are known to be harmless, all others hidden."""
+    shown = {name: name.lower() in _OPTIONS_SHOWN for name in sorted(values)}
+    return {name: mask_setting(name, str(values[name])) if known else MASK for name, known in shown.items()}
+
+
+def conditions(message: str | None) -> tuple[str, ...]:
+    """The error conditions, classes of exceptions and SQL states in a message, without any of its values.
+
+    The text of an exception can quote rows: ``The value 'alice' ... cannot be cast``.
+    """
+    found = (match[1] for pattern in (_CONDITION, _CLASS, _STATE) for match in pattern.finditer(message or ""))
+    return tuple(dict.fromkeys(found))
+
+
+def redacted(value: Any, name: str = "") -> Any:
+    """The value as JSON values, with all strings masked. ``name`` is the key that it is below."""
+    if isinstance(value, str):
+        text = value.encode("utf-8", "backslashreplace").decode()
+        return MASK if is_secret_name(name) else mask(text)
+    if isinstance(value, Mapping):
+        return dict(_items(value))
+    if isinstance(value, list | tuple | set | frozenset):
+        items = value if isinstance(value, list | tuple) else sorted(value, key=str)
+        return [redacted(item, name) for item in items]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float) else redacted(str(value), name)
+
+
+def _items(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for key, item in value.items():
+        shown = mask(str(key).encode("utf-8", "backslashreplace").decode())
+        yield shown, redacted(item, str(key))
+
+
+def _setting(name: str, value: str) -> str:
+    return mask_setting(name, value) if _SPARKS_OWN.fullmatch(name) else MASK
