@@ -235,6 +235,18 @@ ensure_postgres() {
         fail "there is no PostgreSQL server, and none could be installed" "apt-get install postgresql"
 }
 
+# -------------------------------------------------------------------------------------------------------------- chromium
+
+chromium_is_here() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
+
+# A real browser opens the page of `slackwater evidence`; without a font it would show none of its text.
+ensure_chromium() {
+    chromium_is_here && return 0
+    is_root || fail "the tests need Chromium" "sudo apt-get install -y chromium fonts-dejavu-core"
+    apt_install chromium fonts-dejavu-core && chromium_is_here ||
+        fail "there is no Chromium, and none could be installed" "apt-get install chromium fonts-dejavu-core"
+}
+
 # ensure_all runtime|dev
 ensure_all() {
     ensure_environment "$1"

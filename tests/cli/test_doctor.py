@@ -44,6 +44,7 @@ def test_what_is_wrong_comes_with_its_risk_and_its_command(slackwater: Slackwate
     assert "sink-ahead" in done.out
     assert "risk: skip, certain" in done.out
     assert f"next: slackwater plan rebuild {STREAM}" in done.out
+    assert f"for others  slackwater evidence {STREAM} --out bundle.zip" in done.out
 
 
 def test_nothing_is_written(slackwater: Slackwater, tmp_path: Path) -> None:

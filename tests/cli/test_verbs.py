@@ -33,6 +33,7 @@ def test_a_verb_is_given_what_its_parser_declares(verb: list[str]) -> None:
     declared(verb[0]).declare(parser)
 
     others = {"demo": [], "sinks": [], "connectors list": [], "completion": ["bash"], "prune": ["--keep", "1"]}
+    others["evidence"] = ["word", "--out", "bundle.zip"]
     words = others.get(" ".join(verb), ["word"])
     options = vars(parser.parse_args([*verb[1:], *words]))
 

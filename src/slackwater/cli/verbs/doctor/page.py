@@ -63,6 +63,8 @@ def _block(one: Examined) -> Iterator[Text]:
     codes = [found.finding.code for found in one.diagnosis.problems]
     if codes:
         yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
+    if one.diagnosis.problems:
+        yield _line("for others", command("evidence", one.name, "--out", "bundle.zip"))
 
 
 def _errors(one: Examined) -> Iterator[Text]:

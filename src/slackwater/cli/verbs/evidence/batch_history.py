@@ -13,6 +13,8 @@ from slackwater.core.units import duration_text
 
 _WIDE, _NARROW = 40, 14
 _ROWS, _TIME, _TOP, _GAP, _FOOT = 90, 56, 26, 34, 26
+_FLAT = 22
+"""The height of a batch where no rows are recorded."""
 _WIDEST = 34
 
 
@@ -51,7 +53,11 @@ def _draw(drawing: Drawing, batches: Sequence[Batch]) -> None:
     rows = [batch.input_rows for batch in shown]
     known = [value for value in rows if value is not None]
     drawing.words(2, 15, f"rows read, at most {max(known):,}" if known else "rows read: not recorded", "dim")
-    _bars(drawing, shown, rows, at, base, _ROWS, step)
+    if known:
+        _bars(drawing, shown, rows, at, base, _ROWS, step)
+    else:
+        base = _TOP + _FLAT
+        _bars(drawing, shown, [1] * len(shown), at, base, _FLAT, step)
     if timed:
         top, base = base + _GAP, base + _GAP + _TIME
         times = [batch.duration_ms for batch in shown]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from slackwater.checkpoint.layout import COMMITS, OFFSETS
 from slackwater.cli.verbs.evidence.model import Lane
-from slackwater.core.facts import Facts
+from slackwater.core.facts import CheckpointSeen, Facts
 from slackwater.core.state import StateInventory
 
 
@@ -17,12 +18,18 @@ def lanes_of(facts: Facts | None, recorded: Sequence[int] | None) -> tuple[Lane,
 
 def _of_files(facts: Facts) -> Iterator[Lane]:
     checkpoint, marks = facts.checkpoint, facts.marks
-    yield Lane("planned", marks.planned, intervals(checkpoint.offset_ids))
-    yield Lane("committed", marks.committed, intervals(checkpoint.commit_ids))
+    yield Lane("planned", marks.planned, intervals(checkpoint.offset_ids), _damaged(checkpoint, OFFSETS))
+    yield Lane("committed", marks.committed, intervals(checkpoint.commit_ids), _damaged(checkpoint, COMMITS))
     if marks.state is not None:
         yield Lane("state", marks.state, intervals(_batches_with_state(checkpoint.inventory)))
     shown = marks.written
     yield Lane("written", shown, ((0, shown),) if shown is not None and shown >= 0 else ())
+
+
+def _damaged(checkpoint: CheckpointSeen, log: str) -> tuple[int, ...]:
+    """The batches with a file in the log that cannot be read; one that is missing is not kept."""
+    names = (item.path.rpartition("/")[2] for item in checkpoint.damage_below(log) if item.kind != "missing")
+    return tuple(sorted({int(name) for name in names if name.isascii() and name.isdigit()}))
 
 
 def _of_ledger(recorded: Sequence[int]) -> Iterator[Lane]:

@@ -14,7 +14,9 @@ from slackwater.cli.verbs.evidence import model, redact
 from slackwater.cli.verbs.evidence.gather import Gathered, Recorded
 from slackwater.cli.verbs.evidence.lanes import lanes_of
 from slackwater.core.checkpoint import BatchLine, CheckpointReport, OperatorLine
+from slackwater.core.commands import command
 from slackwater.core.damage import Damage
+from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Facts, SinkFacts, SourceFacts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord
@@ -68,16 +70,32 @@ def _head(gathered: Gathered) -> model.Head:
     missed = len(diagnosis.not_checked) if diagnosis is not None else 0
     problems = diagnosis.problems if diagnosis is not None else ()
     if problem is not None and not any(one.finding.severity is Severity.STOP for one in problems):
-        return model.Head(
-            "stop", problem.code, str(problem), "stuck", "certain", advice=problem.hint, others=len(problems),
-            not_checked=missed,
-        )  # fmt: skip
+        return _head_of_error(problem, gathered.examined.name, len(problems), missed)
     if problems:
         return _head_of(problems[0], len(problems) - 1, missed)
     if missed:
         text = "nothing was found, but not everything could be checked"
         return model.Head("not-checked", "not-checked", text, not_checked=missed)
     return _healthy(diagnosis)
+
+
+def _head_of_error(problem: SlackwaterError, name: str, others: int, missed: int) -> model.Head:
+    lost = problem.code == "ledger-lost"
+    return model.Head(
+        state="stop",
+        code=problem.code,
+        text=problem.message,
+        risk="stuck",
+        certainty="certain",
+        goal="resume" if lost else None,
+        next=command("plan", "resume", name) if lost else None,
+        advice=None if lost else problem.hint,
+        where=problem.where,
+        expected=problem.expected,
+        found=problem.found,
+        others=others,
+        not_checked=missed,
+    )
 
 
 def _head_of(worst: Diagnosed, others: int, missed: int) -> model.Head:
@@ -92,6 +110,9 @@ def _head_of(worst: Diagnosed, others: int, missed: int) -> model.Head:
         goal=finding.goal,
         next=finding.next,
         advice=finding.advice,
+        where=finding.where,
+        expected=finding.expected,
+        found=finding.found,
         others=others,
         not_checked=missed,
     )

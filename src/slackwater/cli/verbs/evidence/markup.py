@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from slackwater.core.escaping import one_line
 
 LONGEST = 1500
 """Characters of a value that a page shows; the document has all of it."""
+
+
+_BACKTICKS = re.compile(r"`([^`]+)`")
 
 
 class Html(str):
@@ -22,6 +26,11 @@ class Html(str):
 def text(value: object) -> Html:
     """A value as text of a page, without control characters; markup stays as it is."""
     return value if isinstance(value, Html) else Html(html.escape(one_line(str(value))))
+
+
+def prose(value: str | None) -> Html:
+    """Sentences with names and commands between backticks, as in docstrings."""
+    return Html(_BACKTICKS.sub(r"<code>\1</code>", text(value))) if value else Html("")
 
 
 def join(parts: Iterable[object]) -> Html:

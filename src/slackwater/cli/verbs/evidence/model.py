@@ -37,6 +37,9 @@ class Head:
     goal: str | None = None
     next: str | None = None
     advice: str | None = None
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
     others: int = 0
     not_checked: int = 0
 
@@ -97,11 +100,15 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A place that keeps batches: its mark, and the batches that are still there, as first and last of each run."""
+    """A place that keeps batches: its mark, and the batches that are still there, as first and last of each run.
+
+    ``damaged`` are those of them whose entry cannot be read.
+    """
 
     name: LaneName
     mark: int | None
     kept: tuple[tuple[int, int], ...]
+    damaged: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ def number_line(made: Evidence) -> Html:
         "Number line: which batch each place has",
         "; ".join(lines_of(made)),
         lambda drawing: _draw(drawing, made.lanes, marks),
+        "Circle: the mark. Bar: batches that are kept. Cross: an entry that is damaged."
+        if any(lane.damaged for lane in made.lanes)
+        else "Circle: the mark. Bar: batches that are kept.",
     )
 
 
@@ -48,7 +51,8 @@ def shown(lane: Lane) -> str:
         return "unknown"
     kept = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in lane.kept[-3:])
     more = "... " if len(lane.kept) > 3 else ""  # noqa: PLR2004 - as many as a line has room for
-    return f"{mark(lane.mark)} (kept: {more}{kept})" if kept else mark(lane.mark)
+    damaged = f"; damaged: {', '.join(map(str, lane.damaged[:10]))}" if lane.damaged else ""
+    return f"{mark(lane.mark)} (kept: {more}{kept}{damaged})" if kept else mark(lane.mark)
 
 
 def next_words(marks: Marks) -> str:
@@ -122,6 +126,9 @@ def _lane(drawing: Drawing, lane: Lane, at: dict[int, float], y: float, step: fl
         drawing.box(at[first] - 6, y - 6, at[last] - at[first] + 12, 12, f"lane {lane.name}", 6)
     if lane.mark in at:
         drawing.dot(at[lane.mark], y, 10, f"mark {lane.name}")
+    for x in (at[batch] for batch in lane.damaged if batch in at):
+        drawing.stroke(x - 9, y - 9, x + 9, y + 9, "damaged")
+        drawing.stroke(x - 9, y + 9, x + 9, y - 9, "damaged")
 
 
 def _bars(ids: Sequence[int], lane: Lane) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ from slackwater.cli.common.words import counted
 from slackwater.cli.verbs.evidence import parts
 from slackwater.cli.verbs.evidence.batch_history import batch_history
 from slackwater.cli.verbs.evidence.event_times import event_times
-from slackwater.cli.verbs.evidence.markup import Html, element, join, pairs, section, text
+from slackwater.cli.verbs.evidence.markup import Html, element, join, pairs, prose, section, text
 from slackwater.cli.verbs.evidence.model import Evidence, Head
 from slackwater.cli.verbs.evidence.number_line import MEANINGS, next_words, number_line, shown
 from slackwater.core.units import utc_text
@@ -60,7 +60,10 @@ def _made(made: Evidence) -> str:
 
 def _head(made: Evidence, head: Head) -> Html:
     facts = [
-        ("At stake", _stake(made, head)),
+        ("At stake", prose(_stake(made, head))),
+        ("At", head.where),
+        ("Expected", head.expected),
+        ("Found", head.found),
         ("Certainty", head.certainty),
         ("Goal", head.goal),
         ("Also", counted(head.others, "finding") + " below" if head.others else None),
@@ -73,7 +76,7 @@ def _head(made: Evidence, head: Head) -> Html:
         element("span", WORDS[head.state], class_=f"badge {head.state}"),
         Html(" "),
         element("code", head.code),
-        element("p", f"{head.text[:1].upper()}{head.text[1:]}.", class_="what"),
+        element("p", f"{head.text[:1].upper()}{head.text[1:].rstrip('.')}.", class_="what"),
         pairs(facts),
         *_next(head),
         element("p", "Do not start the query and do not delete anything before this is decided.") if careful else "",
@@ -94,7 +97,7 @@ def _next(head: Head) -> Iterator[Html]:
         yield element("p", element("strong", "Next command"))
         yield element("code", head.next, class_="command")
     if head.advice is not None:
-        yield element("p", element("strong", "What to do: "), head.advice, class_="advice")
+        yield element("p", element("strong", "What to do: "), prose(head.advice), class_="advice")
     if head.next is None and head.advice is None and head.state in {"stop", "warning"}:
         yield element("p", "No command of Slackwater changes this: the finding below says what to do.")
 

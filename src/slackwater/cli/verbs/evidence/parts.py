@@ -7,7 +7,7 @@ from typing import Any
 
 from slackwater.cli.common.words import mark, number, timestamp
 from slackwater.cli.verbs.evidence.event_times import span_text
-from slackwater.cli.verbs.evidence.markup import Html, code, element, join, json_code, pairs, table, text
+from slackwater.cli.verbs.evidence.markup import Html, code, element, join, json_code, pairs, prose, table, text
 from slackwater.cli.verbs.evidence.model import Batch, Damage, Evidence, Finding, Operator, Run, Source
 from slackwater.core.units import duration_text, size_text
 
@@ -241,9 +241,9 @@ def _finding(one: Finding) -> Html:
         ("at stake", one.at_stake),
         ("failures", ", ".join(one.covers)),
         ("next command", code(one.next) if one.next else None),
-        ("advice", one.advice),
+        ("advice", prose(one.advice)),
     ]
-    explained = [(name, words) for name, words in one.explanation.items() if name != "References"]
+    explained = [(name, prose(words)) for name, words in one.explanation.items() if name != "References"]
     badge = element("span", one.severity, class_=f"badge {one.severity}")
     heading = element("h3", badge, Html(" "), code(one.code), f" {one.text}")
     return element("article", heading, pairs(compared), pairs(explained) if one.severity != "info" else "")
