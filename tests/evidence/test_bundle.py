@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import fields, is_dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -197,6 +198,16 @@ def test_the_same_facts_are_the_same_bytes(evidence: Evidence, tmp_path: Path) -
 
 def _without_time(text: str) -> str:
     return re.sub(r'"made_ms": \d+|at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', "", text)
+
+
+def test_every_field_is_documented() -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "json.md").read_text()
+    section = page.partition("## `slackwater.evidence/1`")[2].partition("\n## ")[0]
+    parts = [part for part in vars(model).values() if isinstance(part, type) and is_dataclass(part)]
+    names = {field.name for part in parts for field in fields(part)}
+
+    assert "event_time_min_ms" in names
+    assert sorted(name for name in names if f"`{name}`" not in section) == []
 
 
 def test_an_existing_file_is_not_replaced(
