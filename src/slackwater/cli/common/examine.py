@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.cli.common.console import say
@@ -82,6 +82,15 @@ def examine(
             hint=f"{command('doctor', 'LOCATION')} examines any checkpoint",
         )
     return found
+
+
+def with_compared_code(
+    examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
+) -> tuple[Examined, ...]:
+    """The diagnoses with the code compared as well. Raises PipelineError for a file that cannot be loaded."""
+    from slackwater.cli.common.examine_code import with_code  # noqa: PLC0415 - brings what starts Spark
+
+    return with_code(examined, pipeline, settings, master, spark)
 
 
 def _location(location: str, sink: str | None, settings: Settings, *, verify: bool) -> Examined:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_conf, prepare, print_json
-from slackwater.cli.common.examine import Examined, examine, exit_code
+from slackwater.cli.common.examine import Examined, examine, exit_code, with_compared_code
 from slackwater.cli.common.failure_text import read_symptoms, with_errors
 from slackwater.cli.verbs.doctor import ReportFormat
 from slackwater.cli.verbs.doctor.document import doctor_document
@@ -42,9 +42,7 @@ def doctor(
     again = command("doctor", *([target] if target else []))
     examined = (Examined(error or ""),) if alone else examine(settings, target, sink, again, verify=verify)
     if pipeline is not None:
-        from slackwater.cli.common.examine_code import with_code  # noqa: PLC0415 - brings what starts Spark
-
-        examined = with_code(examined, pipeline, settings, master, parse_conf(conf))
+        examined = with_compared_code(examined, pipeline, settings, master, parse_conf(conf))
     elif master is not None or conf:
         raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
     examined = tuple(with_errors(one, symptoms) for one in examined)

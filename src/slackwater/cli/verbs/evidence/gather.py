@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from slackwater.cli.common.examine import Examined, examine
+from slackwater.cli.common.examine import Examined, examine, with_compared_code
 from slackwater.cli.common.failure_text import with_errors
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
@@ -87,9 +87,7 @@ def gather(settings: Settings, request: EvidenceRequest) -> Gathered:
             raise
         examined, problem = _without_ledger(settings, request, error), error
     if request.pipeline is not None:
-        from slackwater.cli.common.examine_code import with_code  # noqa: PLC0415 - brings what starts Spark
-
-        examined = with_code((examined,), request.pipeline, settings, request.master, request.conf)[0]
+        examined = with_compared_code((examined,), request.pipeline, settings, request.master, request.conf)[0]
     examined = with_errors(examined, request.symptoms)
     if not request.messages:
         examined = _without_messages(examined)
