@@ -27,20 +27,20 @@ def batch_history(made: Evidence) -> Html:
         "Batch history: rows read and duration of the newest batches",
         _words(made.batches[-_WIDE:]),
         partial(_draw, batches=made.batches),
-        "Solid: committed. Outlined: planned and not committed. A dash: the rows or the time are not recorded.",
+        "Solid: committed. Outlined: not committed in this checkpoint. A dash: rows or time are not recorded.",
     )
 
 
 def _words(batches: Sequence[Batch]) -> str:
     rows = [batch.input_rows for batch in batches if batch.input_rows is not None]
     times = [batch.duration_ms for batch in batches if batch.duration_ms is not None]
-    open_ = [str(batch.batch) for batch in batches if not batch.committed]
+    uncommitted = [str(batch.batch) for batch in batches if not batch.committed]
     parts = [f"{counted(len(batches), 'batch').replace('batchs', 'batches')}, newest {batches[-1].batch}"]
     if rows:
         parts.append(f"rows read from {min(rows):,} to {max(rows):,}")
     if times:
         parts.append(f"duration from {duration_text(min(times))} to {duration_text(max(times))}")
-    parts.append(f"not committed: {', '.join(open_)}" if open_ else "all are committed")
+    parts.append(f"not committed: {', '.join(uncommitted)}" if uncommitted else "all are committed")
     return "; ".join(parts)
 
 

@@ -44,6 +44,11 @@ def _time(epoch_ms: int | None) -> Html:
     return element("span", timestamp(epoch_ms), class_="time")
 
 
+def _long(value: object) -> Html:
+    """A value that may be broken anywhere."""
+    return element("span", value, class_="long")
+
+
 def errors(made: Evidence) -> Html:
     """What the text of a failure may mean: what the files confirm first."""
     rows = (
@@ -167,7 +172,7 @@ def runs(made: Evidence) -> Html:
 
 def _reason(run: Run) -> Html:
     names = join([code(", ".join(run.conditions))]) if run.conditions else text("-")
-    message = element("div", run.message, class_="long") if run.message is not None else ""
+    message = element("div", _long(run.message)) if run.message is not None else ""
     return join([names, message])
 
 
@@ -221,7 +226,7 @@ def settings(made: Evidence) -> Html:
     pinned = made.checkpoint.settings if made.checkpoint is not None else {}
     newest = made.runs[0].settings if made.runs else {}
     names = sorted({*pinned, *newest})
-    rows = ((code(name), pinned.get(name, "-"), newest.get(name, "-")) for name in names)
+    rows = ((code(name), _long(pinned.get(name, "-")), _long(newest.get(name, "-"))) for name in names)
     shown = table("Settings", ("setting", "pinned by the checkpoint", "of the newest run"), rows)
     note = "Hidden values are shown as ***: only settings of Spark itself have theirs."
     return join([shown, element("p", note, class_="note")]) if shown else shown
