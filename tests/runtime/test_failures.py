@@ -255,6 +255,22 @@ def test_the_users_part_of_a_workers_traceback() -> None:
     assert failures.classify(RuntimeError("no traceback here")).traceback is None
 
 
+COMPILED_TEXT = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "pyarrow/array.pxi", line 4109, in pyarrow.lib.StructArray.from_arrays
+  File "pyarrow/error.pxi", line 92, in pyarrow.lib.check_status
+pyarrow.lib.ArrowInvalid: Struct child array #1 does not match type field: large_string vs string
+
+	at org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:645)
+"""
+
+
+def test_an_error_of_a_compiled_module_is_named_and_has_no_line_of_the_user() -> None:
+    failure = failures.classify(RuntimeError(COMPILED_TEXT))
+
+    assert failure.reason == "ArrowInvalid: Struct child array #1 does not match type field: large_string vs string"
+    assert (failure.place, failure.traceback) == (None, None)
+
+
 DEBUGGED = """import slackwater as sw
 from pyspark.sql import functions as F
 

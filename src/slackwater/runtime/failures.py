@@ -124,11 +124,17 @@ CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
 """
 
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
+TRACEBACK_HEADING = "Traceback (most recent call last):"
 TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S.*)")
 CALLED_FROM = re.compile(r"was called from\n(?P<file>/[^\n:]+):(?P<line>\d+)")
 OUR_PACKAGE = str(Path(__file__).parents[1])
 OUR_SINKS = f'File "{OUR_PACKAGE}/sinks/'
-NOT_THE_USERS = (sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages", OUR_PACKAGE)
+COMPILED = (".pxi", ".pyx")
+"""Sources of compiled modules, such as those of pyarrow, whose frames have paths of where they were built."""
+NOT_THE_USERS = (
+    *(sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages", OUR_PACKAGE),
+    *COMPILED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +187,9 @@ def _cause_of(error: BaseException) -> str:
         for match in CAUSE.finditer(_messages(error))
         if not match["message"].lstrip().startswith(WRAPPERS)
     ]
+    if causes and causes[-1][1].startswith(TRACEBACK_HEADING):
+        # The error below it has a name that does not end as those of Java do.
+        causes += [trace["error"].partition(": ")[::2] for trace in TRACEBACK.finditer(_messages(error))]
     if causes:
         return _innermost(*causes[-1])
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
