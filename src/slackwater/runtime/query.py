@@ -28,6 +28,7 @@ from slackwater.runtime.logical_plan import analysed_plan, source_options, strea
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.program import program_of
+from slackwater.runtime.unsupported import INSTEAD
 from slackwater.sinks.common.contract import Creates
 from slackwater.sinks.common.directory import absolute
 from slackwater.storage.open import spark_uri
@@ -236,7 +237,7 @@ def _place(definition: StreamDefinition) -> str | None:
 
 def _hint(message: str) -> str | None:
     """The next step after the most common mistakes."""
-    return next((hint for name, hint in HINTS.items() if name in message), None)
+    return next((hint for name, hint in (HINTS | INSTEAD).items() if name in message), None)
 
 
 def _pickle_by_value(loaded: LoadedPipeline) -> None:
