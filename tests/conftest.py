@@ -12,7 +12,9 @@ IN_CI = os.environ.get("CI") == "true"
 LONGEST_FIRST = (
     "demo/test_demo.py",
     "audit/test_audit_on_spark.py",
+    "conformance/test_operations.py",
     "restart/test_iceberg_catalog.py",
+    "conformance/test_joins.py",
     "restart/test_delta.py",
     "restart/test_iceberg.py",
     "restart/test_backfill_on_tables.py",

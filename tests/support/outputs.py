@@ -21,16 +21,16 @@ def manifest_ids(output: Path) -> list[int]:
 
 def rows_of(output: Path, first: int = 0, last: int | None = None) -> Rows:
     """The rows of batches ``first`` to ``last`` (default: all), each row as one text."""
-    files = _files_by_batch(output)
+    files = files_by_batch(output)
     rows: Rows = Counter()
     for batch, names in files.items():
         if first <= batch and (last is None or batch <= last):
             for name in names:
-                rows.update(_row_text(row) for row in pyarrow.parquet.read_table(output / name).to_pylist())
+                rows.update(row_text(row) for row in pyarrow.parquet.read_table(output / name).to_pylist())
     return rows
 
 
-def _files_by_batch(output: Path) -> dict[int, list[str]]:
+def files_by_batch(output: Path) -> dict[int, list[str]]:
     """Files by the batch that added them: a compacted entry repeats those of all batches before."""
     folder, seen, files = output / "_spark_metadata", set[str](), dict[int, list[str]]()
     for batch in manifest_ids(output):
@@ -46,5 +46,6 @@ def _name(line: str, output: Path) -> str:
     return str(Path(unquote(urlsplit(json.loads(line)["path"]).path)).relative_to(output))
 
 
-def _row_text(row: dict[str, object]) -> str:
+def row_text(row: dict[str, object]) -> str:
+    """A row as one text, its columns by name."""
     return repr(sorted((name, str(value)) for name, value in row.items()))

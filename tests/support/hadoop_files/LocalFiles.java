@@ -50,6 +50,12 @@ public final class LocalFiles {
     }
 
     @Override
+    public boolean rename(Path from, Path to) throws IOException {
+      Hold.before(pathToFile(to));
+      return super.rename(from, to);
+    }
+
+    @Override
     public FileStatus getFileLinkStatus(Path path) throws IOException {
       return Files.isSymbolicLink(pathToFile(path).toPath()) ? super.getFileLinkStatus(path) : getFileStatus(path);
     }

@@ -1,0 +1,16 @@
+"""Deduplication with a watermark, behind which Spark forgets the keys."""
+
+from pyspark.sql import DataFrame, SparkSession
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("operations")
+
+READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out/drop_duplicates_watermark"))
+def drop_duplicates_watermark(spark: SparkSession) -> DataFrame:
+    readings = spark.readStream.schema(READING).option("maxFilesPerTrigger", 1).json("readings")
+    marked = readings.withWatermark("at", "10 minutes")
+    return marked.dropDuplicates(["at", "device", "kind"]).select("at", "device", "kind")

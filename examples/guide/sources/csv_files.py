@@ -1,0 +1,14 @@
+"""CSV files with a header."""
+
+from pyspark.sql import DataFrame, SparkSession
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("sources")
+
+READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out/csv_files"))
+def csv_files(spark: SparkSession) -> DataFrame:
+    return spark.readStream.schema(READING).option("maxFilesPerTrigger", 1).option("header", True).csv("as_csv")

@@ -1,0 +1,14 @@
+"""Parquet files."""
+
+from pyspark.sql import DataFrame, SparkSession
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("sources")
+
+READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out/parquet_files"))
+def parquet_files(spark: SparkSession) -> DataFrame:
+    return spark.readStream.schema(READING).option("maxFilesPerTrigger", 1).parquet("as_parquet")

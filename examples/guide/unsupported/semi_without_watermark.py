@@ -1,0 +1,18 @@
+"""Refused: a left semi join of two streams without watermarks."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("unsupported")
+
+VIEW = "ad LONG, viewed_at TIMESTAMP"
+CLICK = "clicked LONG, clicked_at TIMESTAMP"
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out/semi_without_watermark"))
+def semi_without_watermark(spark: SparkSession) -> DataFrame:
+    views = spark.readStream.schema(VIEW).json("views")
+    clicks = spark.readStream.schema(CLICK).json("clicks")
+    return views.join(clicks, F.expr("ad = clicked"), "left_semi")

@@ -1,0 +1,133 @@
+"""Prints docs/reference/conformance.md: what the tests show of each item of Spark's Structured Streaming guide.
+
+python -m scripts.conformance > docs/reference/conformance.md
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+LIST = Path(__file__).parents[1] / "tests" / "conformance" / "guide.toml"
+EXACT = "exact"
+PAGE = """# Conformance with the programming guide
+
+Each item of Spark's Structured Streaming programming guide, and what the tests of `tests/conformance` show of it under
+Slackwater. A row's example is a pipeline that can be copied and run:
+
+```sh
+python examples/guide/make_input.py guide && cd guide
+slackwater run ../examples/guide/operations/tumbling_window.py --until-caught-up
+```
+
+- **run**: the stream runs until it is caught up. *refused*: it is refused before it starts, with this error code.
+- **after kill -9**: the application is killed in the middle of a batch and run again. *exact*: the output has the rows
+  of an uninterrupted run, each as often (compared as multisets).
+- **after rebuild**: it is killed in the same way, its checkpoint is deleted, `slackwater plan rebuild` and
+  `slackwater apply` are typed, and it runs to the end. *refused*: with this error code, and nothing is changed.
+- *not yet*: no test shows it; what is missing is named.
+
+{counts}
+This page is made from `tests/conformance/guide.toml`, which the tests are compared with. To update it:
+`python -m scripts.conformance > docs/reference/conformance.md`.
+"""
+HEADING = """
+## {title}
+
+| item of the guide | example | run | after kill -9 | after rebuild | note |
+|---|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """An item of the guide. ``open`` is what is missing where nothing is shown yet."""
+
+    name: str
+    what: str
+    refused: str = ""
+    after_kill: str = EXACT
+    after_rebuild: str = EXACT
+    note: str = ""
+    open: str = ""
+
+    @property
+    def outcomes(self) -> tuple[str, str, str]:
+        """What is shown: of a run, after a kill, after a rebuild."""
+        if self.open:
+            return "not yet", "", ""
+        if self.refused:
+            return f"refused `{self.refused}`", "-", "-"
+        return "runs", self._outcome(self.after_kill), self._outcome(self.after_rebuild)
+
+    @staticmethod
+    def _outcome(text: str) -> str:
+        word, _, code = text.partition(" ")
+        return f"refused `{code}`" if word == "refused" else text
+
+
+@dataclass(frozen=True)
+class Area:
+    """A section of the guide."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+
+
+@cache
+def areas() -> tuple[Area, ...]:
+    """The guide's list."""
+    content = tomllib.loads(LIST.read_text(encoding="utf-8"))
+    return tuple(Area(one["name"], one["title"], tuple(Row(**row) for row in one["rows"])) for one in content["area"])
+
+
+def shown(area: str) -> list[Row]:
+    """The rows of an area that have an example."""
+    return [row for one in areas() if one.name == area for row in one.rows if not row.open]
+
+
+def streams(area: str) -> list[str]:
+    """The streams of an area that run."""
+    return [row.name for row in shown(area) if not row.refused]
+
+
+def expected(area: str) -> dict[str, tuple[str, str]]:
+    """What the rows of these streams are after the kill, and after the rebuild."""
+    return {row.name: (row.after_kill, row.after_rebuild) for row in shown(area) if not row.refused}
+
+
+def page() -> str:
+    """The whole page."""
+    return PAGE.format(counts=_counts()) + "".join(map(_table, areas()))
+
+
+def _counts() -> str:
+    rows = [row for area in areas() for row in area.rows]
+    done = [row for row in rows if not row.open]
+    exact = [row for row in done if row.outcomes == ("runs", EXACT, EXACT)]
+    refused = [row for row in done if row.refused]
+    return (
+        f"Of {len(rows)} items {len(done)} are shown: {len(exact)} are exact after the kill and after the rebuild, "
+        f"{len(refused)} are refused before the start, {len(done) - len(exact) - len(refused)} have a condition that "
+        f"their row names. {len(rows) - len(done)} are not shown yet.\n"
+    )
+
+
+def _table(area: Area) -> str:
+    return HEADING.format(title=area.title) + "".join(_lines(area))
+
+
+def _lines(area: Area) -> Iterator[str]:
+    for row in area.rows:
+        link = "" if row.open else f"[{row.name}](../../examples/guide/{area.name}/{row.name}.py)"
+        cells = (row.what, link, *row.outcomes, row.open or row.note)
+        yield "| " + " | ".join(cells) + " |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,199 @@
+"""The examples of an area as one pipeline: run whole; killed, then restarted; killed, then rebuilt without checkpoints.
+
+All streams of the area run side by side. One ``kill -9`` ends the application while each of them is held in the middle
+of the same batch: every other one before its output gets the batch, the others before the batch is committed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.outputs import rows_of_sink
+from tests.support import warm_python
+from tests.support.killing import children_of, kill_with_children
+from tests.support.outputs import Rows
+from tests.support.warm_jvm import attached
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "guide"
+HELD_BATCH = 3
+HELD_WITHIN_S = 400.0
+FILE = "all.py"
+ALL = """import slackwater as sw
+{imports}
+
+pipeline = sw.Pipeline("{area}", connectors={connectors})
+
+for module in ({modules},):
+    for one in module.pipeline.streams.values():
+        options = {{"output_mode": one.output_mode, "trigger": one.trigger, "partition_by": one.partition_by}}
+        pipeline.stream(sink=one.sink, name=one.name, **options)(one.function)
+"""
+SETTINGS = """master = "local[2]"
+
+[spark]
+"spark.sql.shuffle.partitions" = "2"
+"""
+EXACT = "exact"
+STREAMS_FAILED = 7
+
+
+def by_turns(number: int) -> str:
+    """The log before whose entry a stream is held: before its file sink gets the batch, or before it is committed."""
+    return "out/{stream}/_spark_metadata" if number % 2 == 0 else "{commits}"
+
+
+def before_commit(_: int) -> str:
+    """The log of an area whose outputs are of several kinds."""
+    return "{commits}"
+
+
+@dataclass(frozen=True)
+class Area:
+    """Examples of one folder, named as their streams are, with Spark settings of their own."""
+
+    name: str
+    streams: Sequence[str]
+    spark: Mapping[str, str]
+    connectors: Sequence[str] = ()
+    holds_at: Callable[[int], str] = by_turns
+
+    def lay_down(self, folder: Path) -> Workspace:
+        """A workspace of the examples with their input."""
+        folder.mkdir()
+        shutil.copytree(EXAMPLES / self.name, folder / self.name)
+        subprocess.run([sys.executable, str(EXAMPLES / "make_input.py"), str(folder)], check=True)
+        lines = [f'"{name}" = "{value}"\n' for name, value in self.spark.items()]
+        (folder / "slackwater.toml").write_text(SETTINGS + "".join(lines))
+        modules = {"area": self.name, "modules": ", ".join(self.streams), "connectors": repr(list(self.connectors))}
+        imports = "\n".join(f"from {self.name} import {stream}" for stream in self.streams)
+        (folder / FILE).write_text(ALL.format(**modules, imports=imports))
+        return Workspace(folder, self)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder with the examples of an area, their input, their home and their outputs."""
+
+    folder: Path
+    area: Area
+
+    def run(self) -> None:
+        """Run all streams until they are caught up."""
+        self.slackwater("run", FILE, "--until-caught-up")
+
+    def kill_in_batch(self, *how: str) -> None:
+        """Run with these arguments, and kill when each stream is held in its batch ``HELD_BATCH``."""
+        hold = self.folder / "hold"
+        hold.mkdir()
+        points = [self._point(number, stream) for number, stream in enumerate(self.area.streams)]
+        (hold / "points").write_text("\n".join(map(str, points)))
+        with (self.folder / "killed.log").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "slackwater", "run", FILE, *how],
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "SLACKWATER_TEST_HOLD": str(hold)},
+            )
+        try:
+            self._wait_until_held(process, hold)
+        finally:
+            kill_with_children(process, children_of(process.pid))
+        shutil.rmtree(hold)
+
+    def rebuild(self, stream: str) -> str:
+        """Delete the checkpoint of a stream, plan a rebuild and apply it: empty, or why it was refused."""
+        shutil.rmtree(self._checkpoint(stream))
+        for words in (("plan", "rebuild", stream, "--out", "plan.json", "--force"), ("apply", "plan.json", "--yes")):
+            done = self._command(*words)
+            if done.returncode:
+                return _refusal(done)
+        return ""
+
+    def rows(self, stream: str) -> Rows:
+        """What the stream's output holds."""
+        return rows_of_sink(self.folder / "out" / stream)
+
+    def slackwater(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command that ends well."""
+        done = self._command(*arguments)
+        assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def refused(self, *arguments: str) -> str:
+        """The messages of a command that ends because streams failed or were refused."""
+        done = self._command(*arguments)
+        assert done.returncode == STREAMS_FAILED, f"ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        return done.stderr
+
+    def _command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return warm_python.run(arguments, self.folder, attached(self.folder), wait_s=900)
+
+    def _checkpoint(self, stream: str) -> Path:
+        return self.folder / ".slackwater" / "streams" / self.area.name / stream / "checkpoints" / "0001"
+
+    def _point(self, number: int, stream: str) -> Path:
+        commits = self._checkpoint(stream) / "commits"
+        place = self.area.holds_at(number).format(stream=stream, commits=commits)
+        return self.folder / place / str(HELD_BATCH)
+
+    def _wait_until_held(self, process: subprocess.Popen[bytes], hold: Path) -> None:
+        deadline = time.monotonic() + HELD_WITHIN_S
+        while missing := [one for n, one in enumerate(self.area.streams) if not (hold / f"held-{n}").exists()]:
+            log = (self.folder / "killed.log").read_text(errors="replace")
+            assert process.poll() is None, f"ended before these were held: {missing}\n{log}"
+            assert time.monotonic() < deadline, f"never held: {missing}\n{log}"
+            time.sleep(0.05)
+
+
+def measured(area: Area, folder: Path) -> dict[str, tuple[str, str]]:
+    """For each stream how its rows compare with those of an uninterrupted run: after the kill, after the rebuild."""
+    whole, killed = area.lay_down(folder / "whole"), area.lay_down(folder / "killed")
+    whole.run()
+    killed.kill_in_batch("--until-caught-up")
+    shutil.copytree(killed.folder, folder / "saved", symlinks=True)
+    killed.run()
+    after_kill = {stream: _compared(killed, whole, stream) for stream in area.streams}
+    refused = rebuilt_from(folder / "saved", killed)
+    after_rebuild = {stream: refused[stream] or _compared(killed, whole, stream) for stream in area.streams}
+    return {stream: (after_kill[stream], after_rebuild[stream]) for stream in area.streams}
+
+
+def rebuilt_from(saved: Path, killed: Workspace) -> dict[str, str]:
+    """Put a killed workspace back, rebuild each stream without its checkpoint, and run: why a rebuild was refused."""
+    # A home that is elsewhere is a copy: it is put back at its place.
+    shutil.rmtree(killed.folder)
+    shutil.copytree(saved, killed.folder, symlinks=True)
+    refused = {stream: killed.rebuild(stream) for stream in killed.area.streams}
+    rebuilt = [stream for stream in refused if not refused[stream]]
+    if rebuilt:
+        killed.slackwater("run", FILE, "--until-caught-up", *_words("--stream", rebuilt))
+    return refused
+
+
+def _compared(workspace: Workspace, whole: Workspace, stream: str) -> str:
+    found, expected = workspace.rows(stream), whole.rows(stream)
+    assert expected, f"{stream} writes no rows: nothing is compared"
+    if found == expected:
+        return EXACT
+    return f"{(expected - found).total()} missing, {(found - expected).total()} unexpected of {expected.total()}"
+
+
+def _refusal(done: subprocess.CompletedProcess[str]) -> str:
+    lines: Iterable[str] = done.stderr.splitlines()
+    code: Any = next((line.split()[1].rstrip(":") for line in lines if line.startswith("error ")), None)
+    assert code is not None, f"ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return f"refused {code}"
+
+
+def _words(flag: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (flag, value)]

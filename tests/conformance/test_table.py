@@ -1,0 +1,32 @@
+"""The table of docs/reference/conformance.md names every item of the guide, and every example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scripts.conformance import areas, page
+
+ROOT = Path(__file__).parents[2]
+NOT_YET_MAX = 47
+"""May only fall."""
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "reference" / "conformance.md").read_text() == page()
+
+
+def test_each_shown_row_has_an_example_and_each_example_a_row() -> None:
+    folder = ROOT / "examples" / "guide"
+    examples = {f"{file.parent.name}/{file.stem}" for file in folder.glob("*/*.py")}
+
+    assert {f"{area.name}/{row.name}" for area in areas() for row in area.rows if not row.open} == examples
+
+
+def test_the_number_of_items_that_are_not_shown_may_only_fall() -> None:
+    assert sum(bool(row.open) for area in areas() for row in area.rows) == NOT_YET_MAX
+
+
+def test_no_name_is_used_twice() -> None:
+    names = [f"{area.name}/{row.name}" for area in areas() for row in area.rows]
+
+    assert len(names) == len(set(names))
