@@ -22,6 +22,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 WAIT_S = 300.0
@@ -41,18 +42,30 @@ def run(
     wait_s: float = WAIT_S,
 ) -> subprocess.CompletedProcess[str]:
     """``slackwater ...`` in a folder, to its end. ``in_one``: stderr goes to stdout."""
+    return _run([COMMAND, *arguments], folder, environment, in_one=in_one, wait_s=wait_s)
+
+
+def run_program(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """``python PROGRAM ...``, a program of the user's, in a folder, to its end."""
+    return _run(words, folder, environment, in_one=False, wait_s=WAIT_S)
+
+
+def _run(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], *, in_one: bool, wait_s: float
+) -> subprocess.CompletedProcess[str]:
+    """The first word is Slackwater's command, or the file of a program."""
     server = _server(os.getpid())
     with tempfile.TemporaryDirectory(prefix="slackwater-command-") as name:
         out, err = Path(name, "out"), Path(name, "out" if in_one else "err")
         request = {
-            "arguments": list(arguments),
+            "words": list(words),
             "folder": str(folder),
             "environment": {**os.environ, **environment},
             "outputs": [str(out), str(err)],
         }
         code = _answered(server, json.dumps(request), wait_s)
         stderr = "" if in_one else err.read_text(errors="replace")
-        return subprocess.CompletedProcess([COMMAND, *arguments], code, out.read_text(errors="replace"), stderr)
+        return subprocess.CompletedProcess(list(words), code, out.read_text(errors="replace"), stderr)
 
 
 def _answered(server: subprocess.Popen[str], request: str, wait_s: float) -> int:
@@ -65,7 +78,7 @@ def _answered(server: subprocess.Popen[str], request: str, wait_s: float) -> int
     if not select.select([server.stdout], [], [], wait_s)[0]:
         os.kill(command, signal.SIGKILL)
         server.stdout.readline()
-        raise AssertionError(f"not within {wait_s:g} s: {json.loads(request)['arguments']}")
+        raise AssertionError(f"not within {wait_s:g} s: {json.loads(request)['words']}")
     return int(server.stdout.readline())
 
 
@@ -118,7 +131,7 @@ def _import_all() -> None:
 
 
 def _become(request: Mapping[str, Any]) -> None:
-    """Run the command as ``python -m slackwater`` does."""
+    """Run the command as ``python -m slackwater`` does, or the program as ``python PROGRAM`` does."""
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -130,7 +143,12 @@ def _become(request: Mapping[str, Any]) -> None:
         os.dup2(descriptor, number)
         os.close(descriptor)
     sys.path.insert(0, str(Path.cwd()))
-    sys.argv = [str(Path(import_module(COMMAND).__path__[0], "__main__.py")), *request["arguments"]]
+    program, *arguments = request["words"]
+    if program != COMMAND:
+        sys.argv = [program, *arguments]
+        run_path(program, run_name="__main__")
+        return
+    sys.argv = [str(Path(import_module(COMMAND).__path__[0], "__main__.py")), *arguments]
     from slackwater.cli.main import entry  # noqa: PLC0415 - imported long ago
 
     entry()

@@ -1,0 +1,13 @@
+"""own.py CHECKPOINT TRIGGER KEY=VALUE ...: the query of ``clicks.py``, run by Spark alone until it ends."""
+
+import sys
+from runpy import run_path
+
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+for setting in sys.argv[3:]:
+    builder = builder.config(*setting.split("="))
+query = run_path("clicks.py")["per_page"](builder.getOrCreate())
+writer = query.writeStream.format("parquet").option("path", "out").option("checkpointLocation", sys.argv[1])
+writer.trigger(**{sys.argv[2]: True}).start().awaitTermination()
