@@ -38,7 +38,7 @@ def test_status_and_plan_see_it_and_name_the_rebuild(slackwater: Slackwater, pro
 
     verdict = done.document["streams"][0]["verdict"]
     assert (done.code, verdict["code"]) == (3, "checkpoint-damaged")
-    assert "state/0/0/3.delta is checksum" in verdict["text"]
+    assert "state/0/0/3.delta does not have its checksum" in verdict["text"]
     assert done.document["streams"][0]["next"] == f"slackwater plan rebuild {STREAM}"
 
     refused = slackwater("plan", "resume", STREAM, "--format", "json")

@@ -172,7 +172,9 @@ def test_a_damaged_byte_in_an_older_state_file_is_found_before_spark_meets_it(
     older.write_bytes(content)
 
     verdict = workspace.status(code=3)["verdict"]
-    assert (verdict["code"], "3.delta is checksum" in verdict["text"]) == ("checkpoint-damaged", True), verdict
+    assert (verdict["code"], "3.delta does not have its checksum" in verdict["text"]) == ("checkpoint-damaged", True), (
+        verdict
+    )
     refused = workspace.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=3)
     assert error_code(refused) == "checkpoint-damaged"
     assert f"slackwater plan rebuild web/{STREAM}" in refused.stderr

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
+
+_CLAUSES: Mapping[str, str] = {
+    "checksum": "does not have its checksum",
+    "too-new": "is of a newer version",
+    "too-large": "is too large",
+}
 
 
 class Damage(NamedTuple):
@@ -16,3 +23,8 @@ class Damage(NamedTuple):
     kind: str
     expected: str
     found: str
+
+    @property
+    def clause(self) -> str:
+        """The path with its verb, for a sentence."""
+        return f"{self.path} {_CLAUSES.get(self.kind, f'is {self.kind}')}"

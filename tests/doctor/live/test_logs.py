@@ -16,6 +16,7 @@ from tests.doctor.live.frame import Failure, Silent, Stops, Stream, prove
 
 pytestmark = pytest.mark.spark
 
+REBUILT = ("plan rebuild", "apply", "run")
 FAILURES = [
     Failure(
         "LOG-06", "the entry before the newest was deleted", removed("offsets/{p}"),
@@ -30,14 +31,13 @@ FAILURES = [
     Failure(
         "LOG-09", "commits and output are of an older backup", restored_commits_and_output,
         spark=Silent(lacks=4),
-        found="sink-behind", risk="loss", goal="rebuild", typed=("plan rebuild", "apply", "run"),
+        found="sink-behind", risk="loss", goal="rebuild", typed=REBUILT,
     ),
     Failure(
         "LOG-11", "the newest offset was set back",
         replaced("offsets/{n}", '"logOffset":4', '"logOffset":3'),
         spark=Silent(wrong=4),
-        found="SW-LOG-011", risk="wrong", goal="replay", typed=("run",),
-        by_hand=replaced("offsets/{n}", '"logOffset":3', '"logOffset":4'),
+        found="SW-LOG-011", risk="wrong", goal="rebuild", typed=REBUILT,
     ),
     Failure(
         "LOG-12", "the query id was deleted", removed("metadata"),
@@ -48,13 +48,13 @@ FAILURES = [
         "LOG-15", "all but the query id was deleted",
         in_order(removed("offsets", "commits", "sources"), archived_input),
         spark=Silent(lacks=12),
-        found="checkpoint-lost", risk="skip", goal="rebuild", typed=("plan rebuild", "apply", "run"),
+        found="checkpoint-lost", risk="skip", goal="rebuild", typed=REBUILT,
     ),
     Failure(
         "FSINK-04", "the checkpoint is of an older backup, the output is not",
         in_order(restored_checkpoint, archived_input),
         spark=Silent(lacks=8),
-        found="sink-ahead", risk="skip", goal="rebuild", typed=("plan rebuild", "apply", "run"),
+        found="sink-ahead", risk="skip", goal="rebuild", typed=REBUILT,
     ),
 ]  # fmt: skip
 

@@ -34,34 +34,34 @@ def all_in_one_batch(scene: Scene) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
+REBUILT = ("plan rebuild", "apply", "run")
 FAILURES = [
     Failure(
         "STATE-01", "the newest version was deleted", newest_version_lost,
         spark=Stops("CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"),
-        found="state-lost", risk="stuck", goal="rebuild", typed=("plan rebuild", "apply", "run"),
+        found="state-lost", risk="stuck", goal="rebuild", typed=REBUILT,
     ),
     Failure(
         "STORE-02", "a rename was reported and not made", rename_lost,
         spark=Stops("CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"),
-        found="SW-STATE-009", risk="stuck", goal="rebuild", typed=("plan rebuild", "apply", "run"),
+        found="SW-STATE-009", risk="stuck", goal="rebuild", typed=REBUILT,
     ),
     Failure(
         "CHG-08", "fewer partitions were written into offsets/",
         in_order(edited_partitions("offsets/{n}"), edited_partitions("offsets/{p}")),
         spark=Silent(lacks=1, wrong=1),
-        found="SW-CHG-008", risk="wrong", goal="rebuild", typed=("plan rebuild", "apply", "run"),
+        found="SW-CHG-008", risk="wrong", goal="rebuild", typed=REBUILT,
     ),
     Failure(
         "LOG-11", "the newest offsets were set back",
         in_order(*(replaced(f"offsets/{one}", '"logOffset":4', '"logOffset":3') for one in ("{n}", "{p}"))),
         spark=Silent(lacks=1, wrong=1),
-        found="SW-LOG-011", risk="wrong", goal="replay", typed=("run",),
-        by_hand=in_order(*(replaced(f"offsets/{one}", '"logOffset":3', '"logOffset":4') for one in ("{n}", "{p}"))),
+        found="SW-LOG-011", risk="wrong", goal="rebuild", typed=REBUILT,
     ),
     Failure(
         "WM-02", "the last batch was triggered once", all_in_one_batch,
         spark=Silent(lacks=1),
-        found="clean", risk="none", goal="resume", typed=("run",), all_arrived=True,
+        found="no-data-batch-pending", risk="none", goal="resume", typed=("run",), all_arrived=True,
     ),
 ]  # fmt: skip
 

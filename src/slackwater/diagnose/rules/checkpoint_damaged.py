@@ -26,7 +26,7 @@ def find(snapshot: Snapshot) -> Iterator[Finding]:
         return
     worst = found[0]
     yield RULE.finding(
-        f"the checkpoint is damaged: {worst.path} is {worst.kind}{and_more(found, 1)}",
+        f"the checkpoint is damaged: {worst.clause}{and_more(found, 1)}",
         goal="rebuild",
         next=rebuild_command(snapshot),
         where=snapshot.generation.location,

@@ -28,7 +28,7 @@ def find(snapshot: Snapshot) -> Iterator[Finding]:
         return
     worst = damage[0]
     yield RULE.finding(
-        f"the output is damaged: {worst.path} is {worst.kind}{and_more(damage, 1)}",
+        f"the output is damaged: {worst.clause}{and_more(damage, 1)}",
         goal="rebuild",
         next=rebuild_command(snapshot, "--at", "earliest"),
         advice="restore the files from a backup, or process the batches that wrote them again",

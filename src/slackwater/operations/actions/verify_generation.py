@@ -120,7 +120,7 @@ def _check_files(operation: Operation, store: ReadStore) -> None:
     if damage:
         raise Refused(
             "verify-damage",
-            f"The new checkpoint is damaged: {damage[0].path} is {damage[0].kind}",
+            f"The new checkpoint is damaged: {damage[0].clause}",
             where=store.location,
             expected=damage[0].expected or None,
             found=damage[0].found or None,
