@@ -75,13 +75,13 @@ FAILURES = [
     Failure(
         "FSRC-05", "a file that was read got another row", appended,
         spark=Silent(lacks=1),
-        found="SW-FSRC-005", risk="loss", goal=None, by_hand=written_to_a_new_file, typed=("run",),
+        found="SW-FSRC-005", risk="loss", goal="backfill", by_hand=written_to_a_new_file, typed=("run",),
         expected=with_the_row,
     ),
     Failure(
         "FSRC-06", "a file came with a time of long ago", came_with_an_old_time,
         spark=Silent(lacks=1),
-        found="SW-FSRC-006", risk="loss", goal=None, typed=("touch", "run"),
+        found="SW-FSRC-006", risk="loss", goal="backfill", typed=("touch", "run"),
         expected=with_the_row,
     ),
 ]  # fmt: skip

@@ -61,7 +61,7 @@ FAILURES = [
     Failure(
         "WM-02", "the last batch was triggered once", all_in_one_batch,
         spark=Silent(lacks=1),
-        found="no-data-batch-pending", risk="none", goal="resume", typed=("run",), all_arrived=True,
+        found="no-data-batch-pending", risk="none", goal=None, typed=("run",), all_arrived=True,
     ),
 ]  # fmt: skip
 
