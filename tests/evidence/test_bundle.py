@@ -236,7 +236,7 @@ def test_json_on_stdout_is_the_document(evidence: Evidence, tmp_path: Path) -> N
     ("arguments", "code", "error"),
     [
         (("nobody",), 4, "stream-unknown"),
-        (("./nowhere",), 4, "stream-unknown"),
+        (("./nowhere",), 4, "no-checkpoint"),
         (("clicks.py",), 4, "not-a-checkpoint"),
         ((STREAM, "--sink", "out"), 2, "sink-of-stream"),
         ((STREAM, "--conf", "a=b"), 2, "usage"),

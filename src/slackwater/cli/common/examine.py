@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.cli.common.console import say
-from slackwater.cli.common.targets import require_reachable
+from slackwater.cli.common.targets import require_no_path, require_reachable
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
 from slackwater.core.facts import Facts
@@ -70,6 +70,8 @@ def examine(
             found=target or "no LOCATION",
             hint=again,
         )
+    if target is not None:
+        require_no_path(target)
     with open_workspace(settings) as workspace:
         if target is not None:
             return (_examined(workspace, target, verify=verify),)

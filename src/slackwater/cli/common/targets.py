@@ -18,11 +18,21 @@ def resolve(target: str, home: str | None = None) -> str:
     """
     if is_uri(target) or exists(target):
         return target
-    looks_like_path = target.startswith(("/", "./", "../", "~"))
-    location = None if looks_like_path else _location_of_stream(target, home)
+    require_no_path(target)
+    location = _location_of_stream(target, home)
     if location is not None:
         return location
-    raise NotFound(
+    raise _nothing(target)
+
+
+def require_no_path(target: str) -> None:
+    """Raises ``NotFound`` for a target that can only be a path. For one where nothing is: no stream has such a name."""
+    if target.startswith(("/", "./", "../", "~")):
+        raise _nothing(target)
+
+
+def _nothing(target: str) -> NotFound:
+    return NotFound(
         "no-checkpoint",
         "There is no path and no stream of this name",
         where=target,
