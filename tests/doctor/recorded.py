@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from slackwater.core.facts import Facts, HistoryFacts, Unserved
+from slackwater.core.facts import Facts, HistoryFacts, Judged, Unserved
 from slackwater.core.records import BatchRecord, BatchSource, RunRecord
+from slackwater.core.stream_verdict import StreamVerdict
 
 
 def batch(number: int, *rows: int, moved: bool = True, watermark_ms: int | None = None) -> BatchRecord:
@@ -47,6 +48,12 @@ def with_settings(**settings: str) -> Callable[[Facts], Facts]:
         return replace(facts, history=HistoryFacts(runs=(run,)), recorded=True)
 
     return change
+
+
+def with_session(settings: Mapping[str, str]) -> Callable[[Facts], Facts]:
+    """A change of the facts: code was compared with the checkpoint, in a session with these settings."""
+    verdict = StreamVerdict("web/out", 7, "checkpoint")
+    return lambda facts: replace(facts, code=Judged(verdict, settings=settings))
 
 
 def with_runs(*releases: str) -> Callable[[Facts], Facts]:

@@ -19,7 +19,7 @@ from slackwater.diagnose.error_texts import recognise
 from slackwater.facts.collect import facts_of_location
 from slackwater.sinks.common.registry import identity_at
 from slackwater.storage.open import open_read_store
-from tests.doctor.cases import Case, both, output_in_place, remove, write
+from tests.doctor.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write
 
 NO_PLAN = remove("checkpoint/offsets/7")
 ENTRIES = ("0", "1", "2.compact", "3", "4", "5.compact", "6", "7")
@@ -125,3 +125,27 @@ def test_rows_are_at_stake_where_the_output_has_no_batch(tmp_path: Path) -> None
     stakes = {one.finding.code: one.at_stake for one in diagnose(facts).found}
 
     assert stakes["SW-LOG-007"] == "the rows of batch 6, once more at each start"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "missing", "shown"),
+    [(AGGREGATION, "window-changed", "keys-changed"), (FILES, "source-format-changed", "")],
+)
+def test_what_a_checkpoint_does_not_show_of_a_change_is_not_checked(
+    corpus: str, missing: str, shown: str, tmp_path: Path
+) -> None:
+    judged = Judged(StreamVerdict("web/out", 7, "checkpoint"))
+    facts = replace(Case("", "", nothing, corpus).facts(tmp_path), code=judged)
+
+    codes = {one.code for one in diagnose(facts).not_checked}
+
+    assert missing in codes
+    assert not codes & {shown, "output-changed", "sources-changed"}
+    assert ("window-changed" in codes) is (corpus == AGGREGATION)
+
+
+def test_with_the_recorded_program_every_change_is_checked(tmp_path: Path) -> None:
+    judged = Judged(StreamVerdict("web/out", 7, "recorded"))
+    facts = replace(Case("", "", nothing, AGGREGATION).facts(tmp_path), code=judged)
+
+    assert "window-changed" not in {one.code for one in diagnose(facts).not_checked}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from slackwater.core.checkpoint import CheckpointReport, SourceLog
@@ -170,10 +171,14 @@ class SinkFacts:
 
 
 class Judged(NamedTuple):
-    """The code compared with the kept state, and what can be done about it, the safest way first."""
+    """The code compared with the kept state, and what can be done about it, the safest way first.
+
+    ``settings`` are the values that its session has of the settings which Spark takes from a checkpoint.
+    """
 
     verdict: StreamVerdict
     ways: tuple[str, ...] = ()
+    settings: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

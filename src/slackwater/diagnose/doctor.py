@@ -25,6 +25,7 @@ from slackwater.diagnose.rules.common.rule import When
 
 PACKAGE = "slackwater.diagnose.checks"
 _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
+_NO_PROGRAM = "the files of a checkpoint do not have the program of the query that made them"
 _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 """The gravest first: what is silent before what stops with an error."""
 
@@ -97,6 +98,7 @@ def diagnose(facts: Facts) -> Diagnosis:
         not_checked.append(NotChecked("code", "The code and the kept state do not fit.", *facts.code))
     elif facts.code is not None:
         found += _of_code(facts.code)
+        not_checked += _not_in_files(facts, facts.code)
     explained = _explained(found, facts)
     found += [one for one in _of_number_line(facts) if one.finding.code not in explained]
     if isinstance(facts.sink, Unknown):
@@ -155,6 +157,16 @@ def _of_code(judged: Judged) -> Iterator[Diagnosed]:
         )
         certainty: Certainty = "certain" if judged.verdict.basis == "recorded" else "likely"
         yield Diagnosed(finding, certainty, None, {"effect": change.effect.word}, ())
+
+
+def _not_in_files(facts: Facts, judged: Judged) -> Iterator[NotChecked]:
+    """The changes that a checkpoint does not show, where the program of the old query is not recorded."""
+    if judged.verdict.basis != "checkpoint":
+        return
+    stateful = facts.snapshot.stateful or bool(facts.checkpoint.inventory.stores)
+    for text in change_texts():
+        if not text.in_files and text.effect > Effect.COMPATIBLE and (stateful or text.stateless):
+            yield NotChecked(text.code, text.meaning, _NO_PROGRAM, "compare the code with the one that ran before")
 
 
 def _by_hand(finding: Finding) -> Finding:

@@ -72,6 +72,12 @@ def effective_settings(spark: SparkSession) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def values_of(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
+    """The values that the session has of these settings, defaults too, without those that this Spark does not know."""
+    conf = _conf(spark)
+    return {name: str(conf.getConfString(name)) for name in names if conf.isModifiable(name)}
+
+
 def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
     """Set exactly these of the settings that a session can change; the others return to Spark's defaults.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.doctor.cases import AGGREGATION, Case, nothing, remove
-from tests.doctor.recorded import with_settings
+from tests.doctor.recorded import with_session, with_settings
 from tests.doctor.rewriting import replace, swap
 
 _PARTITIONS = '"spark.sql.shuffle.partitions":"{}"'
@@ -26,6 +26,19 @@ CASES = [
         says=("max",),
     ),
     Case("the pinned value", "SW-CHG-010", nothing, ledger=with_settings(shuffle_partitions="2"), fires=False),
+    Case(
+        "another value in the session of the code", "SW-CHG-010", nothing,
+        ledger=with_session({"spark.sql.shuffle.partitions": "200"}), says=("is 200 in the session", "batch 7 pins"),
+    ),
+    Case(
+        "a setting that an older release did not pin", "SW-CHG-010", nothing, version="3.5.9",
+        ledger=with_session({"spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled": "true"}),
+        says=("alwaysNullableOutput.enabled is true", "uses false", "batch 7 does not pin it"),
+    ),
+    Case(
+        "the pinned value in the session of the code", "SW-CHG-010", nothing,
+        ledger=with_session({"spark.sql.shuffle.partitions": "2"}), fires=False,
+    ),
     Case("not set", "SW-CHG-010", nothing, ledger=with_settings(), fires=False),
     Case("version 1 of a join", "SW-CHG-011", _JOIN_1, "join_inner_hdfs", says=("join 0", "offsets/5")),
     Case("version 2", "SW-CHG-011", nothing, "join_inner_hdfs", fires=False),

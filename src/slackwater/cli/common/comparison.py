@@ -35,12 +35,16 @@ class CheckOptions:
 
 @dataclass(frozen=True, slots=True)
 class CheckedStream:
-    """A stream with its verdict, or with the error of a stream that cannot be compared. ``next`` are the ways on."""
+    """A stream with its verdict, or with the error of a stream that cannot be compared. ``next`` are the ways on.
+
+    ``settings`` are the values in the session of the settings that Spark takes from a checkpoint.
+    """
 
     stream: str
     verdict: StreamVerdict | None = None
     error: SlackwaterError | None = None
     next: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,6 @@ def _with(one: Examined, stream: CheckedStream | None) -> Examined:
     elif stream.verdict is None:
         code = Unknown(f"the query cannot be built: {stream.error}", stream.error.hint if stream.error else None)
     else:
-        code = Judged(stream.verdict, stream.next)
+        code = Judged(stream.verdict, stream.next, stream.settings)
     facts = replace(one.facts, code=code)
     return replace(one, facts=facts, diagnosis=diagnose(facts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from slackwater.cli.common.comparison import CheckedStream
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.records import GenerationRecord
 from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.diagnose.checks.common.settings import PINNED
 from slackwater.runtime.loader import LoadedPipeline
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream, build
 from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
+from slackwater.runtime.sql_settings import values_of
 from slackwater.runtime.verdict import judge, ways_of
 from slackwater.sinks.common.registry import open_each
 
@@ -31,7 +34,9 @@ def judged_streams(
     spark = start_session(session, say)
     try:
         build_one = partial(build, spark, loaded, home=home)
-        return tuple(_checked(build_one, loaded, one, generations.get(one.name)) for one in definitions)
+        checked = [_checked(build_one, loaded, one, generations.get(one.name)) for one in definitions]
+        settings = values_of(spark, PINNED)
+        return tuple(replace(one, settings=settings) for one in checked)
     finally:
         end_session(spark)
 

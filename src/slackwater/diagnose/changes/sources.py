@@ -15,6 +15,7 @@ GROUP = (
         "added or removed are allowed: what is read from here on is of other places.",
         Effect.NOT_RESTORABLE,
         "reset",
+        in_files=True,
     ),
     ChangeText(
         "sources-reordered",
@@ -25,6 +26,7 @@ GROUP = (
         Effect.NOT_RESTORABLE,
         "reset",
         acceptable=False,
+        in_files=True,
     ),
     ChangeText(
         "source-format-changed",
@@ -34,6 +36,7 @@ GROUP = (
         "one.",
         Effect.CHANGES_ROWS,
         None,
+        stateless=True,
     ),
     ChangeText(
         "source-options-changed",

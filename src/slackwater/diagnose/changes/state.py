@@ -15,6 +15,7 @@ GROUP = (
         Effect.NOT_RESTORABLE,
         "reset",
         acceptable=False,
+        in_files=True,
     ),
     ChangeText(
         "keys-changed",
@@ -25,6 +26,7 @@ GROUP = (
         "again.",
         Effect.NOT_RESTORABLE,
         "reset",
+        in_files=True,
     ),
     ChangeText(
         "aggregates-changed",
@@ -41,6 +43,7 @@ GROUP = (
         "for duplicates of others, or writes duplicates.",
         Effect.NOT_RESTORABLE,
         "reset",
+        in_files=True,
     ),
     ChangeText(
         "dedup-kind-changed",

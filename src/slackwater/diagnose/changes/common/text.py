@@ -49,6 +49,8 @@ class ChangeText:
     """``effect`` is the gravest that the change can have, ``goal`` what makes the output right then.
 
     ``acceptable``: Spark can run the query on the kept state, at least in some cases, so that a user may accept it.
+    ``in_files``: a checkpoint shows it, also where the program of the old query is not recorded. ``stateless``: it
+    matters for a query without state, too.
     """
 
     code: str
@@ -58,6 +60,8 @@ class ChangeText:
     effect: Effect = Effect.NEEDS_REBUILD
     goal: ChangeGoal | None = "rebuild"
     acceptable: bool = True
+    in_files: bool = False
+    stateless: bool = False
     covers: tuple[str, ...] = ()
 
     @property

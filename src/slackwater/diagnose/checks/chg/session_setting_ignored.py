@@ -1,7 +1,9 @@
 """A setting of the session has no effect on this checkpoint.
 
-What it finds: the last run had a setting that the newest batch pins with another value.
-Why it matters: Spark uses the pinned value, and only logs a warning. Whoever changed the setting may rely on the other.
+What it finds: the session of `--pipeline`, else the last run, has another value of a setting than the newest batch
+pins; or than Spark uses for a checkpoint that does not pin it, as one of an older release.
+Why it matters: Spark uses the value of the checkpoint, and only logs a warning. Whoever changed the setting may rely
+on the other.
 How to confirm: `slackwater inspect STREAM` lists the pinned settings.
 What to do: set the session to the pinned value; or start with a new checkpoint, `slackwater plan reset STREAM`, which
 pins the new one.
@@ -12,33 +14,45 @@ References: SPARK-19873; Structured Streaming Programming Guide, "Additional Inf
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from slackwater.core.facts import Facts, Unknown
+from slackwater.core.facts import Facts, HistoryFacts, Judged
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
-from slackwater.diagnose.checks.common.settings import PARTITIONS, POLICY, PROVIDER, settings_of
+from slackwater.diagnose.checks.common.settings import ABSENT, PINNED, settings_of
 
 
 class Ignored(NamedTuple):
-    """The setting, the value of the session, the value that Spark uses, and the batch that pins it."""
+    """The setting, the value of the session, the value that Spark uses, the newest batch, and why Spark uses it."""
 
     setting: str
     asked: str
     used: str
     batch: int
+    why: str
 
 
 def find(facts: Facts) -> Iterator[Ignored]:
-    """The settings of the newest run that the newest batch overrides."""
-    if isinstance(facts.history, Unknown) or not facts.history.runs:
+    """The settings of the session that the checkpoint overrides."""
+    batch, entry = facts.checkpoint.planned, facts.checkpoint.newest_offset
+    if entry is None or entry.metadata is None:
         return
-    asked = facts.history.runs[0].settings or {}
-    pinned = settings_of(facts.checkpoint.newest_offset)
-    for setting in (PARTITIONS, PROVIDER, POLICY):
-        if setting in asked and setting in pinned and asked[setting] != pinned[setting]:
-            yield Ignored(setting, asked[setting], pinned[setting], facts.checkpoint.planned)
+    asked, pinned = _asked(facts), settings_of(entry)
+    for setting in PINNED:
+        used = pinned.get(setting, ABSENT.get(setting))
+        if used is not None and asked.get(setting, used) != used:
+            why = f"which batch {batch} pins" if setting in pinned else f"as batch {batch} does not pin it"
+            yield Ignored(setting, asked[setting], used, batch, why)
+
+
+def _asked(facts: Facts) -> Mapping[str, str]:
+    """What the session of the code has; without code what the last run was given."""
+    if isinstance(facts.code, Judged):
+        return facts.code.settings
+    if isinstance(facts.history, HistoryFacts) and facts.history.runs:
+        return facts.history.runs[0].settings or {}
+    return {}
 
 
 CHECK = Check(
@@ -46,11 +60,11 @@ CHECK = Check(
     Severity.INFO,
     find=find,
     doc=__doc__,
-    text="{it.setting} is {it.asked} in the session, and Spark uses {it.used}, which batch {it.batch} pins",
+    text="{it.setting} is {it.asked} in the session, and Spark uses {it.used}, {it.why}",
     risk="none",
     where="{facts.checkpoint.location}/offsets/{it.batch}",
     expected="{it.asked}",
     found="{it.used}",
-    needs=("history",),
+    needs=("settings",),
     also=("CHG-08", "CHG-09"),
 )

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from slackwater.core.facts import Facts, Unknown
+from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.diagnose.rules.common.rule import REFUSED, sections_of
 
 Certainty = Literal["certain", "likely", "possible"]
-Need = Literal["sink", "history", "code", "source-files", "source-shapes", "positions", "renames"]
+Need = Literal["sink", "history", "code", "source-files", "source-shapes", "positions", "renames", "settings"]
 Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
+
+_SHAPES = Unknown("the query's sources are recorded by a run only, and none has recorded them")
 
 CODE = re.compile(r"SW-([A-Z]+)-([0-9]{3})")
 
@@ -149,12 +151,12 @@ def _missing(need: Need, facts: Facts) -> Unknown | None:
             return next((one for source in facts.sources if (one := _if_unknown(source.missing_files))), None)
         case "positions":
             return next((one for source in facts.sources if (one := _if_unknown(source.unserved))), None)
+        case "settings":
+            return None if isinstance(facts.code, Judged) else _if_unknown(facts.history)
         case "renames":
             return None if facts.checkpoint.atomic_rename else _if_unknown(facts.history)
         case "source-shapes":
-            if any(source.shape is None for source in facts.sources):
-                return Unknown("the query's sources are recorded by a run only, and none has recorded them")
-            return None
+            return _SHAPES if any(source.shape is None for source in facts.sources) else None
 
 
 def _if_unknown(fact: object) -> Unknown | None:

@@ -14,6 +14,27 @@ JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 """Pinned by Spark 4.0 and later, so that it shows which release planned a batch."""
 
+ABSENT: Mapping[str, str] = {
+    "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion": "1",
+    "spark.sql.streaming.aggregation.stateFormatVersion": "1",
+    JOIN_FORMAT: "1",
+    "spark.sql.streaming.stateStore.compression.codec": "lz4",
+    "spark.sql.streaming.statefulOperator.useStrictDistribution": "false",
+    "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": "true",
+    ENCODING: "unsaferow",
+    "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion": "1",
+    "spark.sql.streaming.stateStore.rowChecksum.enabled": "false",
+    "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled": "false",
+    "spark.sql.dropDuplicates.deterministicKeyOrder.enabled": "false",
+    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "false",
+    "spark.sql.function.protobufExtensions.enabled": "false",
+}
+"""What Spark uses where a checkpoint does not pin the setting: the behaviour of the releases that did not have it.
+
+Read from ``OffsetSeqMetadata`` and from the warnings of Spark 4.3 when it continues checkpoints of older releases."""
+PINNED = (PARTITIONS, PROVIDER, POLICY, "spark.sql.streaming.stateStore.rocksdb.formatVersion", *ABSENT)
+"""The settings that Spark takes from the newest entry of ``offsets/``, whatever the session has."""
+
 
 def newest_committed(checkpoint: CheckpointSeen) -> OffsetEntry | None:
     """The entry in ``offsets/`` of the newest committed batch; ``None`` where it is not one of the newest two."""

@@ -3,7 +3,7 @@
 What it finds: two or more of the newest entries of `offsets/` have no entry in `commits/`, and the output is not
 known to have their rows.
 Why it matters: Spark writes a warning to its log, runs only the newest planned batch, and never runs those before it.
-What the sink does not have of them is lost silently. `slackwater run` refuses to start.
+What the sink does not have of them is lost silently. `slackwater run FILE` refuses to start.
 How to confirm: `slackwater inspect STREAM` lists the entries of both logs; compare the output with the ranges of the
 batches.
 What to do: `slackwater plan rebuild STREAM` continues after the newest batch that the output shows. Without a ledger,

@@ -4,7 +4,7 @@ What it finds: one of the two newest entries of `offsets/`, of a committed batch
 ledger's copy has, and other offsets, another watermark or other pinned settings.
 Why it matters: Spark believes the entry. A lower offset has rows read twice under a new batch id, which no sink
 drops; a higher one leaves rows out; state of a query that keeps some does not fit any more. Spark does not report it;
-`slackwater run` refuses to start.
+`slackwater run FILE` refuses to start.
 How to confirm: `slackwater ledger STREAM --batches 0..` shows the recorded ranges; `slackwater inspect STREAM` those
 of the checkpoint.
 What to do: `slackwater plan rebuild STREAM` builds a checkpoint from the recorded entries; or write the recorded
