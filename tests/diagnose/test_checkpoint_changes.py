@@ -127,3 +127,45 @@ def test_window_lengths_are_compared_where_an_earlier_version_recorded_them() ->
     assert (change.code, change.text) == ("window-changed", "window length was 30.0 min, is 1.0 h")
     same = replace(profile, windows_ms=(3_600_000,))
     assert _codes(replace(KEPT, profile=same), NOW) == []
+
+
+LEFT, RIGHT = SourceEvidence("file", ("file:///data/left",)), SourceEvidence("file", ("file:///data/right",))
+TOPICS = SourceEvidence("kafka", location="topics a,b")
+
+
+def test_sources_in_another_order_are_seen_by_what_they_have_read() -> None:
+    kept = CheckpointShape((LEFT, RIGHT))
+    swapped = Program(sources=(SourceShape("json", "/data/right"), SourceShape("json", "/data/left")))
+
+    (change,) = checkpoint_changes(kept, swapped, ran=True).changes
+
+    assert (change.code, change.effect) == ("sources-reordered", Effect.NOT_RESTORABLE)
+    assert (change.before, change.after) == (
+        "files in file:///data/left, files in file:///data/right",
+        "/data/right, /data/left",
+    )
+
+
+def test_another_source_beside_one_in_place_is_no_other_order() -> None:
+    now = Program(sources=(SourceShape("json", "/data/left"), SourceShape("json", "/data/other")))
+
+    assert _codes(CheckpointShape((LEFT, RIGHT)), now) == ["sources-changed"]
+
+
+@pytest.mark.parametrize(
+    ("location", "effect"),
+    [
+        ("topics a,b", None),
+        ("topics a,b,c", Effect.CHANGES_ROWS),
+        ("topics a", Effect.NOT_RESTORABLE),
+        ("topics c", Effect.NOT_RESTORABLE),
+        ("subscribepattern .*", None),
+        ("", None),
+    ],
+)
+def test_topics_are_compared_with_those_of_the_offsets(location: str, effect: Effect | None) -> None:
+    changes = checkpoint_changes(
+        CheckpointShape((TOPICS,)), Program(sources=(SourceShape("kafka", location),)), ran=True
+    ).changes
+
+    assert [change.effect for change in changes] == ([] if effect is None else [effect])

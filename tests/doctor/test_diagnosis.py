@@ -82,7 +82,7 @@ def test_the_words_of_the_advice_remove_the_cause(case: Case, tmp_path: Path) ->
 def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it(tmp_path: Path) -> None:
     change = Change("window-changed", Effect.NEEDS_REBUILD, "the window has another length", goal="rebuild")
     judged = Judged(StreamVerdict("web/out", 7, "recorded", Verdict((change,))), ("slackwater plan rebuild web/out",))
-    facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)
+    facts = replace(Case("", "", output_in_place, with_sink=True).facts(tmp_path), recorded=True)
     assert codes(facts) == ["clean"]
 
     [found] = diagnose(replace(facts, code=judged)).found
@@ -149,3 +149,14 @@ def test_with_the_recorded_program_every_change_is_checked(tmp_path: Path) -> No
     facts = replace(Case("", "", nothing, AGGREGATION).facts(tmp_path), code=judged)
 
     assert "window-changed" not in {one.code for one in diagnose(facts).not_checked}
+
+
+def test_of_a_checkpoint_that_is_not_recorded_no_command_is_named_for_a_change(tmp_path: Path) -> None:
+    change = Change("keys-changed", Effect.NEEDS_REBUILD, "the state has 2 keys, the query has 1", goal="rebuild")
+    judged = Judged(StreamVerdict("web/out", 7, "checkpoint", Verdict((change,))), ("slackwater plan rebuild web/out",))
+    facts = replace(Case("", "", nothing, AGGREGATION).facts(tmp_path), code=judged)
+
+    advice = {one.finding.code: str(one.finding.advice) for one in diagnose(facts).found}["keys-changed"]
+
+    assert advice.startswith("bring the old code back")
+    assert "slackwater" not in advice

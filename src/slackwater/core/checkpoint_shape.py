@@ -11,11 +11,13 @@ from slackwater.core.profile import QueryProfile
 class SourceEvidence:
     """A source by its offsets and its own log. ``kind`` is that of the registry of sources, ``unknown`` for others.
 
-    ``folders`` are the folders of the files that its log lists, or some of them.
+    ``folders`` are the folders of the files that its log lists, or some of them. ``location`` is what it reads, as a
+    plan names it (``topics a,b``), where its offsets show that.
     """
 
     kind: str
     folders: tuple[str, ...] = ()
+    location: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import unquote
 
 from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, SourceEvidence
@@ -54,18 +55,49 @@ def _sources(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> Iter
         text = f"the query reads {_counted(len(now), 'source')}, and the checkpoint has positions of {len(kept)}"
         yield _of_sources(text, None, _counted(len(kept), "source"), _counted(len(now), "source"))
         return
-    for index, (before, after) in enumerate(zip(kept, now, strict=False)):
-        labels, place = _labels(after.kind), f"source {index}"
-        if before.kind != "unknown" and labels and before.kind not in labels:
-            was = next((kind.words for kind in kinds() if kind.label == before.kind), before.kind)
-            yield _of_sources(f"{place} was {was}, is {after.kind}", place, was, after.kind)
-        elif (
-            before.folders
-            and _is_path(after.location)
-            and not any(_below(one, after.location) for one in before.folders)
-        ):
-            was = before.folders[0]
-            yield _of_sources(f"{place} read files in {was}, reads {after.location}", place, was, after.location)
+    found = [change for index, pair in enumerate(zip(kept, now, strict=False)) for change in _one_source(index, *pair)]
+    if found and _is_reordered(kept, now):
+        text = "the sources are in another order; Spark keeps their positions by their numbers"
+        before, after = ", ".join(map(_place, kept)), ", ".join(one.location for one in now)
+        yield replace(_of_sources(text, None, before, after), code="sources-reordered")
+    else:
+        yield from found
+
+
+def _one_source(index: int, before: SourceEvidence, after: SourceShape) -> Iterator[Change]:
+    labels, place, was = _labels(after.kind), f"source {index}", _place(before)
+    if before.kind != "unknown" and labels and before.kind not in labels:
+        was = next((kind.words for kind in kinds() if kind.label == before.kind), before.kind)
+        yield _of_sources(f"{place} was {was}, is {after.kind}", place, was, after.kind)
+    elif _is_comparable(before, after) and not _reads(before, after):
+        change = _of_sources(f"{place} read {was}, reads {after.location}", place, was, after.location)
+        continuing = kinds_of_format(after.kind) if before.location else ()
+        mild = any(kind.continues(before.location, after.location) for kind in continuing)
+        yield replace(change, effect=Effect.CHANGES_ROWS, goal=None, acceptable=True) if mild else change
+
+
+def _is_reordered(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> bool:
+    """Whether each source that does not fit its number fits the number of another one that does not."""
+    wrong = [index for index, pair in enumerate(zip(kept, now, strict=False)) if any(_one_source(index, *pair))]
+    return all(any(_reads(kept[one], now[other]) for other in wrong if other != one) for one in wrong)
+
+
+def _is_comparable(before: SourceEvidence, after: SourceShape) -> bool:
+    """Whether both show what they read in one way: files in folders, or a location with the same first word."""
+    if before.location:
+        return after.location.partition(" ")[0] == before.location.partition(" ")[0]
+    return bool(before.folders) and _is_path(after.location)
+
+
+def _reads(before: SourceEvidence, after: SourceShape) -> bool:
+    """Whether a query reads what a source of the checkpoint has read."""
+    if before.location:
+        return before.location == after.location
+    return _is_path(after.location) and any(_below(one, after.location) for one in before.folders)
+
+
+def _place(before: SourceEvidence) -> str:
+    return before.location or (f"files in {before.folders[0]}" if before.folders else before.kind)
 
 
 def _of_sources(text: str, place: str | None, before: str, after: str) -> Change:

@@ -26,6 +26,8 @@ from slackwater.diagnose.rules.common.rule import When
 PACKAGE = "slackwater.diagnose.checks"
 _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
 _NO_PROGRAM = "the files of a checkpoint do not have the program of the query that made them"
+_WITHOUT_HOME = "bring the old code back; or give the changed query a new checkpoint and a new output"
+"""No command of Slackwater changes a checkpoint that it has not recorded."""
 _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 """The gravest first: what is silent before what stops with an error."""
 
@@ -97,7 +99,7 @@ def diagnose(facts: Facts) -> Diagnosis:
     if isinstance(facts.code, Unknown):
         not_checked.append(NotChecked("code", "The code and the kept state do not fit.", *facts.code))
     elif facts.code is not None:
-        found += _of_code(facts.code)
+        found += _of_code(facts.code, recorded=facts.recorded)
         not_checked += _not_in_files(facts, facts.code)
     explained = _explained(found, facts)
     found += [one for one in _of_number_line(facts) if one.finding.code not in explained]
@@ -137,9 +139,9 @@ def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
         yield Diagnosed(shown, "certain", None, {}, covers.get(finding.code, ()))
 
 
-def _of_code(judged: Judged) -> Iterator[Diagnosed]:
+def _of_code(judged: Judged, *, recorded: bool) -> Iterator[Diagnosed]:
     """The changes of the code as findings; a change that keeps the meaning of the state is none."""
-    ways = judged.ways or (None,)
+    ways = (judged.ways if recorded else (_WITHOUT_HOME,)) or (None,)
     for change in judged.verdict.verdict.changes:
         if change.effect <= Effect.COMPATIBLE:
             continue

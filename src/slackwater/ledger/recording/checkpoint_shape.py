@@ -14,6 +14,7 @@ from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, 
 from slackwater.core.operator import Operator
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger.recording.snapshot import profile_of
+from slackwater.sources import kind_of
 from slackwater.storage.protocols import ReadStore
 
 
@@ -24,16 +25,18 @@ def shape_of(store: ReadStore, generation: GenerationRecord) -> CheckpointShape:
     entry = logs_of_listing(store, listing).newest_offset
     found = SourceReader(store, listing, with_files=True).sources(entry)
     # A source that the entry does not have, but that has a folder, is the past of another generation.
-    sources = [_source(line) for line in found[: len(entry.offsets)]] if entry is not None else []
+    ends = {one.source: one.text for one in entry.offsets} if entry is not None else {}
+    sources = [_source(line, ends.get(line.name)) for line in found[: len(ends)]]
     operators: tuple[Operator, ...] = ()
     if STATE in listing.folders:
         operators = OperatorReader(store, listing, read_inventory(listing)).operators()
     return CheckpointShape(tuple(sources), tuple(map(_operator, operators)), profile_of(generation))
 
 
-def _source(line: SourceLine) -> SourceEvidence:
+def _source(line: SourceLine, end: str | None) -> SourceEvidence:
     files = line.log.entries if line.log is not None else ()
-    return SourceEvidence(line.kind, tuple(sorted({file.path.rpartition("/")[0] for file in files})))
+    folders = tuple(sorted({file.path.rpartition("/")[0] for file in files}))
+    return SourceEvidence(line.kind, folders, kind_of(end, {}).location(end))
 
 
 def _operator(operator: Operator) -> OperatorEvidence:

@@ -206,6 +206,10 @@ class Source:
         """Whether a range from the beginning ends at this end of a run; ``before``: the run had data left."""
         return "unknown"
 
+    def location(self, offset: str | None) -> str:
+        """What the source reads, as ``SourceShape.location`` names it, where offsets show it; else empty."""
+        return ""
+
     def continues(self, was: str, now: str) -> bool:
         """Whether a source with another location keeps its positions: only what it reads from there on differs."""
         return False

@@ -221,6 +221,10 @@ class Kafka(Source):
         left = any(position > read.get(partition, 0) for partition, position in fixed.items())
         return "before" if left else "unknown"
 
+    def location(self, offset: str | None) -> str:
+        topics = sorted({topic for topic, _ in positions_of(offset)})
+        return f"topics {','.join(topics)}" if topics else ""
+
     def continues(self, was: str, now: str) -> bool:
         """With more topics."""
         topics = [set(location.removeprefix("topics ").split(",")) for location in (was, now)]
