@@ -8,6 +8,8 @@ from pyspark.sql import SparkSession
 builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
 for setting in sys.argv[3:]:
     builder = builder.config(*setting.split("="))
-query = run_path("clicks.py")["per_page"](builder.getOrCreate())
-writer = query.writeStream.format("parquet").option("path", "out").option("checkpointLocation", sys.argv[1])
-writer.trigger(**{sys.argv[2]: True}).start().awaitTermination()
+code = run_path("clicks.py")
+query = code["per_page"](builder.getOrCreate())
+files = query.writeStream.format("parquet").option("path", "out")
+writer = query.writeStream.foreachBatch(code["write"]) if "write" in code else files
+writer.option("checkpointLocation", sys.argv[1]).trigger(**{sys.argv[2]: True}).start().awaitTermination()

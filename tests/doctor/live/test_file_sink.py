@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from collections import Counter
+
+import pyarrow.parquet
 import pytest
 
 from tests.doctor.live.damage import remove
-from tests.doctor.live.frame import COMPACTING, COPIED, Failure, Scene, Stops, Stream, make_stream, prove
+from tests.doctor.live.frame import COMPACTING, COPIED, Failure, Scene, Silent, Stops, Stream, make_stream, prove
+from tests.support.outputs import Rows
 
 pytestmark = pytest.mark.spark
 
@@ -36,6 +41,28 @@ def output_moved_back(scene: Scene) -> None:
     (scene.folder / "archived").rename(scene.output)
 
 
+def attempt_left(scene: Scene) -> None:
+    """A task was run twice, and the file of its first attempt is still there."""
+    first = min(scene.output.glob("part-*.parquet"))
+    shutil.copy(first, first.with_name(f"part-attempt-{first.name}"))
+
+
+def attempt_removed(scene: Scene) -> None:
+    """The file that doctor names is deleted."""
+    [file] = scene.output.glob("part-attempt-*")
+    remove(file)
+
+
+def by_listing(scene: Scene) -> Rows:
+    """The rows of a reader that lists the directory, as pandas and Athena do."""
+    files = scene.output.glob("*.parquet")
+    return Counter(_text(row) for file in files for row in pyarrow.parquet.read_table(file).to_pylist())
+
+
+def _text(row: dict[str, object]) -> str:
+    return repr(sorted((name, str(value)) for name, value in row.items()))
+
+
 AGAIN = ("plan rebuild", "apply", "run")
 FAILURES = [
     Failure(
@@ -52,6 +79,12 @@ FAILURES = [
         "SINK-02", "the output was moved away", output_moved,
         spark=Stops("[BATCH_METADATA_NOT_FOUND]"),
         found="sink-behind", risk="loss", goal="rebuild", by_hand=output_moved_back, typed=("run",),
+    ),
+    Failure(
+        "FSINK-07", "a reader lists the directory, with a file of a failed attempt", attempt_left,
+        spark=Silent(wrong=4),
+        found="orphan-files", risk="none", goal=None, by_hand=attempt_removed, typed=("run",),
+        doctor="slackwater doctor --verify", rows=by_listing,
     ),
 ]  # fmt: skip
 
