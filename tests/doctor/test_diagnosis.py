@@ -142,6 +142,7 @@ def test_what_a_checkpoint_does_not_show_of_a_change_is_not_checked(
     assert missing in codes
     assert not codes & {shown, "output-changed", "sources-changed"}
     assert ("window-changed" in codes) is (corpus == AGGREGATION)
+    assert "join-type-changed" not in codes, "neither has a join"
 
 
 def test_with_the_recorded_program_every_change_is_checked(tmp_path: Path) -> None:

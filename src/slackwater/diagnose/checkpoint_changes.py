@@ -133,7 +133,7 @@ def _plain(location: str) -> str:
 
 
 def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -> Iterator[Change]:
-    found = [_operator_kind(one.name) for one in kept]
+    found = [operator_kind(one.name) for one in kept]
     known = [kind for kind in found if kind is not None]
     if len(known) != len(found):
         return
@@ -155,7 +155,8 @@ def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -
         yield from _key_count(kept[0], now[0])
 
 
-def _operator_kind(name: str) -> OperatorKind | None:
+def operator_kind(name: str) -> OperatorKind | None:
+    """The kind of an operator by Spark's name of it, ``None`` for one that is not known."""
     return "transform-with-state" if name.startswith("transformWithState") else PHYSICAL.get(name)
 
 

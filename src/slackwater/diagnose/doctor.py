@@ -18,6 +18,7 @@ from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.core.registry import COMMON, Registry
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.change_texts import change_texts
+from slackwater.diagnose.checkpoint_changes import operator_kind
 from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked
 from slackwater.diagnose.number_line import RULES, findings
 from slackwater.diagnose.rules import checkpoint_damaged
@@ -165,9 +166,10 @@ def _not_in_files(facts: Facts, judged: Judged) -> Iterator[NotChecked]:
     """The changes that a checkpoint does not show, where the program of the old query is not recorded."""
     if judged.verdict.basis != "checkpoint":
         return
-    stateful = facts.snapshot.stateful or bool(facts.checkpoint.inventory.stores)
+    operators = [operator_kind(one.name) for one in facts.checkpoint.report.operators]
     for text in change_texts():
-        if not text.in_files and text.effect > Effect.COMPATIBLE and (stateful or text.stateless):
+        possible = text.stateless or any(kind is None or kind in (text.only_with or {kind}) for kind in operators)
+        if not text.in_files and text.effect > Effect.COMPATIBLE and possible:
             yield NotChecked(text.code, text.meaning, _NO_PROGRAM, "compare the code with the one that ran before")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.changes.common.text import ChangeText
+from slackwater.diagnose.changes.common.text import JOIN, ChangeText
 
 GROUP = (
     ChangeText(
@@ -13,6 +13,7 @@ GROUP = (
         "an outer join keeps which rows have matched. Spark 4.3 can accept the state of another type silently: rows "
         "without a match are then missing, or written although they had one.",
         acceptable=False,
+        only_with=JOIN,
     ),
     ChangeText(
         "join-keys-changed",
@@ -20,18 +21,21 @@ GROUP = (
         "the equality conditions of the join differ.",
         "rows of the state are stored by the old keys: Spark refuses other types; with the same types kept rows are "
         "not found by the new keys.",
+        only_with=JOIN,
     ),
     ChangeText(
         "join-condition-changed",
         "A stream-stream join has another condition beside equality.",
         "a condition such as a bound on times was added, removed or changed.",
         "the old condition decided which rows of the state were dropped, and which matches were written.",
+        only_with=JOIN,
     ),
     ChangeText(
         "join-columns-changed",
         "A stream-stream join keeps other columns of a side.",
         "the rows that the join keeps of one side have other columns, types or order.",
         "the state has rows of the old form. Spark refuses other types, and reads the same types by position.",
+        only_with=JOIN,
     ),
     ChangeText(
         "join-sides-swapped",
@@ -41,5 +45,6 @@ GROUP = (
         "side would be those of the other.",
         Effect.NOT_RESTORABLE,
         "reset",
+        only_with=JOIN,
     ),
 )

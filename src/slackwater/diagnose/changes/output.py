@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.changes.common.text import ChangeText
+from slackwater.diagnose.changes.common.text import AGGREGATE, ChangeText
 
 GROUP = (
     ChangeText(
@@ -14,6 +14,7 @@ GROUP = (
         "written again, or groups that get no further row are never written. Without one the rows are the same.",
         Effect.NOT_RESTORABLE,
         "reset",
+        only_with=AGGREGATE,
     ),
     ChangeText(
         "output-changed",

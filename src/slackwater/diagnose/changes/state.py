@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.changes.common.text import ChangeText
+from slackwater.diagnose.changes.common.text import AGGREGATE, FUNCTION, ChangeText
 
 GROUP = (
     ChangeText(
@@ -34,6 +34,7 @@ GROUP = (
         "the aggregate functions differ in number, function, argument, type or order.",
         "the state has the intermediate values of the old ones. Where their types agree Spark continues with them: "
         "a count can become a sum, without an error.",
+        only_with=AGGREGATE,
     ),
     ChangeText(
         "dedup-keys-changed",
@@ -54,6 +55,7 @@ GROUP = (
         Effect.NOT_RESTORABLE,
         "reset",
         acceptable=False,
+        only_with=frozenset({"deduplicate", "deduplicate-within-watermark"}),
     ),
     ChangeText(
         "limit-changed",
@@ -62,6 +64,7 @@ GROUP = (
         "the state has the number of rows that passed. Rows beyond the old limit were dropped and do not come back.",
         Effect.CHANGES_ROWS,
         None,
+        only_with=frozenset({"limit"}),
     ),
     ChangeText(
         "state-schema-changed",
@@ -69,6 +72,7 @@ GROUP = (
         "the schema of the state differs, or the init() of a processor that declares its variables has changed.",
         "Spark compares the types of the state, and refuses others. With the same types the fields are read by "
         "position.",
+        only_with=FUNCTION,
     ),
     ChangeText(
         "function-changed",
@@ -89,6 +93,7 @@ GROUP = (
         "a column was removed, or is another expression.",
         "the function computed the kept state from the old columns. A column more changes nothing for it.",
         Effect.CHANGES_ROWS,
+        only_with=FUNCTION,
     ),
     ChangeText(
         "filter-before-state-changed",

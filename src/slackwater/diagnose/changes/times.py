@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.changes.common.text import ChangeText
+from slackwater.diagnose.changes.common.text import AGGREGATE, FUNCTION, ChangeText
 
 GROUP = (
     ChangeText(
@@ -15,6 +15,7 @@ GROUP = (
         "and those between are absent or doubled in the output. In complete mode the whole result is written again.",
         Effect.NOT_RESTORABLE,
         "reset",
+        only_with=AGGREGATE,
     ),
     ChangeText(
         "window-kind-changed",
@@ -25,6 +26,7 @@ GROUP = (
         Effect.NOT_RESTORABLE,
         "reset",
         acceptable=False,
+        only_with=AGGREGATE,
     ),
     ChangeText(
         "session-gap-changed",
@@ -34,6 +36,7 @@ GROUP = (
         "again.",
         Effect.NOT_RESTORABLE,
         "reset",
+        only_with=AGGREGATE,
     ),
     ChangeText(
         "watermark-added",
@@ -79,5 +82,6 @@ GROUP = (
         "the function with state has another timeout or time mode.",
         "timeouts of the state were set by the old mode. Between no timeout and one the layout of the state "
         "differs, and Spark refuses it.",
+        only_with=FUNCTION,
     ),
 )

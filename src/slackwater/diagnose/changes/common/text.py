@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from slackwater.core.commands import mention
 from slackwater.core.finding import Risk, Severity
+from slackwater.core.program import OperatorKind
 from slackwater.core.verdict import ChangeGoal, Effect
 from slackwater.diagnose.rules.common.rule import HEADINGS
 
@@ -44,13 +45,18 @@ WAYS = (
 )
 
 
+AGGREGATE: frozenset[OperatorKind] = frozenset({"aggregate"})
+JOIN: frozenset[OperatorKind] = frozenset({"join"})
+FUNCTION: frozenset[OperatorKind] = frozenset({"pandas-state", "transform-with-state", "groups-with-state"})
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeText:
     """``effect`` is the gravest that the change can have, ``goal`` what makes the output right then.
 
     ``acceptable``: Spark can run the query on the kept state, at least in some cases, so that a user may accept it.
     ``in_files``: a checkpoint shows it, also where the program of the old query is not recorded. ``stateless``: it
-    matters for a query without state, too.
+    matters for a query without state, too. ``only_with`` are the kinds of operators that can have it, empty for all.
     """
 
     code: str
@@ -62,6 +68,7 @@ class ChangeText:
     acceptable: bool = True
     in_files: bool = False
     stateless: bool = False
+    only_with: frozenset[OperatorKind] = frozenset()
     covers: tuple[str, ...] = ()
 
     @property
