@@ -1,0 +1,24 @@
+"""The headers of the records."""
+
+import os
+
+from pyspark.sql import DataFrame, SparkSession
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("kafka")
+
+SERVERS = os.environ.get("KAFKA_SERVERS", "localhost:9092")
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out/headers"))
+def headers(spark: SparkSession) -> DataFrame:
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", SERVERS)
+    source = (
+        source.option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", 24)
+        .option("subscribe", "readings-1")
+        .option("includeHeaders", True)
+    )
+    records = source.load()
+    return records.selectExpr("CAST(headers[0].value AS STRING) AS kind", "offset", "partition")

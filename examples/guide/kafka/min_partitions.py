@@ -1,0 +1,24 @@
+"""More partitions in Spark than in Kafka."""
+
+import os
+
+from pyspark.sql import DataFrame, SparkSession
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("kafka")
+
+SERVERS = os.environ.get("KAFKA_SERVERS", "localhost:9092")
+
+
+@pipeline.stream(sink=sw.sinks.files("parquet", "out/min_partitions"))
+def min_partitions(spark: SparkSession) -> DataFrame:
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", SERVERS)
+    source = (
+        source.option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", 24)
+        .option("subscribe", "readings-1")
+        .option("minPartitions", 5)
+    )
+    records = source.load()
+    return records.selectExpr("CAST(value AS STRING) AS reading", "topic", "partition", "offset")
