@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from slackwater.core.strict import STRICT
+from slackwater.core.units import counted
 
 Guarantee = Literal["exactly-once", "at-least-once", "none"]
 """``none``: the sink keeps no rows, or not over a restart."""
@@ -109,16 +110,12 @@ class Others:
     @property
     def text(self) -> str:
         """In words, such as ``3 rows, 1 file, 1 commit``."""
-        rows = "an unknown number of rows" if self.rows is None else _counted(self.rows, "row")
-        parts = (rows, _counted(self.files, "file"), _counted(self.commits, "commit"))
-        return ", ".join(filter(None, parts)) or "none"
+        unknown = ["an unknown number of rows"] if self.rows is None else []
+        known = ((self.rows or 0, "row"), (self.files, "file"), (self.commits, "commit"))
+        return ", ".join([*unknown, *(counted(count, noun) for count, noun in known if count)]) or "none"
 
 
 NO_OTHERS = Others()
-
-
-def _counted(number: int, noun: str) -> str:
-    return "" if number == 0 else f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)

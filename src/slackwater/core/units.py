@@ -1,4 +1,4 @@
-"""Timestamps, durations, sizes and ranges of batches as strings, and sizes from strings."""
+"""Timestamps, durations, sizes, counts and ranges of batches as strings, and sizes from strings."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def duration_text(milliseconds: int) -> str:
 def batch_range(first: int, last: int) -> str:
     """``batch 7``, or ``batches 7..9``."""
     return f"batch {first}" if first == last else f"batches {first}..{last}"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """A count with its noun: ``1 file``, ``2 files``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def size_text(size: int) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, SourceEvidence
 from slackwater.core.program import OperatorKind, OperatorShape, Program, SourceShape
-from slackwater.core.units import duration_text
+from slackwater.core.units import counted, duration_text
 from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.sources import kinds, kinds_of_format
 
@@ -52,8 +52,8 @@ def checkpoint_changes(shape: CheckpointShape, now: Program, *, ran: bool) -> Ve
 
 def _sources(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> Iterator[Change]:
     if kept and len(kept) != len(now):
-        text = f"the query reads {_counted(len(now), 'source')}, and the checkpoint has positions of {len(kept)}"
-        yield _of_sources(text, None, _counted(len(kept), "source"), _counted(len(now), "source"))
+        text = f"the query reads {counted(len(now), 'source')}, and the checkpoint has positions of {len(kept)}"
+        yield _of_sources(text, None, counted(len(kept), "source"), counted(len(now), "source"))
         return
     found = [change for index, pair in enumerate(zip(kept, now, strict=False)) for change in _one_source(index, *pair)]
     if found and _is_reordered(kept, now):
@@ -173,7 +173,7 @@ def _key_count(kept: OperatorEvidence, now: OperatorShape) -> Iterator[Change]:
         yield Change(
             "dedup-keys-changed" if now.kind == "deduplicate" else "keys-changed",
             Effect.NEEDS_REBUILD,
-            f"the state has {_counted(columns, 'key column')}, the query has {keys}",
+            f"the state has {counted(columns, 'key column')}, the query has {keys}",
             WORDS[now.kind],
             ", ".join(kept.key_columns),
             ", ".join(key.name for key in now.keys),
@@ -203,7 +203,3 @@ def _windows(shape: CheckpointShape, now: Program) -> Iterator[Change]:
 
 def _durations(lengths_ms: set[int]) -> str:
     return ", ".join(duration_text(length) for length in sorted(lengths_ms))
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")

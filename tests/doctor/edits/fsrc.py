@@ -43,7 +43,7 @@ CASES = [
     Case("an older compacted entry", "SW-FSRC-002", remove("checkpoint/sources/0/2.compact"), fires=False),
     Case("older ones removed by Spark", "SW-FSRC-002", nothing, "retention_min_batches_2_filesink", fires=False),
     Case(
-        "a planned file", "SW-FSRC-003", both(_PLANNED, remove("input/in-007.json")), says=("in-007.json", "1 files")
+        "a planned file", "SW-FSRC-003", both(_PLANNED, remove("input/in-007.json")), says=("in-007.json", "1 file ")
     ),
     Case("a file that was read", "SW-FSRC-003", both(_PLANNED, remove("input/in-006.json")), fires=False),
     Case("all planned files exist", "SW-FSRC-003", _PLANNED, fires=False),
@@ -70,7 +70,7 @@ CASES = [
     Case("not on this machine", "SW-FSRC-009", nothing, fires=False),
     Case(
         "files of the output elsewhere", "SW-FSRC-010", both(_HERE, _output_of_files("/data/old", "in-007.json")),
-        says=("1 files", "/data/old"),
+        says=("1 file ", "/data/old"),
     ),
     Case("the output where its log says", "SW-FSRC-010", both(_HERE, _output_of_files("", "in-007.json")), fires=False),
     Case("no output", "SW-FSRC-010", _HERE, fires=False),

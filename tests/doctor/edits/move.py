@@ -32,7 +32,7 @@ CASES = [
         "SW-MOVE-003",
         both(output_in_place, replace(OLD, "/sink/part", "/elsewhere/part")),
         with_sink=True,
-        says=("1 files", "/elsewhere"),
+        says=("1 file ", "/elsewhere"),
     ),
     Case(
         "the host of the address changed",

@@ -25,11 +25,6 @@ def number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun: ``1 file``, ``2 files``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
 def mark(batch: int | None) -> str:
     """A batch id, or ``-`` where there is none."""
     return "-" if batch is None or batch < 0 else str(batch)

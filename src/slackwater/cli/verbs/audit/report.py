@@ -16,7 +16,6 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.confirm import confirm
 from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json
 from slackwater.cli.common.steps import Steps
-from slackwater.cli.common.words import counted
 from slackwater.cli.verbs.audit.drills import (
     DRILLS,
     Audit,
@@ -28,6 +27,7 @@ from slackwater.cli.verbs.audit.drills import (
 )
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
+from slackwater.core.units import counted
 
 SCHEMA = "slackwater.audit/1"
 

@@ -8,9 +8,10 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.examine import Examined
-from slackwater.cli.common.words import counted, mark
+from slackwater.cli.common.words import mark
 from slackwater.core.commands import command
 from slackwater.core.finding import Severity
+from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
 from slackwater.diagnose.doctor import Diagnosis
 

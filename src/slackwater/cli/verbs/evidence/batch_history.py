@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from slackwater.cli.common.words import counted
 from slackwater.cli.verbs.evidence.drawing import Drawing, figure
 from slackwater.cli.verbs.evidence.markup import Html
 from slackwater.cli.verbs.evidence.model import Batch, Evidence
-from slackwater.core.units import duration_text
+from slackwater.core.units import counted, duration_text
 
 _WIDE, _NARROW = 40, 14
 _ROWS, _TIME, _TOP, _GAP, _FOOT = 90, 56, 26, 34, 26

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import time
 import zipfile
 from collections.abc import Mapping
@@ -14,14 +13,13 @@ from pathlib import Path
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import parse_conf, prepare, write
 from slackwater.cli.common.failure_text import read_symptoms
-from slackwater.cli.common.words import counted
 from slackwater.cli.verbs.evidence.gather import EvidenceRequest, gather
 from slackwater.cli.verbs.evidence.make import make_evidence
 from slackwater.cli.verbs.evidence.model import Evidence
 from slackwater.cli.verbs.evidence.page import page
 from slackwater.cli.verbs.evidence.readme import readme
 from slackwater.core.errors import UsageError
-from slackwater.core.units import size_text
+from slackwater.core.units import counted, size_text
 from slackwater.storage.user_files import PRIVATE, NewFile
 
 _NEVER = (1980, 1, 1, 0, 0, 0)
@@ -57,7 +55,7 @@ def evidence(
     with file.open() as written:
         written.write(content)
     if shown_as is Format.JSON:
-        sys.stdout.write(document(made))
+        write(document(made))
     else:
         write(_summary(made, out, len(content)))
     return 0

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from slackwater.cli.common.words import counted
 from slackwater.cli.verbs.evidence import parts
 from slackwater.cli.verbs.evidence.batch_history import batch_history
 from slackwater.cli.verbs.evidence.event_times import event_times
 from slackwater.cli.verbs.evidence.markup import Html, element, join, pairs, prose, section, text
 from slackwater.cli.verbs.evidence.model import Evidence, Head
 from slackwater.cli.verbs.evidence.number_line import MEANINGS, next_words, number_line, shown
-from slackwater.core.units import utc_text
+from slackwater.core.units import counted, utc_text
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The page loads nothing, whatever is in it."""

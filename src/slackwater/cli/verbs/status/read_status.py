@@ -13,7 +13,7 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, prepare, print_json
 from slackwater.cli.common.lag import Lag, stream_lag
 from slackwater.cli.common.watermark import watermark_of
-from slackwater.cli.common.words import counted, iso, mark, number, span, timestamp
+from slackwater.cli.common.words import iso, mark, number, span, timestamp
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError
 from slackwater.core.finding import Finding, Severity
@@ -21,7 +21,7 @@ from slackwater.core.marks import Marks
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.core.snapshot import Snapshot
-from slackwater.core.units import size_text
+from slackwater.core.units import counted, size_text
 from slackwater.diagnose.number_line import codes_from_plan, findings
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import streams_of

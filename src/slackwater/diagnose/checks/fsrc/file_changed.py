@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
-from slackwater.core.units import utc_text
+from slackwater.core.units import counted, utc_text
 from slackwater.diagnose.checks.common.check import Check
 
 
@@ -30,6 +30,11 @@ class Changed(NamedTuple):
     files: int
     recorded: str
     now: str
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.files, "file")
 
 
 def find(facts: Facts) -> Iterator[Changed]:
@@ -47,14 +52,13 @@ CHECK = Check(
     Severity.WARNING,
     find=find,
     doc=__doc__,
-    text="{it.files} files of source {it.source} were changed after the source had listed them: "
-    "it does not read them again",
+    text="source {it.source} does not read {it.counted} again: the content changed after it was listed",
     risk="loss",
     goal="backfill",
     certainty="likely",
     where="{it.file}",
     expected="a file last written at {it.recorded}",
     found="one last written at {it.now}",
-    at_stake="the new rows of {it.files} files",
+    at_stake="the new rows of {it.counted}",
     advice="write the new rows to files with new names; the next batch reads them",
 )

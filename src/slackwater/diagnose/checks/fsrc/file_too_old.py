@@ -19,6 +19,7 @@ from typing import NamedTuple
 from slackwater.core.escaping import quoted
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
+from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check
 
 
@@ -29,6 +30,11 @@ class TooOld(NamedTuple):
     file: str
     files: int
     word: str
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.files, "file")
 
 
 def find(facts: Facts) -> Iterator[TooOld]:
@@ -44,13 +50,13 @@ CHECK = Check(
     Severity.WARNING,
     find=find,
     doc=__doc__,
-    text="{it.files} files were never read and are too old for source {it.source}: it leaves them out silently",
+    text="source {it.source} leaves out {it.counted} silently: never read, and too old for it",
     risk="loss",
     goal="backfill",
     certainty="likely",
     where="{it.file}",
     expected="a file within maxFileAge of the newest one that was read, or one that was read",
     found="an older one that was not",
-    at_stake="the rows of {it.files} files",
+    at_stake="the rows of {it.counted}",
     advice="give each of them a new time, and the next batch reads them: touch {it.word}",
 )

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
+from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check
 
 
@@ -28,6 +29,11 @@ class Removed(NamedTuple):
     source: str
     file: str
     files: int
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.files, "file")
 
 
 def find(facts: Facts) -> Iterator[Removed]:
@@ -43,8 +49,7 @@ CHECK = Check(
     Severity.INFO,
     find=find,
     doc=__doc__,
-    text="{it.files} files that source {it.source} has read do not exist any more: batches that read them cannot be "
-    "processed again",
+    text="source {it.source} has read {it.counted} missing now: those batches cannot be processed again",
     risk="none",
     goal="resume",
     where="{it.file}",

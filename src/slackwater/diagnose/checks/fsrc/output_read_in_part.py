@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
+from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check
 
 
@@ -29,6 +30,11 @@ class Hidden(NamedTuple):
     output: str
     folder: str
     files: int
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.files, "file")
 
 
 def find(facts: Facts) -> Iterator[Hidden]:
@@ -44,13 +50,13 @@ CHECK = Check(
     Severity.WARNING,
     find=find,
     doc=__doc__,
-    text="source {it.source} reads the output of a file sink whose log lists {it.files} files in another place: their "
-    "rows are not read",
+    text="source {it.source} reads the output of a file sink whose log lists {it.counted} in another place: "
+    "these rows are not read",
     risk="loss",
     goal="backfill",
     where="{it.output}",
     expected="files below {it.output}",
     found="files below {it.folder}",
-    at_stake="the rows of {it.files} files",
+    at_stake="the rows of {it.counted}",
     advice="stop the stream that writes {it.output}, and replace {it.folder} by its address in every file of its log",
 )

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
+from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check
 
 
@@ -27,6 +28,11 @@ class Missing(NamedTuple):
     batch: int
     file: str
     files: int
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.files, "file")
 
 
 def find(facts: Facts) -> Iterator[Missing]:
@@ -42,14 +48,14 @@ CHECK = Check(
     Severity.STOP,
     find=find,
     doc=__doc__,
-    text="batch {it.batch} is planned with {it.files} files of source {it.source} that do not exist: "
-    "a start would commit it without their rows, silently",
+    text="batch {it.batch} is planned with {it.counted} missing in source {it.source}: "
+    "a start would commit it without these rows, silently",
     risk="loss",
     goal="resume",
     where="{it.file}",
     expected="the file, as sources/{it.source} lists it",
     found="no file",
-    at_stake="the rows of {it.files} files",
+    at_stake="the rows of {it.counted}",
     advice="restore the files under the same paths, and start then",
     needs=("source-files",),
     explains=("source-files-missing",),

@@ -74,7 +74,7 @@ CHECK = Check(
     Severity.STOP,
     find=find,
     doc=__doc__,
-    text="{it.named} of commits/ have no entry in offsets/: each start runs batch {it.runs} again and then fails, as "
+    text="commits/ has {it.named}, offsets/ does not: each start runs batch {it.runs} again and then fails, as "
     "if a second job used the checkpoint",
     risk="duplicate",
     goal="resume",

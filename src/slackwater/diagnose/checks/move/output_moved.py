@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts, SinkFacts
 from slackwater.core.finding import Severity
+from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check
 
 
@@ -28,6 +29,11 @@ class Moved(NamedTuple):
     folder: str
     files: int
     location: str
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.files, "file")
 
 
 def find(facts: Facts) -> Iterator[Moved]:
@@ -43,13 +49,13 @@ CHECK = Check(
     Severity.STOP,
     find=find,
     doc=__doc__,
-    text="the output lists {it.files} of its files in {it.folder}, which is not where it is: readers leave out their "
+    text="the output lists {it.counted} in {it.folder}, which is not where it is: readers leave out these "
     "rows silently",
     risk="loss",
     where="{it.location}",
     expected="files below {it.location}",
     found="files below {it.folder}",
-    at_stake="the rows of {it.files} files",
+    at_stake="the rows of {it.counted}",
     advice="move the output back to {it.folder}; or copy its log, and replace {it.folder} by the address of "
     "{it.location} in every file of the log",
     needs=("sink",),

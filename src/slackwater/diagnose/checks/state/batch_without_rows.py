@@ -19,6 +19,7 @@ from typing import NamedTuple
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.records import BatchRecord
+from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.commands import replay_from
 
@@ -31,6 +32,11 @@ class Unread(NamedTuple):
     batch: int
     batches: int
     doubled: str
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.batches, "batch", "batches")
 
 
 def find(facts: Facts) -> Iterator[Unread]:
@@ -55,14 +61,14 @@ CHECK = Check(
     Severity.WARNING,
     find=find,
     doc=__doc__,
-    text="batch {it.batch} had new data and read no row of it, as did {it.batches} batches in all: they count as done",
+    text="batch {it.batch} had new data and read no row of it ({it.counted} in all): what was not read counts as done",
     risk="loss",
     goal="replay",
     certainty="likely",
     where="batch {it.batch}",
     expected="rows of its range",
     found="0 rows",
-    at_stake="the rows of {it.batches} batches",
+    at_stake="the rows of {it.counted}",
     next=lambda facts, it: replay_from(facts, it.batch),
     advice="let the batch function raise its errors first; otherwise the batches are lost again{it.doubled}",
     needs=("history",),
