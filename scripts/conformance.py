@@ -29,6 +29,7 @@ slackwater run ../examples/guide/operations/tumbling_window.py --until-caught-up
   of an uninterrupted run, each as often (compared as multisets).
 - **after rebuild**: it is killed in the same way, its checkpoint is deleted, `slackwater plan rebuild` and
   `slackwater apply` are typed, and it runs to the end. *refused*: with this error code, and nothing is changed.
+- *at-least-once*: no row is missing, and rows of the interrupted batch are there twice.
 - *not yet*: no test shows it; what is missing is named.
 
 {counts}

@@ -1,0 +1,18 @@
+"""Complete mode: each batch writes all windows; Spark drops none of them."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import slackwater as sw
+
+pipeline = sw.Pipeline("modes")
+
+READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
+
+
+@pipeline.stream(sink=sw.sinks.delta("out/complete_window"), output_mode="complete")
+def complete_window(spark: SparkSession) -> DataFrame:
+    readings = spark.readStream.schema(READING).option("maxFilesPerTrigger", 1).json("readings")
+    marked = readings.withWatermark("at", "10 minutes")
+    windows = marked.groupBy(F.window("at", "15 minutes"), "kind").agg(F.sum("n").alias("n"))
+    return windows.select(F.col("window.start").alias("start"), "kind", "n")
