@@ -12,14 +12,39 @@ References: Structured Streaming + Kafka Integration Guide, option failOnDataLos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from slackwater.core.commands import run_command
+from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.served import with_problem
 
+
+class Expired(NamedTuple):
+    """A source, the first partition, what was compared, how many partitions and records, and what starts the query."""
+
+    source: str
+    place: str
+    expected: str
+    found: str
+    parts: int
+    records: int
+    start: str
+
+
+def find(facts: Facts) -> Iterator[Expired]:
+    """Each source with records that were removed before they were read."""
+    start = run_command(facts.snapshot.stream) if facts.recorded else None
+    for lacking in with_problem("records-expired")(facts):
+        yield Expired(*lacking, start or "start the query")
+
+
 CHECK = Check(
     "SW-KAFKA-001",
     Severity.STOP,
-    find=with_problem("records-expired"),
+    find=find,
     doc=__doc__,
     text="the brokers have removed {it.records} records of {it.parts} partitions that source {it.source} has not read",
     risk="loss",
@@ -28,6 +53,7 @@ CHECK = Check(
     expected="{it.expected}",
     found="{it.found}",
     at_stake="{it.records} records",
-    advice="read the records from an archive; then start once with failOnDataLoss=false, and set it to true again",
+    advice="read the records from an archive; then set failOnDataLoss=false for one start; {it.start}; "
+    "then set failOnDataLoss to true again",
     needs=("positions",),
 )
