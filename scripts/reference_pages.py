@@ -1,9 +1,10 @@
-"""Prints the pages of docs/reference that are made from the source: checks, their coverage, stores, changes.
+"""Prints the pages of docs/reference that are made from the source: checks, their coverage, stores, changes, metrics.
 
 python -m scripts.reference_pages checks > docs/reference/checks.md
 python -m scripts.reference_pages coverage > docs/reference/coverage.md
 python -m scripts.reference_pages stores > docs/reference/stores.md
 python -m scripts.reference_pages changes > docs/reference/changes.md
+python -m scripts.reference_pages metrics > docs/reference/metrics.md
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
+from slackwater.cli.verbs.run.metric_names import METRICS
 from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering
@@ -68,6 +70,16 @@ written is there after the process has ended. This page is made from the source;
 | scheme | rename | replace | append | exclusive | directories | listing | durable | package |
 |---|---|---|---|---|---|---|---|---|
 """
+METRICS_PAGE = """# Metrics
+
+What `slackwater run --metrics-port PORT` serves to Prometheus, for each stream of the run. All have the labels
+`pipeline` and `stream`; what is unknown is left out, and never shown as 0. Counters start at 0 with each run.
+How to use them: [monitoring](../monitoring.md). This page is made from the source; a test compares them. To update it:
+`python -m scripts.reference_pages metrics > docs/reference/metrics.md`.
+
+| metric | kind | more labels | meaning |
+|---|---|---|---|
+"""
 WORDS = {"plan": "refused", "run": "refused", "not-detectable": "not detectable"}
 SEVERITIES = {Severity.STOP: "stop", Severity.WARNING: "warning", Severity.INFO: "info"}
 
@@ -106,6 +118,15 @@ def stores_page() -> str:
     return STORES_PAGE + "\n".join(_store(kind) for kind in STORES.all()) + "\n"
 
 
+def metrics_page() -> str:
+    """All metrics of a run."""
+    rows = (
+        _row(f"`{one.name}`", one.kind, ", ".join(f"`{label}`" for label in one.labels) or "-", one.help)
+        for one in METRICS.values()
+    )
+    return METRICS_PAGE + "\n".join(rows) + "\n"
+
+
 def _store(kind: StoreKind) -> str:
     can = kind.traits
     answers = (
@@ -138,6 +159,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "coverage": coverage_page,
     "stores": stores_page,
     "changes": changes_page,
+    "metrics": metrics_page,
 }
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import socket
 import sqlite3
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from slackwater.ledger.lease.processes import this_process
 from slackwater.ledger.ledger import Ledger
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STATELESS, STREAM, HomeSpec, make_home
+from tests.support.processes import Command
 
 NO_SUCH_PROCESS = 4_194_400
 """Above the highest process id that Linux gives out."""
@@ -334,3 +337,31 @@ def test_a_stream_that_cannot_be_read_does_not_hide_the_others(
     assert f"code {code}" in text.out
     assert "clicks/totals  generation 1" in text.out
     assert alone.document["streams"] == document.document["streams"]
+
+
+def test_a_watch_shows_the_state_again_until_ctrl_c(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    watch = Command(("status", "--watch", "500ms"), tmp_path)
+    code = watch.end()
+    assert code == 2, "milliseconds are no unit of a duration"
+
+    watch = Command(("status", "--watch", "1", "--format", "json"), tmp_path)
+    watch.wait_for(lambda: watch.log.count("\n") >= 1, "the first document")
+    (newest,) = (tmp_path / ".slackwater").rglob("commits/5")
+    newest.unlink()
+    watch.wait_for(lambda: '"committed": 4' in watch.log, "what was changed is shown")
+    watch.signal_group(signal.SIGINT)
+
+    assert watch.end() == 0
+    committed = [json.loads(line)["streams"][0]["marks"]["committed"] for line in watch.log.splitlines()]
+    assert committed == sorted(committed, reverse=True)
+    assert set(committed) == {5, 4}
+
+
+def test_a_watch_is_not_too_fast(slackwater: Slackwater, tmp_path: Path) -> None:
+    make_home(tmp_path)
+
+    done = slackwater("status", "--watch", "0.1s")
+
+    assert (done.code, done.out) == (2, "")
+    assert "watch-interval" in done.err

@@ -60,6 +60,9 @@ class Quiet:
     def batch(self, batch: BatchRecord) -> None:
         """Nothing: the results have what was written."""
 
+    def restarted(self, stream: str) -> None:
+        """Nothing: a message has the reason."""
+
 
 def main() -> int:
     """Do what the request on stdin asks; 0 unless an error was written to the run's folder."""

@@ -116,7 +116,8 @@ class BatchSource:
 class BatchRecord:
     """One finished batch, from its progress event. Times are epoch milliseconds, durations milliseconds.
 
-    ``run`` is the id of the run that executed it, ``None`` where that is not recorded.
+    ``run`` is the id of the run that executed it, ``None`` where that is not recorded. ``state_bytes`` is the memory
+    that the state stores used (``memoryUsedBytes`` of the operators), ``None`` where an older version recorded it.
     """
 
     stream: str
@@ -133,6 +134,7 @@ class BatchRecord:
     output_rows: int | None = None
     durations_ms: Mapping[str, int] = field(default_factory=dict)
     run: int | None = None
+    state_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ _VERSIONS: Mapping[str, tuple[str, ...]] = {
             operation VARCHAR NOT NULL, home VARCHAR NOT NULL, stream_id VARCHAR NOT NULL, plan TEXT NOT NULL,
             journal TEXT NOT NULL, CONSTRAINT pk_operation_files PRIMARY KEY (operation))""",
     ),
+    "0007": ("ALTER TABLE batches ADD COLUMN state_bytes BIGINT",),
 }
 
 _VERSION_TABLE = """CREATE TABLE IF NOT EXISTS slackwater_version (

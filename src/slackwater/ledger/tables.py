@@ -146,6 +146,7 @@ batches = Table(
         "output_rows": Kind.INTEGER,
         "durations_ms": Kind.OBJECT,
         "run": Kind.INTEGER,
+        "state_bytes": Kind.INTEGER,
     },
 )
 

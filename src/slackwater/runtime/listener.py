@@ -190,6 +190,7 @@ def batch_of(progress: dict[str, Any], recorded: Recorded) -> BatchRecord:
         event_time_max_ms=_epoch_ms(event_time.get("max")),
         late_rows=sum(operator.get("numRowsDroppedByWatermark", 0) for operator in operators),
         state_rows=sum(operator.get("numRowsTotal", 0) for operator in operators),
+        state_bytes=sum(operator.get("memoryUsedBytes", 0) for operator in operators),
         output_rows=output if output >= 0 else None,
         durations_ms=progress.get("durationMs", {}),
         run=recorded.run,

@@ -58,6 +58,9 @@ class RunDisplay(Protocol):
     def batch(self, batch: BatchRecord) -> None:
         """Show a finished batch."""
 
+    def restarted(self, stream: str) -> None:
+        """Show that a stream's query failed and will be restarted."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -273,10 +276,12 @@ class Application:
             time.sleep(POLL_S)
 
     def _poll(self, run: StreamRun, *, drain: bool) -> None:
-        before = run.state
+        state, restarts = run.state, run.restarts
         run.poll(drain=drain)
-        if run.state != before:
+        if run.state != state:
             self._display.state(run.stream.full_name, run.state)
+        if run.restarts > restarts:
+            self._display.restarted(run.stream.full_name)
 
     def _stop_requests(self, runs: Sequence[StreamRun]) -> list[StreamRun]:
         if time.monotonic() - self._asked_ledger_at < ASK_LEDGER_S:

@@ -68,6 +68,11 @@ class StreamRun:
             return "waiting"
         return "running" if self._drain is None else "draining"
 
+    @property
+    def restarts(self) -> int:
+        """How often the query was restarted, or is about to be, after failures in this run."""
+        return self._restarts.total
+
     def start(self) -> None:
         """Check the stream and start its query. Raises SlackwaterError for a permanent failure.
 

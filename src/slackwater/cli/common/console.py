@@ -46,18 +46,17 @@ def err() -> Console:
 
 
 def _console(file: TextIO, width_of_files: int) -> Console:
-    from rich.console import Console  # noqa: PLC0415 - pages of plain text and documents need none
-    from rich.segment import Segment  # noqa: PLC0415
+    from rich import console, segment  # noqa: PLC0415 - pages of plain text and documents need none
 
-    class PlainConsole(Console):
+    class PlainConsole(console.Console):
         def on_broken_pipe(self) -> None:
             """Rich would exit with 1; a reader that has closed the pipe is no error, and ``main`` handles it."""
             raise BrokenPipeError
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
             """Escape what data has brought; rich's own control codes are segments of their own."""
-            for segment in super().render(renderable, options):
-                yield segment if segment.control else Segment(printable(segment.text), segment.style)
+            for part in super().render(renderable, options):
+                yield part if part.control else segment.Segment(printable(part.text), part.style)
 
     # No markup: a failure reason or a path can contain "[/x]".
     width = None if file.isatty() else width_of_files
@@ -123,12 +122,13 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
-def print_json(value: object) -> None:
+def print_json(value: object, *, in_one_line: bool = False) -> None:
     """A JSON document on stdout. A number that JSON cannot write is a string: ``"NaN"``, ``"Infinity"``."""
+    indent = None if in_one_line else 2
     try:
-        document = json.dumps(value, indent=2, default=str, allow_nan=False)
+        document = json.dumps(value, indent=indent, default=str, allow_nan=False)
     except ValueError:
-        document = json.dumps(_finite(value), indent=2, default=str, allow_nan=False)
+        document = json.dumps(_finite(value), indent=indent, default=str, allow_nan=False)
     sys.stdout.write(document + "\n")
 
 

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_consent, add_debug, add_home, add_pipeline, add_spark, string
+from argparse import ArgumentTypeError
+
+from slackwater.cli.common.arguments import (
+    Parser,
+    add_consent,
+    add_debug,
+    add_home,
+    add_pipeline,
+    add_spark,
+    natural,
+    string,
+)
 from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import command as command
 from slackwater.core.commands import mention
+
+PORTS = range(65_536)
+
+
+def _port(text: str) -> int:
+    """A TCP port; 0 lets the system choose one."""
+    port = natural(text)
+    if port not in PORTS:
+        raise ArgumentTypeError(f"expected a port from 0 to {PORTS[-1]}; found {port}")
+    return port
 
 
 def declare(parser: Parser) -> None:
@@ -22,6 +43,19 @@ def declare(parser: Parser) -> None:
         type=string,
         action="append",
         help=f"start although the code was changed in this way (see {mention('check')}); may be repeated",
+    )
+    parser.add_argument(
+        "--metrics-port",
+        metavar="PORT",
+        type=_port,
+        help="serve Prometheus metrics of the streams at this port while they run; 0: a free one",
+    )
+    parser.add_argument(
+        "--metrics-host",
+        metavar="ADDRESS",
+        type=string,
+        default="127.0.0.1",
+        help="the address to serve them at (default: %(default)s, this machine only)",
     )
     add_spark(parser)
     add_home(parser)

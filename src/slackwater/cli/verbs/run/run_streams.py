@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -19,7 +20,7 @@ from slackwater.cli.common.arguments import (
 from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say
 from slackwater.cli.common.lag import lag_of
 from slackwater.cli.common.user_traceback import user_traceback
-from slackwater.core.errors import SlackwaterError
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import mask
 from slackwater.core.records import BatchRecord
@@ -101,6 +102,9 @@ class PlainDisplay:
             f"lag={cells['lag']} watermark={cells['watermark']} state={cells['state rows']}"
         )
 
+    def restarted(self, stream: str) -> None:
+        """Nothing: a message has the reason."""
+
     def _write(self, text: str) -> None:
         say(f"{datetime.now(UTC):%H:%M:%S} {one_line(text)}")
 
@@ -142,6 +146,9 @@ class LiveDisplay:
         with self._one_at_a_time:
             self._batches[batch.stream] = batch
             self._live.update(self._table())
+
+    def restarted(self, stream: str) -> None:
+        """Nothing: a message has the reason."""
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")
@@ -193,6 +200,8 @@ def run(
     accepted: list[str] | None,
     master: str | None,
     conf: list[str] | None,
+    metrics_port: int | None,
+    metrics_host: str,
     home: str | None,
     moved: bool,
     copied: bool,
@@ -209,8 +218,11 @@ def run(
         consent=consent_of(moved=moved, copied=copied),
         accepted=tuple(accepted or ()),
     )
-    with make_display(live=sys.stderr.isatty()) as display:
-        outcomes = run_pipeline(pipeline, options, settings, display)
+    with (
+        make_display(live=sys.stderr.isatty()) as display,
+        _metered(display, settings, metrics_host, metrics_port) as to,
+    ):
+        outcomes = run_pipeline(pipeline, options, settings, to)
     console = err()
     for outcome in outcomes:
         of_the_query = outcome.failure.traceback if outcome.failure is not None else None
@@ -223,6 +235,24 @@ def run(
     if "failed" in ends:
         return FAILED
     return INTERRUPTED if "interrupted" in ends else 0
+
+
+@contextmanager
+def _metered(display: Display, settings: Settings, host: str, port: int | None) -> Iterator[RunDisplay]:
+    """The display, with its metrics served meanwhile if a port is given."""
+    if port is None:
+        yield display
+        return
+    try:
+        from slackwater.cli.verbs.run.metrics import RunMetrics, served  # noqa: PLC0415 - prometheus-client is an extra
+    except ModuleNotFoundError as error:
+        raise EnvironmentMissing(
+            "extra-missing", "Metrics need prometheus-client", hint="pip install 'slackwater[metrics]'"
+        ) from error
+    metrics = RunMetrics(display, settings)
+    with served(metrics, host, port) as address:
+        display.say(f"metrics at {address}")
+        yield metrics
 
 
 def _traceback(error: SlackwaterError | None, of_the_query: str | None) -> str | None:

@@ -14,6 +14,14 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--verify", action="store_true", help="read every file that the marks depend on, not only the newest"
     )
+    parser.add_argument(
+        "--watch",
+        metavar="INTERVAL",
+        type=string,
+        nargs="?",
+        const="2s",
+        help="show it again after each interval, such as 10s (default: %(const)s), until Ctrl-C",
+    )
     add_home(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. It works while the streams run, and on a machine without Java."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,78 +11,22 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, prepare, print_json
-from slackwater.cli.common.lag import Lag, stream_lag
-from slackwater.cli.common.watermark import watermark_of
+from slackwater.cli.common.console import out, parse_seconds, prepare, print_json
+from slackwater.cli.common.lag import Lag
+from slackwater.cli.common.stream_status import StreamStatus, stream_status
 from slackwater.cli.common.words import iso, mark, number, span, timestamp
 from slackwater.core.commands import check_command, command
-from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError
+from slackwater.core.errors import NotFound, SlackwaterError, UsageError
 from slackwater.core.finding import Finding, Severity
-from slackwater.core.marks import Marks
-from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.settings import Settings
-from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import counted, size_text
-from slackwater.diagnose.number_line import codes_from_plan, findings
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import streams_of
-from slackwater.ledger.lease.view import LeaseView, end_of, expires_ms, view_of
-from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.lease.view import LeaseView, expires_ms
 from slackwater.ledger.workspace import Workspace, open_workspace, restore_command
-
-SEARCHED_BATCHES = 20
-"""How many batches before the newest known one may be without a progress event before the whole list is read."""
 
 URGENCY = (3, 5, 7)
 """Exit codes of ``status``, the most urgent first: damaged, must not be started, failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamStatus:
-    """One stream. ``run_end`` is the last run's end as it is seen now; ``batch`` the newest with recorded progress.
-
-    ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
-    that of the next batch. ``findings`` are what the
-    number line finds, the most urgent first; never empty.
-    """
-
-    snapshot: Snapshot
-    findings: tuple[Finding, ...]
-    batch: BatchRecord | None
-    lag: Lag
-    watermark_ms: int
-    lease: LeaseView
-    run_end: str | None
-
-    @property
-    def stream(self) -> StreamRecord:
-        """The stream's record."""
-        return self.snapshot.stream
-
-    @property
-    def marks(self) -> Marks:
-        """The stream's marks."""
-        return self.snapshot.marks
-
-    @property
-    def run(self) -> RunRecord | None:
-        """The last run."""
-        return self.snapshot.last_run
-
-    @property
-    def operation(self) -> OperationRecord | None:
-        """The operation that has not ended."""
-        return self.snapshot.operation
-
-    @property
-    def from_plan(self) -> tuple[str, ...]:
-        """The codes of the findings that rest on the query's plan, as its last run recorded it."""
-        return codes_from_plan(self.findings)
-
-    @property
-    def rerun(self) -> bool:
-        """Whether the next batch has been planned already, so that its source range is fixed."""
-        return self.marks.committed < self.marks.planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,44 +98,13 @@ def _lost(settings: Settings, known: set[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in known)
 
 
-def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = False) -> StreamStatus:
-    """The state of one stream."""
-    ledger = workspace.ledger
-    lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
-    try:
-        snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify), stream)
-    except OSError as error:
-        raise EnvironmentMissing(
-            "store-unreachable",
-            f"The checkpoint or the output of stream {stream.full_name} cannot be read",
-            found=str(error),
-            hint="check its address, and that you may read there",
-        ) from error
-    batch = _newest(workspace, stream, max(snapshot.recorded.planned, snapshot.marks.planned))
-    return StreamStatus(
-        snapshot=snapshot,
-        findings=findings(snapshot),
-        batch=batch,
-        lag=stream_lag(ledger, batch),
-        watermark_ms=watermark_of(snapshot),
-        lease=lease,
-        run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
-    )
-
-
-def _newest(workspace: Workspace, stream: StreamRecord, last: int) -> BatchRecord | None:
-    recent: Sequence[BatchRecord] = workspace.ledger.batches(stream.full_name, first=max(last - SEARCHED_BATCHES, 0))
-    if not recent:
-        recent = workspace.ledger.batches(stream.full_name)
-    return recent[-1] if recent else None
-
-
 def doctor_of(status: StreamStatus) -> str | None:
     """The command that examines everything, where a finding asks for care; else ``None``."""
     serious = any(finding.severity is not Severity.INFO for finding in status.findings)
     return command("doctor", status.stream.full_name) if serious else None
 
 
+SHORTEST_INTERVAL_S = 0.5
 SCHEMA = "slackwater.status/1"
 
 
@@ -423,11 +337,66 @@ def _run_text(status: StreamStatus) -> str:
     return text + (f": {run.reason}" if run.reason else "")
 
 
-def status(*, stream: str | None, verify: bool, home: str | None, shown_as: Format) -> int:
-    """Read the state and show it."""
-    found = read_status(prepare(home, shown_as), stream, verify=verify)
+def status(*, stream: str | None, verify: bool, watch: str | None, home: str | None, shown_as: Format) -> int:
+    """Read the state and show it, with ``watch`` until Ctrl-C."""
+    settings = prepare(home, shown_as)
+    if watch is not None:
+        return _watch(settings, stream, _interval(watch), verify=verify, shown_as=shown_as)
+    found = read_status(settings, stream, verify=verify)
+    _show(found, shown_as)
+    return found.exit_code
+
+
+def _show(found: HomeStatus, shown_as: Format) -> None:
     if shown_as is Format.JSON:
         print_json(status_document(found))
     else:
         out().print(status_page(found), soft_wrap=True)
-    return found.exit_code
+
+
+def _interval(text: str) -> float:
+    seconds = parse_seconds(text)
+    if seconds < SHORTEST_INTERVAL_S:
+        raise UsageError(
+            "watch-interval",
+            "The interval of --watch is too short",
+            expected=f"at least {SHORTEST_INTERVAL_S} s",
+            found=text,
+        )
+    return seconds
+
+
+def _watch(settings: Settings, stream: str | None, interval_s: float, *, verify: bool, shown_as: Format) -> int:
+    """Show the state after each interval. Ctrl-C ends it with 0: nothing else would end it.
+
+    A terminal is cleared before each page; a file or pipe gets one page, or one document in a line, after the other.
+    """
+    found = read_status(settings, stream, verify=verify)
+    try:
+        while True:
+            if shown_as is Format.JSON:
+                print_json(status_document(found), in_one_line=True)
+            else:
+                page = out()
+                page.clear()
+                page.print(
+                    Text(
+                        f"{timestamp(time.time_ns() // 1_000_000)}, every {interval_s:g} s; Ctrl-C ends it", style="dim"
+                    ),
+                    Text(),
+                )
+                page.print(status_page(found), soft_wrap=True)
+            sys.stdout.flush()
+            time.sleep(interval_s)
+            found = _read_again(settings, stream, found, verify=verify)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _read_again(settings: Settings, stream: str | None, before: HomeStatus, *, verify: bool) -> HomeStatus:
+    """The state now. What cannot be read this time is shown as that, and does not end the watch."""
+    try:
+        return read_status(settings, stream, verify=verify)
+    except SlackwaterError as error:
+        names = [one.stream.full_name for one in before.streams] or [one.name for one in before.unreadable]
+        return HomeStatus(before.home, (), (), tuple(UnreadableStream(name, error) for name in names or [before.home]))

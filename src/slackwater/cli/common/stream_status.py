@@ -1,0 +1,101 @@
+"""What is known of one stream: its marks, lag, watermark, lease and findings. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slackwater.cli.common.lag import Lag, stream_lag
+from slackwater.cli.common.watermark import watermark_of
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.finding import Finding
+from slackwater.core.marks import Marks
+from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.number_line import codes_from_plan, findings
+from slackwater.ledger.lease.view import LeaseView, end_of, view_of
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.workspace import Workspace
+
+SEARCHED_BATCHES = 20
+"""How many batches before the newest known one may be without a progress event before the whole list is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """One stream. ``run_end`` is the last run's end as it is seen now; ``batch`` the newest with recorded progress.
+
+    ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
+    that of the next batch. ``findings`` are what the
+    number line finds, the most urgent first; never empty.
+    """
+
+    snapshot: Snapshot
+    findings: tuple[Finding, ...]
+    batch: BatchRecord | None
+    lag: Lag
+    watermark_ms: int
+    lease: LeaseView
+    run_end: str | None
+
+    @property
+    def stream(self) -> StreamRecord:
+        """The stream's record."""
+        return self.snapshot.stream
+
+    @property
+    def marks(self) -> Marks:
+        """The stream's marks."""
+        return self.snapshot.marks
+
+    @property
+    def run(self) -> RunRecord | None:
+        """The last run."""
+        return self.snapshot.last_run
+
+    @property
+    def operation(self) -> OperationRecord | None:
+        """The operation that has not ended."""
+        return self.snapshot.operation
+
+    @property
+    def from_plan(self) -> tuple[str, ...]:
+        """The codes of the findings that rest on the query's plan, as its last run recorded it."""
+        return codes_from_plan(self.findings)
+
+    @property
+    def rerun(self) -> bool:
+        """Whether the next batch has been planned already, so that its source range is fixed."""
+        return self.marks.committed < self.marks.planned
+
+
+def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = False) -> StreamStatus:
+    """The state of one stream."""
+    ledger = workspace.ledger
+    lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
+    try:
+        snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify), stream)
+    except OSError as error:
+        raise EnvironmentMissing(
+            "store-unreachable",
+            f"The checkpoint or the output of stream {stream.full_name} cannot be read",
+            found=str(error),
+            hint="check its address, and that you may read there",
+        ) from error
+    batch = _newest(workspace, stream, max(snapshot.recorded.planned, snapshot.marks.planned))
+    return StreamStatus(
+        snapshot=snapshot,
+        findings=findings(snapshot),
+        batch=batch,
+        lag=stream_lag(ledger, batch),
+        watermark_ms=watermark_of(snapshot),
+        lease=lease,
+        run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
+    )
+
+
+def _newest(workspace: Workspace, stream: StreamRecord, last: int) -> BatchRecord | None:
+    recent: Sequence[BatchRecord] = workspace.ledger.batches(stream.full_name, first=max(last - SEARCHED_BATCHES, 0))
+    if not recent:
+        recent = workspace.ledger.batches(stream.full_name)
+    return recent[-1] if recent else None

@@ -1,0 +1,239 @@
+"""Serves what is known of a run's streams to Prometheus: ``slackwater run --metrics-port``.
+
+What the streams did is counted as it happens, from the events of the run. Marks, lag, watermark and findings are read
+when the page is asked for, as ``slackwater status`` reads them; two requests within ``READ_AGAIN_S`` share a reading.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    start_http_server,
+)
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from slackwater.cli.common.lag import lag_of
+from slackwater.cli.common.stream_status import StreamStatus, stream_status
+from slackwater.cli.verbs.run.metric_names import BATCH_SECONDS, METRICS, READ_AT_REQUEST, STATES
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError
+from slackwater.core.records import BatchRecord
+from slackwater.core.settings import Settings
+from slackwater.ledger.workspace import open_workspace
+
+if TYPE_CHECKING:
+    from slackwater.runtime.runner import RunDisplay
+
+READ_AGAIN_S = 5.0
+STREAM = ("pipeline", "stream")
+
+Values = Mapping[tuple[str, ...], float | None]
+"""Values of one metric of a stream by its own labels; ``None``: unknown."""
+
+Reading = Mapping[str, StreamStatus | None]
+"""The status of each stream by its full name; ``None`` where it cannot be read."""
+
+
+class RunMetrics:
+    """A run's display that also counts what it is shown, and passes everything on."""
+
+    def __init__(self, display: RunDisplay, settings: Settings) -> None:
+        self.registry = CollectorRegistry()
+        self._display = display
+        self._counters = {
+            name: Counter(metric.name.removesuffix("_total"), metric.help, STREAM, registry=self.registry)
+            for name, metric in METRICS.items()
+            if metric.kind == "counter"
+        }
+        self._seconds = Histogram(
+            BATCH_SECONDS.name, BATCH_SECONDS.help, STREAM, registry=self.registry, buckets=BATCH_SECONDS.buckets
+        )
+        state = METRICS["state"]
+        self._state = Gauge(state.name, state.help, (*STREAM, "state"), registry=self.registry)
+        self._readings = StatusCollector(settings)
+        self.registry.register(self._readings)
+
+    def say(self, text: str) -> None:
+        """A message."""
+        self._display.say(text)
+
+    def state(self, stream: str, state: str) -> None:
+        """Record that a stream is now running, draining, finished, ..."""
+        pipeline, name = stream.split("/", 1)
+        for known in STATES:
+            self._state.labels(pipeline, name, known).set(known == state)
+        for counter in self._counters.values():
+            # A counter is there, with 0, before the first event: an increase from 0 is seen as one.
+            counter.labels(pipeline, name)
+        self._readings.started(stream)
+        self._display.state(stream, state)
+
+    def batch(self, batch: BatchRecord) -> None:
+        """Count a finished batch."""
+        pipeline, name = batch.stream.split("/", 1)
+        counted = {
+            "batches": 1,
+            "input_rows": batch.input_rows,
+            "output_rows": batch.output_rows or 0,
+            "late_rows": batch.late_rows,
+        }
+        for counter, amount in counted.items():
+            self._counters[counter].labels(pipeline, name).inc(amount)
+        self._seconds.labels(pipeline, name).observe(batch.durations_ms.get("triggerExecution", 0) / 1000)
+        self._readings.finished(batch)
+        self._display.batch(batch)
+
+    def restarted(self, stream: str) -> None:
+        """Count a restart of a stream's query after a failure."""
+        self._counters["restarts"].labels(*stream.split("/", 1)).inc()
+        self._display.restarted(stream)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Times of one stream in this process, in seconds since 1970."""
+
+    no_backlog_at: float
+    batch_at: float | None = None
+
+
+class StatusCollector(Collector):
+    """Reads the streams of this run when Prometheus asks for them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._one_at_a_time = threading.Lock()
+        self._seen: dict[str, _Seen] = {}
+        self._read_at = -READ_AGAIN_S
+        self._read: Reading = {}
+
+    def started(self, stream: str) -> None:
+        """Read this stream from now on."""
+        self._seen.setdefault(stream, _Seen(time.time()))
+
+    def finished(self, batch: BatchRecord) -> None:
+        """A batch has ended now; where it left no rows in the sources, there is no backlog now."""
+        seen = self._seen.setdefault(batch.stream, _Seen(time.time()))
+        seen.batch_at = time.time()
+        if lag_of(batch) == 0:
+            seen.no_backlog_at = seen.batch_at
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: a registry would otherwise read all streams when the collector is registered."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """The families of ``READ_AT_REQUEST``; a value that is unknown is left out."""
+        with self._one_at_a_time:
+            if time.monotonic() - self._read_at >= READ_AGAIN_S:
+                self._read = self._statuses()
+                self._read_at = time.monotonic()
+            reading = self._read
+        for metric in READ_AT_REQUEST:
+            family = GaugeMetricFamily(metric.name, metric.help, labels=(*STREAM, *metric.labels))
+            for full_name, status in reading.items():
+                pipeline, name = full_name.split("/", 1)
+                for labels, value in self._values(metric.key, full_name, status).items():
+                    if value is not None:
+                        family.add_metric((pipeline, name, *labels), value)
+            yield family
+
+    def _statuses(self) -> Reading:
+        names = list(self._seen)
+        try:
+            with open_workspace(self._settings) as workspace:
+                found: dict[str, StreamStatus | None] = {}
+                for name in names:
+                    try:
+                        found[name] = stream_status(workspace, workspace.ledger.stream(name))
+                    except SlackwaterError:
+                        # Shown: ``slackwater_stream_readable`` is 0.
+                        found[name] = None
+                return found
+        except SlackwaterError:
+            return dict.fromkeys(names)
+
+    def _values(self, key: str, stream: str, status: StreamStatus | None) -> Values:
+        if key == "readable":
+            return {(): float(status is not None)}
+        seen = self._seen[stream]
+        if key == "last_batch":
+            return {(): seen.batch_at}
+        return {} if status is None else _VALUES[key](status, seen)
+
+
+def _marks(status: StreamStatus, _seen: _Seen) -> Values:
+    marks = status.marks
+    named = {"planned": marks.planned, "committed": marks.committed, "state": marks.state, "written": marks.written}
+    return {(name,): value for name, value in named.items()}
+
+
+def _lag_seconds(status: StreamStatus, seen: _Seen) -> Values:
+    lag = status.lag
+    known = [count for count in (lag.rows, lag.files) if count is not None]
+    if known and not any(known):
+        seen.no_backlog_at = time.time()
+    return {(): max(time.time() - seen.no_backlog_at, 0.0) if known else None}
+
+
+def _watermark(status: StreamStatus, _seen: _Seen) -> Values:
+    return {(): status.watermark_ms / 1000 if status.watermark_ms else None}
+
+
+def _watermark_age(status: StreamStatus, _seen: _Seen) -> Values:
+    return {(): time.time() - status.watermark_ms / 1000 if status.watermark_ms else None}
+
+
+def _findings(status: StreamStatus, _seen: _Seen) -> Values:
+    found = dict.fromkeys(("info", "warning", "stop"), 0)
+    for finding in status.findings:
+        found[str(finding.severity)] += 1
+    return {(severity,): count for severity, count in found.items()}
+
+
+_VALUES: Mapping[str, Callable[[StreamStatus, _Seen], Values]] = {
+    "marks": _marks,
+    "lag_rows": lambda status, _seen: {(): status.lag.rows},
+    "lag_files": lambda status, _seen: {(): status.lag.files},
+    "lag_bytes": lambda status, _seen: {(): status.lag.bytes},
+    "lag_seconds": _lag_seconds,
+    "watermark": _watermark,
+    "watermark_age": _watermark_age,
+    "state_rows": lambda status, _seen: {(): status.batch.state_rows if status.batch else None},
+    "state_bytes": lambda status, _seen: {(): status.batch.state_bytes if status.batch else None},
+    "findings": _findings,
+}
+
+
+@contextmanager
+def served(metrics: RunMetrics, host: str, port: int) -> Iterator[str]:
+    """Serve the metrics while the block runs; the address of the page. ``port`` 0: a free one.
+
+    Raises EnvironmentMissing where the port cannot be opened.
+    """
+    try:
+        server, thread = start_http_server(port, host, metrics.registry)
+    except OSError as error:
+        raise EnvironmentMissing(
+            "metrics-port",
+            "The port for metrics cannot be opened",
+            where=f"{host}:{port}",
+            found=error.strerror or str(error),
+            hint="name a port that is free, or --metrics-port 0",
+        ) from error
+    try:
+        yield f"http://{host}:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,149 @@
+"""Metrics without Spark: what is served of a home, the port, and the names that dashboard and alerts use."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+
+from slackwater.cli.verbs.run.metric_names import METRICS, STATES
+from slackwater.cli.verbs.run.metrics import RunMetrics
+from slackwater.core.records import BatchRecord, BatchSource
+from slackwater.core.settings import load
+from tests.cli.conftest import Slackwater
+from tests.support.homes import STREAM, HomeSpec, make_home
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "monitoring"
+OURS = re.compile(r"slackwater_\w+")
+
+
+class Silent:
+    """A display that keeps what it is shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[object] = []
+
+    def say(self, text: str) -> None:
+        """A message."""
+        self.shown.append(text)
+
+    def state(self, stream: str, state: str) -> None:
+        """A state."""
+        self.shown.append((stream, state))
+
+    def batch(self, batch: BatchRecord) -> None:
+        """A batch."""
+        self.shown.append(batch)
+
+    def restarted(self, stream: str) -> None:
+        """A restart."""
+        self.shown.append(stream)
+
+
+def _value(metrics: RunMetrics, name: str, **labels: str) -> float | None:
+    pipeline, stream = STREAM.split("/")
+    return metrics.registry.get_sample_value(name, {"pipeline": pipeline, "stream": stream, **labels})
+
+
+def _metrics(folder: Path) -> tuple[RunMetrics, Silent]:
+    display = Silent()
+    return RunMetrics(display, load(home=str(folder / ".slackwater"))), display
+
+
+def _batch(rows: int, left: int) -> BatchRecord:
+    source = BatchSource(
+        "KafkaV2[Subscribe[t]]", None, json.dumps({"t": {"0": 10}}), json.dumps({"t": {"0": 10 + left}}), rows
+    )
+    return BatchRecord(
+        STREAM, 1, 6, 0, rows, (source,), late_rows=2, output_rows=3, durations_ms={"triggerExecution": 1500}
+    )
+
+
+def test_events_are_counted_and_passed_on(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    metrics, display = _metrics(tmp_path)
+    metrics.state(STREAM, "running")
+    assert _value(metrics, "slackwater_batches_total") == 0
+
+    metrics.batch(_batch(rows=7, left=0))
+    metrics.batch(_batch(rows=5, left=0))
+    metrics.restarted(STREAM)
+    metrics.state(STREAM, "waiting")
+
+    assert _value(metrics, "slackwater_batches_total") == 2
+    assert _value(metrics, "slackwater_input_rows_total") == 12
+    assert _value(metrics, "slackwater_output_rows_total") == 6
+    assert _value(metrics, "slackwater_late_rows_total") == 4
+    assert _value(metrics, "slackwater_restarts_total") == 1
+    assert _value(metrics, "slackwater_batch_duration_seconds_sum") == 3
+    assert {state: _value(metrics, "slackwater_stream_state", state=state) for state in STATES} == {
+        state: float(state == "waiting") for state in STATES
+    }
+    assert display.shown == [
+        (STREAM, "running"), _batch(7, 0), _batch(5, 0), STREAM, (STREAM, "waiting"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "severity"), [(HomeSpec(), "info"), (HomeSpec(written=8), "stop")])
+def test_the_number_line_is_read_from_files(tmp_path: Path, spec: HomeSpec, severity: str) -> None:
+    make_home(tmp_path, spec)
+    metrics, _ = _metrics(tmp_path)
+    metrics.state(STREAM, "running")
+
+    assert _value(metrics, "slackwater_mark_batch_id", mark="committed") == spec.committed
+    assert _value(metrics, "slackwater_mark_batch_id", mark="written") == spec.written
+    assert (_value(metrics, "slackwater_findings", severity=severity) or 0) >= 1
+    assert (_value(metrics, "slackwater_findings", severity="stop") or 0) == (severity == "stop")
+    assert _value(metrics, "slackwater_stream_readable") == 1
+
+
+def test_what_cannot_be_read_is_left_out_and_said(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    metrics, _ = _metrics(tmp_path)
+    metrics.state(STREAM, "running")
+    (tmp_path / ".slackwater" / "ledger.db").write_bytes(b"no database at all, and long enough to be seen as none")
+
+    assert _value(metrics, "slackwater_stream_readable") == 0
+    assert _value(metrics, "slackwater_mark_batch_id", mark="planned") is None
+    assert _value(metrics, "slackwater_batches_total") == 0
+
+
+def test_a_port_in_use_is_an_error_before_anything_starts(slackwater: Slackwater, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = slackwater("run", "pipeline.py", "--metrics-port", str(taken.getsockname()[1]))
+
+    assert done.code == 9
+    assert "metrics-port" in done.err
+    assert list(tmp_path.glob(".slackwater")) == []
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http", ""])
+def test_a_port_that_is_none_is_refused(slackwater: Slackwater, port: str) -> None:
+    assert slackwater("run", "pipeline.py", "--metrics-port", port).code == 2
+
+
+def test_alerts_and_dashboard_use_metrics_that_are_served() -> None:
+    series = {metric.name for metric in METRICS.values()}
+    series |= {f"{metric.name}_bucket" for metric in METRICS.values() if metric.kind == "histogram"}
+    rules = [
+        rule for group in yaml.safe_load((EXAMPLES / "alerts.yml").read_text())["groups"] for rule in group["rules"]
+    ]
+    panels = json.loads((EXAMPLES / "dashboard.json").read_text())["panels"]
+    used = [rule["expr"] for rule in rules] + [target["expr"] for panel in panels for target in panel["targets"]]
+
+    assert {name for expression in used for name in OURS.findall(expression)} <= series
+    # A counter alone only grows: its rate or its increase is what can be judged.
+    counters = [metric.name for metric in METRICS.values() if metric.kind == "counter"]
+    for expression in used:
+        for name in counters:
+            assert expression.count(name) == len(re.findall(rf"(?:rate|increase)\({name}", expression)), expression
+    shown = " ".join(target["expr"] for panel in panels for target in panel["targets"])
+    missing = {"slackwater_batches_total", "slackwater_stream_readable", "slackwater_last_batch_timestamp_seconds",
+               "slackwater_watermark_timestamp_seconds"}  # fmt: skip
+    assert {name for name in {metric.name for metric in METRICS.values()} if name not in shown} == missing
