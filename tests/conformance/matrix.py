@@ -34,6 +34,7 @@ pipeline = sw.Pipeline("{area}", connectors={connectors})
 for module in ({modules},):
     for one in module.pipeline.streams.values():
         options = {{"output_mode": one.output_mode, "trigger": one.trigger, "partition_by": one.partition_by}}
+        options["settings"] = one.settings
         pipeline.stream(sink=one.sink, name=one.name, **options)(one.function)
 """
 SETTINGS = """master = "local[2]"

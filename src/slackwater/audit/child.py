@@ -36,6 +36,7 @@ from slackwater.runtime.runner import Application, NotStarted, RunRequest
 from slackwater.runtime.session import driver_jvm_pid, end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.runtime.stream_run import StreamOutcome
+from slackwater.runtime.stream_session import session_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,7 +90,7 @@ def main() -> int:
 
 def _lay_down(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
     """The schema of the stream's rows, and rows for all batches."""
-    schema = build(spark, loaded, definition, request.folder / "home").frame.schema
+    schema = build(session_of(spark, definition), loaded, definition, request.folder / "home").frame.schema
     (Path(request.scratch) / SCHEMA).write_text(schema.json())
     stage_rows(spark, schema, str(Path(request.scratch) / STAGED))
 
@@ -108,7 +109,7 @@ def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefin
     ):
         leases.add_jvm(armed.jvm)
         record = register(drilled, loaded.reference, home, ledger)
-        built = build(spark, scratch, drilled, home.given)
+        built = build(session_of(spark, drilled), scratch, drilled, home.given)
         create_output(built)
         for number in range(request.first, len(request.steps)):
             again = request.again and number == request.first
@@ -149,6 +150,7 @@ def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinit
         name=definition.name,
         output_mode=definition.output_mode,
         partition_by=definition.partition_by,
+        settings=definition.settings,
     )(rows)
     return replace(loaded, pipeline=pipeline)
 

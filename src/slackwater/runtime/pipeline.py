@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ class StreamDefinition:
     trigger: Trigger
     partition_by: tuple[str, ...]
     checkpoint: str | None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def full_name(self) -> str:
@@ -75,12 +76,14 @@ class Pipeline:
         trigger: Trigger | str | None = None,
         partition_by: str | Iterable[str] = (),
         checkpoint: str | os.PathLike[str] | None = None,
+        settings: Mapping[str, str | int | bool] | None = None,
     ) -> Callable[[StreamFunction], StreamFunction]:
         """Make the decorated function a stream; the function's name is the stream's unless ``name`` is given.
 
         The function takes ``spark``, or ``spark, context``, and returns a streaming DataFrame. ``checkpoint`` adopts an
         existing checkpoint as the first generation; without it Slackwater chooses a stable place in the home.
-        Raises PipelineError for a name, sink, mode or place that cannot be used or is taken.
+        ``settings`` are settings of Spark for this stream alone, such as ``{"spark.sql.shuffle.partitions": 8}``.
+        Raises PipelineError for a name, sink, mode, setting or place that cannot be used or is taken.
         """
 
         def define(function: StreamFunction) -> StreamFunction:
@@ -93,6 +96,7 @@ class Pipeline:
                 trigger=as_trigger(trigger),
                 partition_by=_strings(partition_by, _bad_partition_by),
                 checkpoint=_checkpoint(checkpoint),
+                settings=_settings(settings),
             )
             self._add(definition)
             return function
@@ -208,6 +212,30 @@ def _checkpoint(value: object) -> str | None:
         found=repr(value),
         hint="leave checkpoint out: Slackwater then chooses a stable place in the home",
     )
+
+
+def _settings(value: object) -> dict[str, str]:
+    """Settings of Spark by name, as strings; none where nothing is given."""
+    if value is None:
+        return {}
+    items: list[tuple[Any, Any]] = list(value.items()) if isinstance(value, Mapping) else [(None, None)]
+    found = {name: str(one).lower() if isinstance(one, bool) else str(one) for name, one in items}
+    usable = all(
+        isinstance(name, str)
+        and name.startswith("spark.")
+        and isinstance(one, str | int | bool)
+        and is_unicode(str(one))
+        for name, one in items
+    )
+    if not usable:
+        raise PipelineError(
+            "stream-settings",
+            "The settings of a stream cannot be used",
+            expected='strings, integers or booleans by their names, such as {"spark.sql.shuffle.partitions": 8}',
+            found=repr(value),
+            hint="leave settings out: the stream then has those of the application",
+        )
+    return found
 
 
 def _is_sink(sink: object) -> bool:

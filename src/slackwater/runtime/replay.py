@@ -13,7 +13,7 @@ from pyspark.errors import StreamingQueryException
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
-from slackwater.core.errors import Refused, StreamFailed, UsageError
+from slackwater.core.errors import Refused, SlackwaterError, StreamFailed, UsageError
 from slackwater.core.profile import QueryProfile
 from slackwater.core.sink import SideOutput, WriteContext
 from slackwater.core.targets import PositionTarget
@@ -33,6 +33,7 @@ from slackwater.runtime.query_run import QueryRun, RunServices
 from slackwater.runtime.session import driver_jvm_pid, start_session
 from slackwater.runtime.session_options import SessionOptions, spark_version
 from slackwater.runtime.sql_settings import replace_settings, settings_after
+from slackwater.runtime.stream_session import session_of
 from slackwater.runtime.verdict import program_json, record_program
 from slackwater.sinks.common.contract import Output, Sink, Staged
 from slackwater.sinks.common.registry import open_output
@@ -221,10 +222,18 @@ class SparkReplayer:
     def _open(self) -> SparkSession:
         if self._spark is None:
             self._say("starting Spark")
-            self._spark = start_session(self._session, self._say)
-            self._on_jvm(driver_jvm_pid(self._spark))
+            self._spark = self._start()
             self._present_settings = settings_after(self._spark, self._recorded)
         return self._spark
+
+    def _start(self) -> SparkSession:
+        spark = start_session(self._session, self._say)
+        self._on_jvm(driver_jvm_pid(spark))
+        try:
+            return session_of(spark, self._definition())
+        except SlackwaterError:
+            spark.stop()
+            raise
 
     def _build(self, spark: SparkSession, settings: Mapping[str, str] | None = None) -> BuiltStream:
         """The query, analysed under these settings; ``None`` means those of the present session."""

@@ -31,6 +31,7 @@ from slackwater.runtime.session import driver_jvm_pid, end_session, start_sessio
 from slackwater.runtime.session_options import SessionOptions, spark_version
 from slackwater.runtime.stop_signals import StopSignals
 from slackwater.runtime.stream_run import StreamOutcome, StreamRun
+from slackwater.runtime.stream_session import distinct, session_of
 from slackwater.runtime.verdict import Accepted, StartGate
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _built(
     found: list[tuple[StreamRecord, BuiltStream]] = []
     for definition, record in records:
         with not_started.guard(definition):
-            built = build(spark, loaded, definition, known[0].given)
+            built = build(session_of(spark, definition), loaded, definition, known[0].given)
             check_output_apart(*known, record, built.paths_read)
             gate.check(built)
             create_output(built)
@@ -208,7 +209,10 @@ class Application:
         stages_left = stages([stream for _, stream in built]) if in_stages else [list(streams)]
         # Side by side, a stream runs whether what it reads grows or not.
         outcomes = dict(not_started.outcomes) if in_stages else {}
-        self._spark.streams.addListener(listener := make_listener(self._recorder.put))
+        sessions = distinct([self._spark, *(stream.frame.sparkSession for _, stream in built)])
+        listener = make_listener(self._recorder.put)
+        for session in sessions:
+            session.streams.addListener(listener)
         try:
             with StopSignals() as signals:
                 for stage in stages_left:
@@ -219,12 +223,13 @@ class Application:
                     self._watch([run for run in runs if isinstance(run, StreamRun)], leases, signals)
                     outcomes.update({name: _outcome(run) for name, run in zip(stage, runs, strict=True)})
         finally:
-            self._end(listener)
+            self._end(listener, sessions)
         return not_started.outcomes | outcomes
 
-    def _end(self, listener: StreamingQueryListener) -> None:
+    def _end(self, listener: StreamingQueryListener, sessions: Sequence[SparkSession]) -> None:
         try:
-            self._spark.streams.removeListener(listener)
+            for session in sessions:
+                session.streams.removeListener(listener)
         except SPARK_ERRORS as error:
             log.warning("the listener was not removed", error=str(error))
         self._recorder.close()

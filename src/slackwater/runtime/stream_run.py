@@ -19,6 +19,7 @@ from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
 from slackwater.runtime.no_data_batch import NoDataBatch
 from slackwater.runtime.query import BuiltStream, QueryStart
 from slackwater.runtime.query_run import End, QueryRun, RunServices
+from slackwater.runtime.stream_session import overridden
 from slackwater.runtime.verdict import record_program
 from slackwater.storage.open import open_read_store
 
@@ -82,7 +83,7 @@ class StreamRun:
         try:
             ready = check(self._services.home, self._services.ledger, self.stream)
             self._committed_before = ready.committed
-            self._warn((*ready.warnings, *warnings_about(self.stream, self._built)))
+            self._warn((*ready.warnings, *warnings_about(self.stream, self._built), *self._overridden()))
             claim_output(self._services.home, self.stream)
             context = self._write_context(ready.planned)
             self._built.definition.sink.check(self._built.frame, context)
@@ -137,6 +138,12 @@ class StreamRun:
             if warning not in self._warned:
                 self._services.say(f"{self.stream.full_name}: {warning}")
         self._warned.update(warnings)
+
+    def _overridden(self) -> tuple[str, ...]:
+        if not self._built.definition.settings:
+            return ()
+        newest = read_logs(open_read_store(self._generation.location)).newest_offset
+        return overridden(self._built.definition, newest)
 
     def _write_context(self, planned: int) -> WriteContext:
         stream, partition_by = self.stream, self._built.definition.partition_by

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from slackwater.cli.common.comparison import CheckedStream
@@ -18,6 +17,7 @@ from slackwater.runtime.query import BuiltStream, build
 from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.runtime.sql_settings import values_of
+from slackwater.runtime.stream_session import session_of
 from slackwater.runtime.verdict import judge, ways_of
 from slackwater.sinks.common.registry import open_each
 
@@ -33,12 +33,22 @@ def judged_streams(
     """Each stream with its verdict. ``generations`` are those in use, by the stream's name."""
     spark = start_session(session, say)
     try:
-        build_one = partial(build, spark, loaded, home=home)
+
+        def build_one(definition: StreamDefinition) -> BuiltStream:
+            return build(session_of(spark, definition), loaded, definition, home)
+
         checked = [_checked(build_one, loaded, one, generations.get(one.name)) for one in definitions]
         settings = values_of(spark, PINNED)
-        return tuple(replace(one, settings=settings) for one in checked)
+        return tuple(
+            replace(one, settings=settings | _pinned_of(definition))
+            for one, definition in zip(checked, definitions, strict=True)
+        )
     finally:
         end_session(spark)
+
+
+def _pinned_of(definition: StreamDefinition) -> dict[str, str]:
+    return {name: value for name, value in definition.settings.items() if name in PINNED}
 
 
 def _checked(

@@ -1,0 +1,101 @@
+"""The session that a stream's query is built in: the application's, or one of its own where the stream has settings.
+
+Sessions of one application share its context, jars and catalog. Settings, temporary views and registered functions are
+of each session alone, and Spark clones the session of a query when the query starts: streams side by side do not see
+each other's settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.commands import command
+from slackwater.core.errors import PipelineError
+from slackwater.core.masking import mask_setting
+from slackwater.diagnose.checks.common.settings import ABSENT, PINNED, settings_of
+from slackwater.runtime.sql_settings import HOW_IT_RUNS, PREFIX
+
+if TYPE_CHECKING:
+    from slackwater.runtime.pipeline import StreamDefinition
+
+
+def session_of(spark: SparkSession, definition: StreamDefinition) -> SparkSession:
+    """The session for the stream's query, active in this thread: code that the query is built by asks for that one.
+
+    ``spark`` is the session of the application, which stays as it is. Raises PipelineError for a setting that a
+    session cannot have, or with a value that Spark rejects.
+    """
+    session = spark.newSession() if definition.settings else spark
+    for name, value in definition.settings.items():
+        _check_of_a_session(session, definition, name)
+        try:
+            session.conf.set(name, value)
+        except (PySparkException, Py4JJavaError) as error:
+            raise _refused(definition, name, value, error) from error
+    _activate(session)
+    return session
+
+
+def distinct(sessions: Iterable[SparkSession]) -> list[SparkSession]:
+    """The sessions, each once: a listener is added to the streams of one session only."""
+    return list({str(one._jsparkSession.sessionUUID()): one for one in sessions}.values())
+
+
+def overridden(definition: StreamDefinition, newest: OffsetEntry | None) -> tuple[str, ...]:
+    """A sentence for each setting of the stream that has no effect, because its checkpoint pins another value."""
+    if newest is None or newest.metadata is None:
+        return ()
+    used: Mapping[str, str] = {**ABSENT, **settings_of(newest)}
+    other = [
+        (name, value, used[name])
+        for name, value in definition.settings.items()
+        if name in PINNED and used.get(name, value) != value
+    ]
+    return tuple(
+        f"{name} is {value} in the settings of the stream, and Spark uses {pinned}, which the checkpoint pins; to "
+        f"start again with the new value: {command('plan', 'reset', definition.full_name)}"
+        for name, value, pinned in other
+    )
+
+
+def _activate(session: SparkSession) -> None:
+    # As ``createDataFrame`` does it: Python keeps the active session beside the JVM.
+    SparkSession._activeSession = session
+    jvm: Any = session.sparkContext._jvm
+    since_4 = not str(session.version).startswith("3.")
+    sql = jvm.org.apache.spark.sql
+    (sql.classic.SparkSession if since_4 else sql.SparkSession).setActiveSession(session._jsparkSession)
+
+
+def _check_of_a_session(session: SparkSession, definition: StreamDefinition, name: str) -> None:
+    jvm: Any = session.sparkContext._jvm
+    sql_conf = jvm.org.apache.spark.sql.internal.SQLConf
+    known = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(name) is not None
+    of_application = sql_conf.isStaticConfigKey(name) or name.startswith(HOW_IT_RUNS)
+    if of_application or (known and not name.startswith(PREFIX)):
+        raise PipelineError(
+            "stream-setting-static",
+            f"Stream {definition.full_name} sets {name}, which is a setting of the whole application",
+            expected="settings that a session can have, such as spark.sql.shuffle.partitions",
+            found=name,
+            hint=f"set it for the application: --conf {name}=VALUE, or [spark] in slackwater.toml",
+        )
+
+
+def _refused(definition: StreamDefinition, name: str, value: str, error: Exception) -> PipelineError:
+    thrown = getattr(error, "java_exception", None)
+    reason = str(thrown.getMessage()) if thrown is not None else str(error).splitlines()[0]
+    shown = mask_setting(name, value)
+    return PipelineError(
+        "stream-setting",
+        f"Spark cannot use a setting of stream {definition.full_name}: {reason.replace(value, shown)}",
+        where=name,
+        found=shown,
+        hint="correct it in @pipeline.stream(..., settings={...})",
+    )
