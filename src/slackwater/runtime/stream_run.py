@@ -17,6 +17,7 @@ from slackwater.runtime.before_start import check, claim_output, record_start, w
 from slackwater.runtime.drain import Drain
 from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
 from slackwater.runtime.no_data_batch import NoDataBatch
+from slackwater.runtime.processing_time import has_processing_time_timers, has_read_all
 from slackwater.runtime.query import BuiltStream, QueryStart
 from slackwater.runtime.query_run import End, QueryRun, RunServices
 from slackwater.runtime.stream_session import overridden
@@ -56,7 +57,9 @@ class StreamRun:
         self._restarts = Restarts(services.restarts_most)
         self._active: QueryRun | None = None
         self._drain: Drain | None = None
-        self._committed_before = -1
+        self._committed_before = self._planned_before = -1
+        self._has_timers: bool | None = None
+        self._caught_up = False
         self._once_more = False
         self._warned: set[str] = set()
 
@@ -82,7 +85,7 @@ class StreamRun:
         self._once_more = False
         try:
             ready = check(self._services.home, self._services.ledger, self.stream)
-            self._committed_before = ready.committed
+            self._committed_before, self._planned_before = ready.committed, ready.planned
             self._warn((*ready.warnings, *warnings_about(self.stream, self._built), *self._overridden()))
             claim_output(self._services.home, self.stream)
             context = self._write_context(ready.planned)
@@ -174,12 +177,24 @@ class StreamRun:
         elif self._drain is not None:
             if self._drain.finished():
                 error = self._active.query.exception()
-                self._conclude("failed" if error else "stopped", classify(error) if error else None)
+                ended: End = "finished" if self._caught_up else "stopped"
+                self._conclude("failed" if error else ended, classify(error) if error else None)
         elif self._active.query.isActive:
             self._active.record_end()
             self._active.record_stores()
+            if self._has_read_all(self._active):
+                self._caught_up = True
+                self._request_drain()
         else:
             self._handle_end(self._active)
+
+    def _has_read_all(self, run: QueryRun) -> bool:
+        """Whether a query that is to end once it is caught up is, though Spark plans more batches for its timers."""
+        if self._trigger.kind != "available-now" or self._once_more:
+            return False
+        if self._has_timers is None:
+            self._has_timers = has_processing_time_timers(self._built.frame)
+        return self._has_timers and has_read_all(run.query, self._planned_before)
 
     def _request_drain(self) -> None:
         if self._active is None:
