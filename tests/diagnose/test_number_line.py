@@ -243,6 +243,13 @@ def test_a_permanent_failure_names_its_goal_or_what_to_correct(code: str) -> Non
     assert found[0].advice is None or "correct /project/clicks.py" in found[0].advice
 
 
+def test_a_source_that_is_not_fault_tolerant_is_reported_before_the_first_start_too() -> None:
+    socket = replace(WINDOWED, sources=("FileStreamSource[file:/in]", "textSocket"))
+
+    assert _codes(replace(CLEAN, profile=socket)) == ["clean", "source-not-fault-tolerant"]
+    assert _codes(at(-1, -1, None, -1, profile=socket)) == ["new", "source-not-fault-tolerant"]
+
+
 def test_several_watermarks_are_reported_before_the_first_start_too() -> None:
     several = replace(WINDOWED, watermark_delays_ms=(1, 2))
 
@@ -321,6 +328,7 @@ def test_every_code_has_a_case() -> None:
     assert {rule.code for rule in RULES.all()} - cases == {
         "no-data-batch-pending",
         "several-watermarks",
+        "source-not-fault-tolerant",
         "watermark-misses-batch",
     }
 

@@ -121,9 +121,9 @@ def _log(ledger: Ledger, generation: GenerationRecord, source: str) -> dict[int,
 
 def _field_of(source: Any) -> tuple[Source, Any] | None:
     """The field of a source that has its end, and the kind that can read it."""
-    known = {kind.end_field: kind for kind in kinds() if kind.end_field is not None}
     of = source.getClass()
     while of is not None:
+        known = {kind.end_field: kind for kind in kinds() if kind.end_field and of.getName().startswith(kind.package)}
         for field in of.getDeclaredFields():
             if str(field.getName()) in known:
                 # The fields are private, and the sources have no method that returns them.

@@ -28,5 +28,7 @@ INSTEAD = {
     "pivot is not supported": 'aggregate each value by itself: F.sum(F.when(F.col("<column>") == "<value>", ...))',
     "Except on a streaming": "use a left_outer join of the streams with watermarks, and keep the rows without a match",
     "Intersect of streaming": "use a left_semi join of the streams with watermarks",
+    "CONFLICTING_PARTITION_COLUMN_NAMES": "keep the partition columns of a folder: put files with others into a "
+    "folder of their own, and read it as a second source",
     "Union between streaming and batch": "read the table as a stream, too, or write it to the output once",
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from slackwater.sources.common.contract import SourceEntries
+from typing import Any
+
+from slackwater.sources.common.contract import End, Reached, SourceEntries, SourceRange
 from slackwater.sources.common.shapes import decoded, is_long
 from slackwater.sources.common.source import Source
 
@@ -15,6 +17,8 @@ class Iceberg(Source):
     kind = "iceberg"
     formats = frozenset({"iceberg"})
     connectors = frozenset({"iceberg"})
+    end_field = "lastOffsetForTriggerAvailableNow"
+    package = "org.apache.iceberg."
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         return (
@@ -29,6 +33,12 @@ class Iceberg(Source):
         if not isinstance(value, dict) or not self.owns(value, {}):
             return super().describe(offset)
         return f"snapshot {value['snapshot_id']}, position {value['position']}"
+
+    def fixed_end(self, value: Any, source: str, log: SourceEntries) -> End | None:
+        return {"offset": str(value.json())}
+
+    def reached(self, end: End, span: SourceRange) -> Reached:
+        return "end" if decoded(end["offset"]) == decoded(span.end) else "unknown"
 
 
 SOURCE = Iceberg()

@@ -20,6 +20,8 @@ class Number(Source):
     may_be_asked = False
     """A socket's rows go to the source that connects first."""
 
+    serves_again = False
+
     def is_named(self, description: str) -> bool:
         return description in {"textSocket", "socket"}
 

@@ -56,6 +56,8 @@ class Source:
     """The offset of a source that has read nothing, where that is the same for all sources of the kind."""
     may_be_asked = True
     """Whether a second instance can be created to ask for its newest offset: it takes no rows from the query's."""
+    serves_again = True
+    """Whether the source can serve rows again after a failure: it is fault-tolerant, as the programming guide says."""
     has_empty_base = False
     """Whether ``empty_base`` knows an empty range, so that a rebuild can start at a later batch than 0."""
     shows_what_is_served = False
@@ -63,7 +65,9 @@ class Source:
     shows_what_is_free = False
     """Whether ``claimed`` and ``free`` know what batches have read, so that the rest can be backfilled."""
     end_field: str | None = None
-    """The field in which Spark's source keeps where a run ends that was started with the trigger available-now."""
+    """The field in which the source keeps where a run ends that was started with the trigger available-now."""
+    package = "org.apache.spark.sql."
+    """How the names of the classes that have this field start."""
     restart_effect = RestartEffect(
         "stuck", "how a start position is set depends on the kind of source: the offset is shown as Spark wrote it"
     )
