@@ -5,17 +5,29 @@ from __future__ import annotations
 import random
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from slackwater.checkpoint.damage import cheap_damage, thorough_damage
-from slackwater.checkpoint.opened import open_checkpoint
+from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
+from slackwater.core.damage import Damage
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, NAMES, checkpoint_folder
 from tests.support.sabotage import EDITS, damaged_copies, files_below, without_checksums
 
 SEED = 20_261_121
+
+
+class Check(Protocol):
+    """One of the two checks."""
+
+    def __call__(self, opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] = ...) -> tuple[Damage, ...]:
+        """The damage of a checkpoint."""
+
+
 CASE = ("4.3.0", "join_inner_hdfs")
 WITHOUT_CHECKSUMS = ("empty", "cut-third", "cut-most", "noise", "directory", "remove")
 """Edits that show in the bytes or names of every kind of file."""
@@ -129,3 +141,33 @@ def test_the_cheap_check_takes_a_fraction_of_a_second(tmp_path: Path) -> None:
     started = time.perf_counter()
     assert cheap_damage(open_checkpoint(LocalStore(checkpoint))) == ()
     assert time.perf_counter() - started < 2
+
+
+def read_twice(folder: Path, *, logs: int) -> LocalStore:
+    """A checkpoint of a query that reads two sources, the first of them twice, with so many logs of sources."""
+    shutil.copytree(checkpoint_folder(*CASE), folder)
+    for entry in (folder / "offsets").iterdir():
+        if entry.name.isdigit():
+            entry.write_text(entry.read_text() + "\n" + entry.read_text().splitlines()[-1])
+            (folder / "offsets" / f".{entry.name}.crc").unlink()
+    if logs == 1:
+        shutil.rmtree(folder / "sources" / "1")
+    return LocalStore(folder)
+
+
+@pytest.mark.parametrize("check", [cheap_damage, thorough_damage])
+def test_a_dataframe_that_is_read_twice_has_one_log(tmp_path: Path, check: Check) -> None:
+    opened = open_checkpoint(read_twice(tmp_path / "whole", logs=2))
+
+    assert check(opened, source_logs={"0": "0", "1": "0", "2": "1"}) == ()
+    # Without a record of the query it is unknown which sources share a log.
+    assert check(opened) == ()
+
+
+@pytest.mark.parametrize("check", [cheap_damage, thorough_damage])
+def test_a_log_that_is_lost_is_found_beside_a_dataframe_that_is_read_twice(tmp_path: Path, check: Check) -> None:
+    opened = open_checkpoint(read_twice(tmp_path / "lost", logs=1))
+
+    found = check(opened, source_logs={"0": "0", "1": "0", "2": "1"})
+
+    assert [item.path for item in found] == ["sources/1/4"]

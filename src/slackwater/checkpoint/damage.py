@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -53,7 +53,9 @@ _MOST_STATE_BYTES = 64 * MIB
 """State files opened by the cheap check; of those beyond, only name and size are checked."""
 
 
-def cheap_damage(opened: OpenedCheckpoint, *, all_state: bool = False) -> tuple[Damage, ...]:
+def cheap_damage(
+    opened: OpenedCheckpoint, *, all_state: bool = False, source_logs: Mapping[str, str] | None = None
+) -> tuple[Damage, ...]:
     """Damage of what Spark reads at the next start, in a fraction of a second; nothing where no batch was planned yet.
 
     Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
@@ -63,13 +65,15 @@ def cheap_damage(opened: OpenedCheckpoint, *, all_state: bool = False) -> tuple[
 
     ``all_state`` compares every file of that version with its checksums, whatever that takes: Spark reads them all, and
     fails at one damaged byte. A remote store verifies what it serves by itself.
+
+    ``source_logs``: the number of each source's own log, by its position, where the query is recorded.
     """
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
         return ()
-    return _distinct(_StartCheck(opened, all_state=all_state).run())
+    return _distinct(_StartCheck(opened, all_state=all_state, source_logs=source_logs or {}).run())
 
 
-def thorough_damage(opened: OpenedCheckpoint) -> tuple[Damage, ...]:
+def thorough_damage(opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] | None = None) -> tuple[Damage, ...]:
     """All damage that can be found: every log entry parsed, every checksum computed, every state file decompressed.
 
     Loads the state of the newest committed batch too. A file that Spark removes meanwhile is no damage.
@@ -77,7 +81,8 @@ def thorough_damage(opened: OpenedCheckpoint) -> tuple[Damage, ...]:
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
         return ()
     report = read_checkpoint(opened, ReadOptions(state=True, source_files=True))
-    return _distinct([*report.damage, *_StartCheck(opened).run(), *_FileCheck(opened).run()])
+    start = _StartCheck(opened, source_logs=source_logs or {}).run()
+    return _distinct([*report.damage, *start, *_FileCheck(opened).run()])
 
 
 def _distinct(damage: Iterable[Damage]) -> tuple[Damage, ...]:
@@ -129,6 +134,7 @@ class _StartCheck(_Check):
     """The files that Spark reads when it starts."""
 
     all_state: bool = False
+    source_logs: Mapping[str, str] = field(default_factory=dict)
 
     def run(self) -> list[Damage]:
         self._logs()
@@ -171,13 +177,24 @@ class _StartCheck(_Check):
     def _planned_log_offsets(self) -> dict[str, tuple[Source, int]]:
         """Of each source of files its kind, and the entry of its log that the newest planned batch ends with."""
         newest = self.opened.logs.newest_offset
-        found = {}
+        found: dict[str, tuple[Source, int]] = {}
         for offset in newest.offsets if newest else ():
             kind = kind_of(offset.text, {})
             entry = kind.cut_entry(offset.text)
             if kind.reads_files and entry is not None:
-                found[offset.source] = kind, entry
-        return found
+                log = self.source_logs.get(offset.source, offset.source)
+                found[log] = kind, max(entry, found[log][1] if log in found else entry)
+        return found if self.source_logs else self._with_logs(found)
+
+    def _with_logs(self, found: dict[str, tuple[Source, int]]) -> dict[str, tuple[Source, int]]:
+        """Where the query is unknown, fewer logs than sources of files may mean that it reads a DataFrame twice.
+
+        Spark numbers the logs without a gap then, and which source has which log is unknown.
+        """
+        folders = self.opened.listing.folder(SOURCES).directories
+        repeated = len({entry for _, entry in found.values()}) < len(found)
+        numbered = set(folders) == {str(number) for number in range(len(folders))}
+        return {} if repeated and numbered and len(folders) < len(found) else found
 
     def _names(self) -> None:
         logs, inventory = self.opened.logs, self.opened.inventory

@@ -12,6 +12,8 @@ from slackwater.core.records import RunRecord
 class History:
     """``metadata``, ``offsets/N``, ``commits/N``, the sink's log and ``sources/<i>/M`` as strings, by number.
 
+    ``sources`` are by the position of a source in ``offsets/N``. ``source_logs`` are the numbers of their logs by
+    position, where these are known: a DataFrame that the query reads twice has two positions and one log.
     ``event_time_max_ms`` and ``input_rows`` hold what progress events reported of a batch, where one was received.
     ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks cover their rows.
     ``runs`` has the run that executed each batch, where that is known.
@@ -33,3 +35,4 @@ class History:
     begins: int = 0
     sizes: Mapping[str, int] = field(default_factory=dict)
     durations_ms: Mapping[int, int] = field(default_factory=dict)
+    source_logs: Mapping[str, str] = field(default_factory=dict)

@@ -17,6 +17,8 @@ class QueryProfile:
     ``retention_ms`` is how far behind the watermark a row can be and still matter for output to come; ``None`` where
     the plan does not show it, and then only a replay from batch 0 is exact.
     ``sources`` are descriptions of the streaming sources in the order of the offset lines.
+    ``source_logs`` has, in the same order, the number of the log of each: a DataFrame that is read twice has two lines
+    and one log (``MicroBatchExecution.logicalPlan``). Empty where it is unknown.
     ``rows_digest`` is a SHA-256 of all that decides which rows with which event times reach the watermarks; ``None``
     where it is unknown.
     """
@@ -27,11 +29,17 @@ class QueryProfile:
     retention_ms: int | None
     sources: tuple[str, ...]
     rows_digest: str | None = None
+    source_logs: tuple[str, ...] = ()
 
     @property
     def stateful(self) -> bool:
         """Whether the query keeps any state."""
         return bool(self.operators)
+
+    @property
+    def logs_of_sources(self) -> Mapping[str, str]:
+        """The number of a source's own log, by the position of the source in the offset lines."""
+        return {str(position): log for position, log in enumerate(self.source_logs)}
 
     def as_json(self) -> dict[str, Any]:
         """The form in which the ledger keeps it."""
@@ -42,11 +50,12 @@ class QueryProfile:
             "retention_ms": self.retention_ms,
             "sources": list(self.sources),
             "rows_digest": self.rows_digest,
+            "source_logs": list(self.source_logs),
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> QueryProfile:
-        """The recorded profile; one that was recorded without ``rows_digest`` has ``None``."""
+        """The recorded profile. Earlier versions recorded neither ``rows_digest`` nor ``source_logs``."""
         return cls(
             operators=tuple(value["operators"]),
             watermark_delays_ms=tuple(value["watermark_delays_ms"]),
@@ -54,4 +63,5 @@ class QueryProfile:
             retention_ms=value["retention_ms"],
             sources=tuple(value["sources"]),
             rows_digest=value.get("rows_digest"),
+            source_logs=tuple(value.get("source_logs", ())),
         )

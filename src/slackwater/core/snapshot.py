@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -126,6 +127,11 @@ class Snapshot:
     home: HomePlace = "here"
     home_was: str | None = None
     code_file: str = ""
+
+    @property
+    def source_logs(self) -> Mapping[str, str]:
+        """The number of each source's own log, by its position; empty where the query is not recorded."""
+        return self.profile.logs_of_sources if self.profile is not None else {}
 
     @property
     def checkpoint_present(self) -> bool:

@@ -63,7 +63,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=True,
-        sources=_sources(checkpoint, _shapes(snapshot)),
+        sources=_sources(checkpoint, _shapes(snapshot), snapshot.source_logs),
         sink=sink,
         history=tried(
             lambda: HistoryFacts(
@@ -135,7 +135,7 @@ def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None, *, thoro
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=False,
-        sources=_sources(checkpoint, ()),
+        sources=_sources(checkpoint, (), {}),
         sink=seen,
         history=Unknown("Slackwater has recorded no run of this query", "have it recorded by slackwater.watch"),
     )
@@ -206,16 +206,25 @@ def _shapes(snapshot: Snapshot) -> Sequence[SourceShape]:
     return Program.from_json(recorded).sources if recorded is not None else ()
 
 
-def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape]) -> tuple[SourceFacts, ...]:
+def _lines(named: Mapping[str, SourceLine], logs: Mapping[str, str]) -> list[SourceLine]:
+    """The sources, each with its own log: that of a DataFrame that is read twice has another number."""
+    found = ((line, named.get(logs.get(name, name))) for name, line in named.items())
+    return [line if own is None or own is line else replace(line, log=own.log) for line, own in found]
+
+
+def _sources(
+    checkpoint: CheckpointSeen, shapes: Sequence[SourceShape], logs: Mapping[str, str]
+) -> tuple[SourceFacts, ...]:
     marks = checkpoint.marks
     newest, before = checkpoint.newest_offset, checkpoint.offset_before
     ends = {offset.source: offset.text for offset in newest.offsets} if newest is not None else {}
     starts = {offset.source: offset.text for offset in before.offsets} if before is not None else {}
     found = []
-    for line in checkpoint.report.sources:
+    named = {line.name: line for line in checkpoint.report.sources}
+    for line in _lines(named, logs):
         end = ends.get(line.name)
         start = starts.get(line.name) if marks.next_is_planned else end
-        files = checkpoint.folders.get(f"sources/{line.name}", ())
+        files = checkpoint.folders.get(f"sources/{logs.get(line.name, line.name)}", ())
         parsed = [entry for file in files if (entry := parse_entry_name(file)) is not None]
         shape = _shape_at(shapes, line.index)
         found.append(

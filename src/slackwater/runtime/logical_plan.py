@@ -43,6 +43,16 @@ def streaming_sources(plan: Any) -> list[Any]:
     return [node for node in nodes_of(plan) if is_streaming_source(node)]
 
 
+def source_logs(plan: Any) -> list[str]:
+    """The number of each source's own log: Spark creates one source for all equal ones, and numbers these."""
+    distinct: list[Any] = []
+    numbers = []
+    for source in streaming_sources(plan):
+        distinct += [] if source in distinct else [source]
+        numbers.append(str(distinct.index(source)))
+    return numbers
+
+
 def delay_ms(watermark: Any) -> int:
     """The delay of an EventTimeWatermark node. A month counts as 31 days, as in its ``getDelayMs``."""
     period, duration = watermark.delay().extractAsPeriod(), watermark.delay().extractAsDuration()

@@ -32,7 +32,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import CAUGHT_UP
 from slackwater.runtime.available_now import reached_end
 from slackwater.runtime.failures import SPARK_ERRORS, reason_of
-from slackwater.runtime.logical_plan import analysed_plan, class_name, streaming_sources
+from slackwater.runtime.logical_plan import analysed_plan, class_name, source_logs, streaming_sources
 from slackwater.runtime.query import BuiltStream
 from slackwater.sources import kind_described
 from slackwater.storage.open import open_write_store
@@ -139,11 +139,9 @@ def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> B
     ``unknown``: a source cannot be asked, and no other has any.
     """
     found: Backlog = "none"
-    distinct: list[Any] = []
-    for relation, offset in zip(streaming_sources(analysed_plan(frame)), entry.offsets, strict=False):
-        # One that the query reads twice has two offsets and one log, which has its number among the distinct ones.
-        distinct += [] if relation in distinct else [relation]
-        source = str(distinct.index(relation)) if offset.source.isdecimal() else offset.source
+    plan = analysed_plan(frame)
+    for relation, log_number, offset in zip(streaming_sources(plan), source_logs(plan), entry.offsets, strict=False):
+        source = log_number if offset.source.isdecimal() else offset.source
         try:
             if _has_unread(frame, relation, checkpoint, source, offset.text):
                 return "unread"

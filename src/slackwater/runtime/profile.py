@@ -25,6 +25,7 @@ from slackwater.runtime.logical_plan import (
     elements,
     is_streaming_source,
     nodes_of,
+    source_logs,
     source_options,
     streaming_sources,
 )
@@ -57,7 +58,8 @@ def profile_of(frame: DataFrame, code: str | None = None) -> QueryProfile:
     windows = {window for node in nodes if class_name(node) in ("Project", "Expand") for window in _windows_ms(node)}
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
     retention = _retention_ms(nodes, operators, delays, windows)
-    return QueryProfile(operators, delays, tuple(sorted(windows)), retention, sources, rows_digest(frame, code))
+    digest, logs = rows_digest(frame, code), tuple(source_logs(plan))
+    return QueryProfile(operators, delays, tuple(sorted(windows)), retention, sources, digest, logs)
 
 
 def _stateful_name(node: Any) -> str | None:

@@ -55,6 +55,10 @@ class BatchHistory:
         """The kind of a source."""
         return kind_of(offset, self.history.sources.get(source, {}))
 
+    def log_of(self, source: str) -> str:
+        """The folder in ``sources/`` with the own log of a source: of one that is read twice, that of the first."""
+        return self.history.source_logs.get(source, source)
+
     def spans(self, first: int, last: int) -> list[tuple[Source, SourceRange]]:
         """What batches ``first`` to ``last`` read, by source; empty where there is no batch in between."""
         if first > last:

@@ -12,6 +12,7 @@ from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SOURCES, contributions
 from slackwater.ledger.recording.batch_history import offsets_by_source
+from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.sources.common.contract import SourceRange
 
 
@@ -63,7 +64,9 @@ def _of_share(ledger: Ledger, stream: str, share: Share) -> Iterator[SourceRange
         return dict(offsets_by_source(parse_offset_entry(lines[batch].text.encode("utf-8", "surrogateescape"))))
 
     starts = offsets(share.base) if share.base in lines else {}
+    profile = profile_of(ledger.generation(stream, share.generation))
+    logs = profile.logs_of_sources if profile is not None else {}
     for source, end in offsets(newest).items():
-        log = ledger.lines(stream, SOURCES + source, generation=share.generation)
+        log = ledger.lines(stream, SOURCES + logs.get(source, source), generation=share.generation)
         entries = {entry: line.text for entry, line in log.items()}
         yield SourceRange(source, starts.get(source), end, entries)

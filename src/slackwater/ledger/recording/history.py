@@ -14,6 +14,7 @@ from slackwater.formats.compactible import parse_file_source_log
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA, SINK, SIZES, SOURCES
+from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.sinks.common.contract import Output, ReadByVersion
 from slackwater.sinks.common.registry import open_each
 
@@ -31,14 +32,18 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     def texts(log: str) -> dict[int, str]:
         return {entry: line.text for entry, line in ledger.lines(name, log).items()}
 
-    begins = ledger.generation(name, stream.current_generation).floor + 1
+    generation = ledger.generation(name, stream.current_generation)
+    begins, profile = generation.floor + 1, profile_of(generation)
+    recorded = {log.removeprefix(SOURCES): texts(log) for log in sources}
+    logs = profile.logs_of_sources if profile is not None else {}
     offsets = {batch: text for batch, text in texts("offsets").items() if batch >= begins - 1}
     return History(
         metadata=texts(METADATA).get(0),
         offsets=offsets,
         commits={batch: text for batch, text in texts("commits").items() if batch >= begins - 1},
         written=texts(SINK),
-        sources={log.removeprefix(SOURCES): texts(log) for log in sources},
+        sources=recorded | {source: recorded[log] for source, log in logs.items() if log in recorded},
+        source_logs=logs,
         event_time_max_ms={b.batch_id: b.event_time_max_ms for b in batches if b.event_time_max_ms is not None},
         input_rows={batch.batch_id: batch.input_rows for batch in batches if batch.batch_id not in skipped},
         skipped=skipped,

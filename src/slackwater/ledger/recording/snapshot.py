@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from slackwater.checkpoint.damage import cheap_damage, thorough_damage
@@ -59,6 +60,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
     run = ledger.last_run(name)
     generation = ledger.generation(name, stream.current_generation)
     profile = profile_of(generation)
+    source_logs = profile.logs_of_sources if profile is not None else {}
     opened = open_checkpoint(open_read_store(generation.location))
     identifier = stream_id(context.home, stream)
     lines = ledger.lines(name, SINK) if context.thorough else {}
@@ -79,8 +81,8 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
         output=output,
         profile=profile,
         planned_entry=planned,
-        damage=_damage(opened, marks, thorough=context.thorough, all_state=context.starting),
-        missing_files=_missing_files(ledger, stream, logs, marks, planned),
+        damage=_damage(opened, marks, source_logs, thorough=context.thorough, all_state=context.starting),
+        missing_files=_missing_files(ledger, stream, logs, marks, planned, source_logs=source_logs),
         operation=ledger.open_operation(name),
         holder=holder,
         last_run=run,
@@ -104,11 +106,15 @@ def _code_of_operations(ledger: Ledger, stream: str) -> str:
     return ""
 
 
-def _damage(opened: OpenedCheckpoint, marks: Marks, *, thorough: bool, all_state: bool) -> tuple[Damage, ...]:
+def _damage(
+    opened: OpenedCheckpoint, marks: Marks, source_logs: Mapping[str, str], *, thorough: bool, all_state: bool
+) -> tuple[Damage, ...]:
     """Damage of a checkpoint that holds a batch; one that does not is lost or new, which the marks show."""
     if marks.planned < 0:
         return ()
-    return thorough_damage(opened) if thorough else cheap_damage(opened, all_state=all_state)
+    if thorough:
+        return thorough_damage(opened, source_logs=source_logs)
+    return cheap_damage(opened, all_state=all_state, source_logs=source_logs)
 
 
 def profile_of(generation: GenerationRecord) -> QueryProfile | None:
@@ -161,7 +167,13 @@ def _parsed(text: str) -> OffsetEntry | None:
 
 
 def _missing_files(
-    ledger: Ledger, stream: StreamRecord, logs: CheckpointLogs, marks: Marks, planned: OffsetEntry | None
+    ledger: Ledger,
+    stream: StreamRecord,
+    logs: CheckpointLogs,
+    marks: Marks,
+    planned: OffsetEntry | None,
+    *,
+    source_logs: Mapping[str, str],
 ) -> tuple[str, ...]:
     """Source files of the planned next batch that do not exist; other sources cannot be looked up without Spark."""
     if planned is None:
@@ -174,7 +186,8 @@ def _missing_files(
         first, last = kind.cut_entry(start), kind.cut_entry(offset.text)
         if last is None:
             continue
-        lines = ledger.lines(stream.full_name, SOURCES + offset.source, (-1 if first is None else first) + 1, last)
+        log = source_logs.get(offset.source, offset.source)
+        lines = ledger.lines(stream.full_name, SOURCES + log, (-1 if first is None else first) + 1, last)
         span = SourceRange(offset.source, start, offset.text, {entry: line.text for entry, line in lines.items()})
         try:
             missing += kind.unavailable(span, StoreReach())

@@ -188,7 +188,7 @@ def ends_after(batches: BatchHistory, target: int) -> dict[str, int]:
         return dict.fromkeys(batches.history.sources, -1)
     ends = offsets_by_source(batches.offset(target))
     cuts = {source: batches.kind(source, text).cut_entry(text) for source, text in ends.items()}
-    return {source: entry for source, entry in cuts.items() if entry is not None}
+    return {batches.log_of(source): entry for source, entry in cuts.items() if entry is not None}
 
 
 def query_id(basis: Basis, target: int) -> str:

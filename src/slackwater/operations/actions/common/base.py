@@ -164,7 +164,7 @@ def write_sources(
         base = kind.empty_base(starts[source]) if source in starts else None
         files.update(base.log if base is not None else {})
         for name, content in files.items():
-            write_log(store, source_path(source, name), content)
+            write_log(store, source_path(batches.log_of(source), name), content)
 
 
 def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alone: bool) -> None:
@@ -197,7 +197,7 @@ def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) 
     )
     for source, base in bases.items():
         for name, content in (base.log if base is not None else {}).items():
-            write_log(store, source_path(source, name), content)
+            write_log(store, source_path(batches.log_of(source), name), content)
     write_log(store, offset_path(0), render_offset_entry(replace(entry, offsets=empty)))
     # A changelog of an empty version would not be the zip that the renaming turns into a snapshot.
     replayed = replayer.run_pending(store.location, changelog=False)
