@@ -5,12 +5,15 @@ python -m scripts.conformance > docs/reference/conformance.md
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from slackwater.connectors.locked import known
 
 LIST = Path(__file__).parents[1] / "tests" / "conformance" / "guide.toml"
 EXACT = "exact"
@@ -36,6 +39,25 @@ slackwater run ../examples/guide/operations/tumbling_window.py --until-caught-up
 This page is made from `tests/conformance/guide.toml`, which the tests are compared with. To update it:
 `python -m scripts.conformance > docs/reference/conformance.md`.
 """
+RESULTS = LIST.with_name("results.toml")
+VERSIONS = ("3.5.9", "4.0.5", "4.1.3", "4.3.0")
+PROMISES = """
+## Fault tolerance
+
+The tables of sources and of sinks of the guide, and what was measured.
+
+| source or sink | the guide | after kill -9 | after rebuild |
+|---|---|---|---|
+"""
+MATRIX = """
+## Versions of Spark
+
+The last result of `scripts/matrix`, which runs all areas on each version: the number of rows that are as the tables
+above say, without those that the version does not have (a later API, or a connector that is not locked for it).
+
+| area | {heads} |
+|---|{rule}
+"""
 HEADING = """
 ## {title}
 
@@ -46,7 +68,10 @@ HEADING = """
 
 @dataclass(frozen=True)
 class Row:
-    """An item of the guide. ``open`` is what is missing where nothing is shown yet."""
+    """An item of the guide. ``open`` is what is missing where nothing is shown yet.
+
+    ``since`` is the first version of PySpark that has it, ``connector`` the jar that it needs.
+    """
 
     name: str
     what: str
@@ -55,6 +80,8 @@ class Row:
     after_rebuild: str = EXACT
     note: str = ""
     open: str = ""
+    since: str = ""
+    connector: str = ""
 
     @property
     def outcomes(self) -> tuple[str, str, str]:
@@ -88,8 +115,18 @@ def areas() -> tuple[Area, ...]:
 
 
 def shown(area: str) -> list[Row]:
-    """The rows of an area that have an example."""
-    return [row for one in areas() if one.name == area for row in one.rows if not row.open]
+    """The rows of an area that have an example, and that the installed Spark has."""
+    return [row for one in areas() if one.name == area for row in one.rows if not row.open and _is_there(row)]
+
+
+def _is_there(row: Row) -> bool:
+    """Whether the installed PySpark has what the row needs."""
+    version = importlib.metadata.version("pyspark")
+    return _minor(version) >= _minor(row.since or "0.0") and (not row.connector or row.connector in known(version))
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
 
 
 def streams(area: str) -> list[str]:
@@ -104,7 +141,30 @@ def expected(area: str) -> dict[str, tuple[str, str]]:
 
 def page() -> str:
     """The whole page."""
-    return PAGE.format(counts=_counts()) + "".join(map(_table, areas()))
+    return PAGE.format(counts=_counts()) + "".join(map(_table, areas())) + _promises() + _versions()
+
+
+def _promises() -> str:
+    """The guide's tables of fault tolerance beside what was measured."""
+    rows = {f"{area.name}/{row.name}": row for area in areas() for row in area.rows}
+    lines = []
+    for one in tomllib.loads(LIST.read_text(encoding="utf-8"))["promise"]:
+        run, after_kill, after_rebuild = rows[one["row"]].outcomes
+        measured = after_kill or run, after_rebuild or "-"
+        lines.append("| " + " | ".join((one["what"], one["guide"], *measured)) + " |\n")
+    return PROMISES + "".join(lines)
+
+
+def _versions() -> str:
+    """What ``scripts/matrix`` found last, by area and version of Spark."""
+    runs = tomllib.loads(RESULTS.read_text(encoding="utf-8"))["run"] if RESULTS.exists() else []
+    found = {(run["area"], run["spark"]): f"{run['outcome']}, {run['date']}" for run in runs}
+    lines = [
+        f"| {area.title} | " + " | ".join(found.get((area.name, version), "not run") for version in VERSIONS) + " |\n"
+        for area in areas()
+    ]
+    heads = " | ".join(VERSIONS)
+    return MATRIX.format(heads=heads, rule="---|" * len(VERSIONS)) + "".join(lines)
 
 
 def _counts() -> str:
@@ -126,7 +186,8 @@ def _table(area: Area) -> str:
 def _lines(area: Area) -> Iterator[str]:
     for row in area.rows:
         link = "" if row.open else f"[{row.name}](../../examples/guide/{area.name}/{row.name}.py)"
-        cells = (row.what, link, *row.outcomes, row.open or row.note)
+        since = f"Spark {row.since} and later" if row.since else ""
+        cells = (row.what, link, *row.outcomes, row.open or "; ".join(filter(None, (row.note, since))))
         yield "| " + " | ".join(cells) + " |\n"
 
 

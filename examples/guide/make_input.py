@@ -4,7 +4,8 @@
 
 writes ``readings/`` (what devices measure, some of it late or sent twice), ``views/`` and ``clicks/`` (of
 advertisements) and ``devices.json`` (where each device is) into FOLDER (default: the working directory). The readings
-are there in other formats (``as_csv/``, ...), by day, and to be archived or deleted as they are read, too.
+are there in other formats (``as_csv/``, ...), by day, in folders whose
+partition columns change, and to be archived or deleted as they are read, too.
 """
 
 import json
@@ -28,6 +29,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 DEVICES = ("d-1", "d-2", "d-3", "d-4")
 KINDS = ("heat", "light")
 VIEWS = 12
+AVRO_SYNC = bytes(range(16))
 
 
 def write(folder: Path) -> None:
@@ -100,7 +102,9 @@ def write_formats(folder: Path) -> None:
         # pyarrow writes times with a zone as a type of ORC that Spark does not read as TIMESTAMP.
         local = typed.set_column(0, "at", typed["at"].cast(pa.timestamp("us")))
         write_file(folder / "as_orc" / f"{name}.orc", number, written(orc.write_table, local))
-        for place in (f"by_day/day={number // 3 + 1}", "to_archive", "to_delete"):
+        write_file(folder / "as_avro" / f"{name}.avro", number, avro(rows))
+        changed = "" if number < FILES // 2 else f"/half={number % 2}"
+        for place in (f"by_day/day={number // 3 + 1}", f"by_day_and_half/day=1{changed}", "to_archive", "to_delete"):
             write_file(folder / place / f"{name}.json", number, lines(rows).encode())
 
 
@@ -109,6 +113,41 @@ def written(writer: Callable[[pa.Table, pa.BufferOutputStream], object], table: 
     stream = pa.BufferOutputStream()
     writer(table, stream)
     return stream.getvalue().to_pybytes()
+
+
+def avro(rows: Rows) -> bytes:
+    """The rows as an Avro file of one block, without compression."""
+    fields = [
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "device", "type": "string"},
+        {"name": "kind", "type": "string"},
+        {"name": "n", "type": "long"},
+    ]
+    schema = json.dumps({"type": "record", "name": "reading", "fields": fields}).encode()
+    header = avro_long(1) + avro_bytes(b"avro.schema") + avro_bytes(schema) + avro_long(0)
+    block = b"".join(map(avro_row, rows))
+    return b"Obj\x01" + header + AVRO_SYNC + avro_long(len(rows)) + avro_bytes(block) + AVRO_SYNC
+
+
+def avro_row(row: dict[str, object]) -> bytes:
+    """One reading."""
+    at_us = round(datetime.fromisoformat(str(row["at"])).timestamp() * 1_000_000)
+    device, kind = (avro_bytes(str(row[name]).encode()) for name in ("device", "kind"))
+    return avro_long(at_us) + device + kind + avro_long(int(str(row["n"])))
+
+
+def avro_bytes(content: bytes) -> bytes:
+    """Bytes or a string: the length, then the content."""
+    return avro_long(len(content)) + content
+
+
+def avro_long(value: int) -> bytes:
+    """A number as Avro's variable-length zig-zag encoding."""
+    rest, encoded = (value << 1) ^ (value >> 63), bytearray()
+    while rest > 0x7F:
+        encoded.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*encoded, rest])
 
 
 def write_file(file: Path, number: int, content: bytes) -> None:

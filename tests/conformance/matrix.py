@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +61,33 @@ def before_commit(_: int) -> str:
 
 @dataclass(frozen=True)
 class Area:
-    """Examples of one folder, named as their streams are, with Spark settings of their own."""
+    """Examples of one folder, named as their streams are, with Spark settings of their own.
+
+    ``more`` are the streams that they define beside those; ``held`` has the batches in which streams are held that have
+    no batch ``HELD_BATCH``.
+    """
 
     name: str
     streams: Sequence[str]
     spark: Mapping[str, str]
     connectors: Sequence[str] = ()
     holds_at: Callable[[int], str] = by_turns
+    makers: Sequence[str] = ()
+    plan_options: Sequence[str] = ()
+    more: Sequence[str] = ()
+    held: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def all(self) -> list[str]:
+        """All streams."""
+        return [*self.streams, *self.more]
 
     def lay_down(self, folder: Path) -> Workspace:
         """A workspace of the examples with their input."""
         folder.mkdir()
         shutil.copytree(EXAMPLES / self.name, folder / self.name)
-        subprocess.run([sys.executable, str(EXAMPLES / "make_input.py"), str(folder)], check=True)
+        for maker in ("make_input.py", *self.makers):
+            subprocess.run([sys.executable, str(EXAMPLES / maker), str(folder)], check=True)
         lines = [f'"{name}" = "{value}"\n' for name, value in self.spark.items()]
         (folder / "slackwater.toml").write_text(SETTINGS + "".join(lines))
         modules = {"area": self.name, "modules": ", ".join(self.streams), "connectors": repr(list(self.connectors))}
@@ -92,11 +107,16 @@ class Workspace:
         """Run all streams until they are caught up."""
         self.slackwater("run", FILE, "--until-caught-up")
 
+    def run_only(self, streams: Sequence[str]) -> None:
+        """Run these streams until they are caught up."""
+        if streams:
+            self.slackwater("run", FILE, "--until-caught-up", *_words("--stream", streams))
+
     def kill_in_batch(self, *how: str) -> None:
         """Run with these arguments, and kill when each stream is held in its batch ``HELD_BATCH``."""
         hold = self.folder / "hold"
         hold.mkdir()
-        points = [self._point(number, stream) for number, stream in enumerate(self.area.streams)]
+        points = [self._point(number, stream) for number, stream in enumerate(self.area.all)]
         (hold / "points").write_text("\n".join(map(str, points)))
         with (self.folder / "killed.log").open("wb") as output:
             process = subprocess.Popen(
@@ -113,10 +133,39 @@ class Workspace:
             kill_with_children(process, children_of(process.pid))
         shutil.rmtree(hold)
 
+    def run_until(self, reached: Callable[[], bool]) -> str:
+        """Run as the file says, without options, until ``reached``, then end it with Ctrl-C; what it printed."""
+        log = self.folder / "run.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "slackwater", "run", FILE],
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+            )
+        deadline = time.monotonic() + HELD_WITHIN_S
+        try:
+            while not reached():
+                assert process.poll() is None, f"ended before:\n{log.read_text()}"
+                assert time.monotonic() < deadline, f"not reached:\n{log.read_text()}"
+                time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            process.wait(HELD_WITHIN_S)
+        finally:
+            if process.poll() is None:
+                kill_with_children(process, children_of(process.pid))
+        assert process.returncode == 0, log.read_text()
+        return log.read_text(errors="replace")
+
     def rebuild(self, stream: str) -> str:
         """Delete the checkpoint of a stream, plan a rebuild and apply it: empty, or why it was refused."""
         shutil.rmtree(self._checkpoint(stream))
-        for words in (("plan", "rebuild", stream, "--out", "plan.json", "--force"), ("apply", "plan.json", "--yes")):
+        options = self.area.plan_options
+        for words in (
+            ("plan", "rebuild", stream, *options, "--out", "plan.json", "--force"),
+            ("apply", "plan.json", "--yes"),
+        ):
             done = self._command(*words)
             if done.returncode:
                 return _refusal(done)
@@ -147,11 +196,11 @@ class Workspace:
     def _point(self, number: int, stream: str) -> Path:
         commits = self._checkpoint(stream) / "commits"
         place = self.area.holds_at(number).format(stream=stream, commits=commits)
-        return self.folder / place / str(HELD_BATCH)
+        return self.folder / place / str(self.area.held.get(stream, HELD_BATCH))
 
     def _wait_until_held(self, process: subprocess.Popen[bytes], hold: Path) -> None:
         deadline = time.monotonic() + HELD_WITHIN_S
-        while missing := [one for n, one in enumerate(self.area.streams) if not (hold / f"held-{n}").exists()]:
+        while missing := [one for n, one in enumerate(self.area.all) if not (hold / f"held-{n}").exists()]:
             log = (self.folder / "killed.log").read_text(errors="replace")
             assert process.poll() is None, f"ended before these were held: {missing}\n{log}"
             assert time.monotonic() < deadline, f"never held: {missing}\n{log}"
@@ -165,10 +214,12 @@ def measured(area: Area, folder: Path) -> dict[str, tuple[str, str]]:
     killed.kill_in_batch("--until-caught-up")
     shutil.copytree(killed.folder, folder / "saved", symlinks=True)
     killed.run()
-    after_kill = {stream: _compared(killed, whole, stream) for stream in area.streams}
+    after_kill = {stream: compared(killed.rows(stream), whole.rows(stream)) for stream in area.all}
     refused = rebuilt_from(folder / "saved", killed)
-    after_rebuild = {stream: refused[stream] or _compared(killed, whole, stream) for stream in area.streams}
-    return {stream: (after_kill[stream], after_rebuild[stream]) for stream in area.streams}
+    after_rebuild = {
+        stream: refused[stream] or compared(killed.rows(stream), whole.rows(stream)) for stream in area.all
+    }
+    return {stream: (after_kill[stream], after_rebuild[stream]) for stream in area.all}
 
 
 def rebuilt_from(saved: Path, killed: Workspace) -> dict[str, str]:
@@ -176,16 +227,14 @@ def rebuilt_from(saved: Path, killed: Workspace) -> dict[str, str]:
     # A home that is elsewhere is a copy: it is put back at its place.
     shutil.rmtree(killed.folder)
     shutil.copytree(saved, killed.folder, symlinks=True)
-    refused = {stream: killed.rebuild(stream) for stream in killed.area.streams}
-    rebuilt = [stream for stream in refused if not refused[stream]]
-    if rebuilt:
-        killed.slackwater("run", FILE, "--until-caught-up", *_words("--stream", rebuilt))
+    refused = {stream: killed.rebuild(stream) for stream in killed.area.all}
+    killed.run_only([stream for stream in refused if not refused[stream]])
     return refused
 
 
-def _compared(workspace: Workspace, whole: Workspace, stream: str) -> str:
-    found, expected = workspace.rows(stream), whole.rows(stream)
-    assert expected, f"{stream} writes no rows: nothing is compared"
+def compared(found: Rows, expected: Rows) -> str:
+    """How the rows of an output compare with those of an uninterrupted run."""
+    assert expected, "an uninterrupted run writes no rows: nothing is compared"
     if found == expected:
         return EXACT
     if found >= expected and found.keys() == expected.keys():

@@ -12,5 +12,15 @@ from tests.conformance.matrix import Area, measured
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
 
+ICEBERG = "org.apache.iceberg.spark"
+CATALOG = {
+    "spark.sql.catalog.guide": f"{ICEBERG}.SparkCatalog",
+    "spark.sql.catalog.guide.type": "hadoop",
+    "spark.sql.catalog.guide.warehouse": "tables/iceberg",
+}
+CONNECTORS = ("avro", "delta", "iceberg")
+SOURCES = Area("sources", streams("sources"), CATALOG, CONNECTORS, makers=("make_tables.py",))
+
+
 def test_sources(tmp_path: Path) -> None:
-    assert measured(Area("sources", streams("sources"), {}), tmp_path) == expected("sources")
+    assert measured(SOURCES, tmp_path) == expected("sources")
