@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import get_args
+
 import pytest
 
 from slackwater.cli.verbs.explain.errors import found_codes
 from slackwater.diagnose.catalogue import CATALOGUE
+from slackwater.runtime.failures import FailureCode
 from tests.cli.conftest import Slackwater
+
+_CODE = re.compile(r"`([a-z]+(?:-[a-z]+)+)`")
 
 
 def test_a_finding_is_explained_with_its_risk_and_its_command(slackwater: Slackwater) -> None:
@@ -47,6 +53,19 @@ def test_every_code_that_doctor_prints_for_an_error_text_is_explained(slackwater
     assert document["kind"] in {"finding", "failure"}
     assert document["meaning"]
     assert document["finds"] or document["matters"]
+
+
+@pytest.mark.parametrize("code", get_args(FailureCode))
+def test_every_reason_of_a_failed_run_is_explained(slackwater: Slackwater, code: str) -> None:
+    document = slackwater("explain", code, "--format", "json").document
+
+    assert document["kind"] in {"failed run", "error"}
+    assert document["meaning"].endswith(".") or document["kind"] == "error"
+
+
+@pytest.mark.parametrize("code", sorted({code for one in CATALOGUE.values() for code in _CODE.findall(one.text)}))
+def test_every_code_that_the_catalogue_names_is_explained(slackwater: Slackwater, code: str) -> None:
+    assert slackwater("explain", code).code == 0
 
 
 def test_every_error_has_a_cause_and_a_remedy() -> None:

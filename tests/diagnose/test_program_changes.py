@@ -43,7 +43,7 @@ def _source(**others: Any) -> Program:
         (_source(options={"kafka.bootstrap.servers": "b:9092,c:9092"}), "compatible", "source-options-changed"),
         (_source(options={"kafka.bootstrap.servers": "x:9092"}), "changes-rows", "source-options-changed"),
         (_source(options={**KAFKA.options, "maxoffsetspertrigger": "10"}), "same", None),
-        (_source(options={**KAFKA.options, "startingoffsets": "latest"}), "same", None),
+        (_source(options={**KAFKA.options, "startingoffsets": "latest"}), "compatible", "start-position-ignored"),
         (_source(options={**KAFKA.options, "includeheaders": "true"}), "changes-rows", "source-options-changed"),
         (replace(PROGRAM, functions={"clean": "d2"}), "changes-rows", "function-changed"),
         (replace(PROGRAM, functions={}), "same", None),

@@ -141,19 +141,18 @@ def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
 
 
 def _of_code(judged: Judged, *, recorded: bool) -> Iterator[Diagnosed]:
-    """The changes of the code as findings; a change that keeps the meaning of the state is none."""
+    """The changes of the code as findings; one that keeps the meaning of the state is a note."""
     ways = (judged.ways if recorded else (_WITHOUT_HOME,)) or (None,)
     for change in judged.verdict.verdict.changes:
-        if change.effect <= Effect.COMPATIBLE:
-            continue
+        keeps = change.effect <= Effect.COMPATIBLE
         severity = Severity.WARNING if change.effect is Effect.CHANGES_ROWS else Severity.STOP
         finding = Finding(
             change.code,
-            severity,
+            Severity.INFO if keeps else severity,
             change.text,
-            risk="wrong" if change.acceptable else "stuck",
+            risk="none" if keeps else "wrong" if change.acceptable else "stuck",
             goal=change.goal,
-            advice=ways[0],
+            advice=None if keeps else ways[0],
             where=change.place,
             expected=change.before,
             found=change.after,

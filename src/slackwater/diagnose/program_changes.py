@@ -298,20 +298,40 @@ def _other_source(place: str, was: SourceShape, is_now: SourceShape) -> Iterator
 def _options(place: str, was: SourceShape, is_now: SourceShape, *, stateful: bool) -> Iterator[Change]:
     known = kinds()
     harmless = frozenset[str]().union(*(kind.harmless_options for kind in known))
+    identity = frozenset[str]().union(*(kind.identity_options for kind in known))
+    starts = frozenset[str]().union(*(kind.start_options for kind in known))
     for key in sorted(was.options.keys() | is_now.options.keys()):
         before, after = was.options.get(key), is_now.options.get(key)
         if before == after or key in harmless:
             continue
+        if key in starts:
+            yield _start_ignored(place, key, before, after)
+            continue
         client = any(kind.is_client_option(key, before, after) for kind in known)
+        changes_rows = key in identity or (stateful and not client)
         yield Change(
             "source-options-changed",
-            Effect.CHANGES_ROWS if stateful and not client else Effect.COMPATIBLE,
+            Effect.CHANGES_ROWS if changes_rows else Effect.COMPATIBLE,
             f"option {key} of {place} was {before or 'not set'}, is {after or 'not set'}",
             place=place,
             before=before,
             after=after,
             goal="rebuild" if stateful and not client else None,
         )
+
+
+def _start_ignored(place: str, key: str, before: str | None, after: str | None) -> Change:
+    """A start position that was changed, which a query with a checkpoint does not use."""
+    return Change(
+        "start-position-ignored",
+        Effect.COMPATIBLE,
+        f"option {key} of {place} was {before or 'not set'}, is {after or 'not set'}; Spark continues at the position "
+        "of the checkpoint, and ignores the option",
+        place=place,
+        before=before,
+        after=after,
+        goal=None,
+    )
 
 
 def _schema(place: str, was: SourceShape, is_now: SourceShape, in_state: set[str] | None) -> Iterator[Change]:

@@ -41,10 +41,24 @@ GROUP = (
     ChangeText(
         "source-options-changed",
         "An option of a source was changed.",
-        "an option that decides which rows a source reads, or how it parses them, has another value. Rate limits, "
-        "start positions and options of the client are not compared.",
-        "rows of the kept state were read with the old value. A query without state continues with the new one.",
+        "an option that decides which rows a source reads, or how it parses them, has another value. Rate limits "
+        "and options of the client are not compared.",
+        "rows of the kept state were read with the old value. A query without state continues with the new one. "
+        "fileNameOnly decides which files count as read: with it files of one name in two folders are one file, and "
+        "the rows of one are left out; without it files that were moved are read again.",
         Effect.CHANGES_ROWS,
+        stateless=True,
+    ),
+    ChangeText(
+        "start-position-ignored",
+        "The start position of a source was changed, and has no effect.",
+        "an option that says where a new query starts, such as startingOffsets or startingVersion, has another value.",
+        "Spark uses it for a new checkpoint only, and ignores it silently where the checkpoint has a position. To read "
+        "older rows again, or to leave rows out, the position has to be set.",
+        Effect.COMPATIBLE,
+        None,
+        stateless=True,
+        covers=("KAFKA-07",),
     ),
     ChangeText(
         "source-schema-changed",

@@ -26,7 +26,7 @@ def find(snapshot: Snapshot) -> Iterator[Finding]:
     run, stream = failed_run(snapshot), snapshot.stream
     if run is None or run.failure != "permanent":
         return
-    meaning, goal = FAILURES.get(run.failure_code or "", ("the same run would fail again", None))
+    meaning, goal = FAILURES.get(run.failure_code or "", FAILURES["unknown"])
     reason = f": {run.reason}" if run.reason else ""
     yield RULE.finding(
         f"the last run failed and would fail again: {meaning}{reason}",

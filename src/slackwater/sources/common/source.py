@@ -49,7 +49,11 @@ class Source:
     connectors: frozenset[str] = frozenset()
     """The formats that need a connector of the same name: ``.format("kafka")`` in a pipeline file shows it."""
     harmless_options: frozenset[str] = frozenset()
-    """Options in lower case that change no rows: rate limits, where a new query starts, how the source is read."""
+    """Options in lower case that change no rows: rate limits, how the source is read."""
+    identity_options: frozenset[str] = frozenset()
+    """Options in lower case that decide what counts as read already, and so change rows of every query."""
+    start_options: frozenset[str] = frozenset()
+    """Options in lower case that only a new query uses: the position from which it reads."""
     reads_files = False
     """Whether entries of the source's own log list files, in one way for all formats of the kind."""
     nothing_read: str | None = None

@@ -22,9 +22,10 @@ class Delta(Source):
     harmless_options = frozenset(
         {
             *("ignorechanges", "ignoredeletes", "maxbytespertrigger", "maxfilespertrigger", "maxversionspertrigger"),
-            *("skipchangecommits", "startingtimestamp", "startingversion"),
+            "skipchangecommits",
         }
     )
+    start_options = frozenset({"startingtimestamp", "startingversion"})
     end_field = "lastOffsetForTriggerAvailableNow"
 
     def owns(self, offset: object, log: SourceEntries) -> bool:

@@ -57,6 +57,7 @@ class Files(Source):
             *("maxfilespertrigger", "sourcearchivedir"),
         }
     )
+    identity_options = frozenset({"filenameonly"})
     reads_files = True
     nothing_read = NO_FILES
     end_field = "allFilesForTriggerAvailableNow"

@@ -71,8 +71,13 @@ class Kafka(Source):
         {
             *("failondataloss", "fetchoffset.numretries", "fetchoffset.retryintervalms", "groupidprefix"),
             *("kafka.group.id", "kafkaconsumer.polltimeoutms", "maxoffsetspertrigger", "maxrecordsperpartition"),
-            *("maxtriggerdelay", "minoffsetspertrigger", "minpartitions", "startingoffsets"),
-            *("startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy", "startingtimestamp"),
+            *("maxtriggerdelay", "minoffsetspertrigger", "minpartitions"),
+        }
+    )
+    start_options = frozenset(
+        {
+            *("startingoffsets", "startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"),
+            "startingtimestamp",
         }
     )
     end_field = "allDataForTriggerAvailableNow"

@@ -21,7 +21,8 @@ from slackwater.diagnose.catalogue import CATALOGUE, Failure, How
 from slackwater.diagnose.causes import covering
 from slackwater.diagnose.doctor import Documented, documented
 from slackwater.diagnose.error_texts import ERRORS
-from slackwater.diagnose.rules.common.rule import HEADINGS, Rule
+from slackwater.diagnose.rules.common.facts import FAILURES
+from slackwater.diagnose.rules.common.rule import FAILED, HEADINGS, Rule
 
 SCHEMA = "slackwater.explain/1"
 FOUND = 1
@@ -69,6 +70,8 @@ def explanation(code: str) -> Explanation:
         return _of_error(code, errors[0])
     if code in CATALOGUE:
         return _of_failure(code, CATALOGUE[code])
+    if code in FAILURES:
+        return _of_failed_run(code)
     near = get_close_matches(code, [known for known, _ in all_codes()], n=3)
     raise UsageError(
         "code-unknown",
@@ -85,7 +88,8 @@ def all_codes() -> list[tuple[str, str]]:
     findings = {rule.code: rule.meaning for rule in documented()}
     finders = covering()
     failures = {code: failure.title for code, failure in CATALOGUE.items() if code not in finders}
-    return sorted((errors | findings | failures).items())
+    runs = {code: _sentence(meaning) for code, (meaning, _) in FAILURES.items()}
+    return sorted((runs | errors | findings | failures).items())
 
 
 def explain_document(found: Explanation) -> dict[str, Any]:
@@ -167,6 +171,31 @@ def _of_failure(code: str, failure: Failure) -> Explanation:
         safe="",
     )
 
+
+def _of_failed_run(code: str) -> Explanation:
+    """Why a run failed, as ``failure_code`` of the ledger has it."""
+    meaning, goal = FAILURES[code]
+    remedy = f"`{command('doctor', 'STREAM')}` names what to do"
+    return Explanation(
+        code=code,
+        kind="failed run",
+        exit_code=FAILED,
+        meaning=_sentence(meaning),
+        finds="the error of Spark, or of the pipeline's own code, with which the last run failed",
+        matters="the same run would fail again" if code not in TRANSIENT else "the run was started again some times",
+        confirm=f"`{command('ledger', 'STREAM')}` shows the error",
+        remedy=f"{remedy}; its goal is {goal}" if goal else remedy,
+        commands=tuple(_COMMAND.findall(remedy)),
+        safe="",
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+TRANSIENT = frozenset({"store-unreachable"})
+"""Failures after which a run is started again by itself."""
 
 MET: Mapping[How, str] = {
     "plan": "refused by a plan",

@@ -106,6 +106,7 @@ def failed_run(snapshot: Snapshot) -> RunRecord | None:
 
 FAILURES: Mapping[str, tuple[str, str | None]] = {
     "state-damaged": ("a state file of the checkpoint is damaged", "rebuild"),
+    "state-missing": ("a state file that the next batch needs is missing, or an operator was added", None),
     "state-schema": ("the state does not fit the query any more", "rebuild"),
     "operator-changed": ("stateful operators were added or removed", "rebuild"),
     "source-added": ("the query has more sources than its checkpoint", None),
@@ -115,5 +116,7 @@ FAILURES: Mapping[str, tuple[str, str | None]] = {
     "query-refused": ("Spark does not accept the query", None),
     "sink": ("the sink cannot write", None),
     "data-loss": ("a source no longer has rows that the next batch needs", None),
+    "store-unreachable": ("a store or a server could not be reached", None),
+    "unknown": ("the error is not one of those that are known", None),
 }
 """By ``failure_code``."""
