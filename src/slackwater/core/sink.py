@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from slackwater.core.strict import STRICT
@@ -72,11 +72,16 @@ class Owner:
     home: str
 
 
+def unchecked() -> None:
+    """For a run without a lease."""
+
+
 @dataclass(frozen=True, slots=True)
 class WriteContext:
     """The run that writes to a sink. ``epoch`` is the fence number of its lease: a later run has a higher one.
 
     ``planned`` is the newest batch that was planned before this run started: batches up to it may be run again.
+    ``check_lease`` raises ``LeaseHeld`` once the lease is another run's.
     """
 
     stream_id: str
@@ -85,6 +90,7 @@ class WriteContext:
     output_mode: str
     planned: int = -1
     partition_by: tuple[str, ...] = ()
+    check_lease: Callable[[], None] = field(default=unchecked, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from slackwater.core.profile import QueryProfile
 from slackwater.core.sink import SideOutput, WriteContext
 from slackwater.core.targets import PositionTarget
 from slackwater.core.trigger import Trigger
+from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.operations.apply.replayer import OperationRun, Replayed
 from slackwater.operations.plan.contributing import Code
@@ -288,6 +289,7 @@ def _watch(
         stream.output_mode,
         read_logs(checkpoint).planned,
         definition.partition_by,
+        LeaseCheck(services.ledger, stream.full_name, run.epoch),
     )
     definition.sink.check(built.frame, context)
     record_program(services.home, services.ledger, run.generation, built)

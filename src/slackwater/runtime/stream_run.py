@@ -13,6 +13,7 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
 from slackwater.diagnose.rules.common.facts import FAILURES
+from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.runtime.before_start import check, claim_output, record_start, warnings_about
 from slackwater.runtime.drain import Drain
 from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
@@ -150,7 +151,10 @@ class StreamRun:
 
     def _write_context(self, planned: int) -> WriteContext:
         stream, partition_by = self.stream, self._built.definition.partition_by
-        return WriteContext(stream.id or "", stream.full_name, self._epoch, stream.output_mode, planned, partition_by)
+        check_lease = LeaseCheck(self._services.ledger, stream.full_name, self._epoch)
+        return WriteContext(
+            stream.id or "", stream.full_name, self._epoch, stream.output_mode, planned, partition_by, check_lease
+        )
 
     def _completes(self, batch: int | None) -> bool:
         """Whether the next query only completes this batch, after which ``start`` is called again."""

@@ -119,7 +119,7 @@ class Lease:
     def _renew(self, record: LeaseRecord) -> None:
         record = replace(record, heartbeat_ms=self._ledger.now_ms())
         if not self._ledger.renew_lease(record):
-            raise _lost(record, self._ledger.lease(record.stream))
+            raise lost(record.stream, record.fence, self._ledger.lease(record.stream))
         self._record = record
         self._repeat_in_file(record)
 
@@ -216,14 +216,15 @@ def _held_hint(lease: LeaseRecord, signs: Signs, expires_s: float) -> str:
     return command("stop", lease.stream)
 
 
-def _lost(record: LeaseRecord, now: LeaseRecord | None) -> LeaseHeld:
+def lost(stream: str, fence: int, now: LeaseRecord | None) -> LeaseHeld:
+    """The error of a holder with this fence number, where the lease is ``now`` another one."""
     taker = f"{_who(now.holder, Signs.ALIVE)} for {now.purpose}" if now and now.holder else "no process"
     return LeaseHeld(
         "lease-lost",
-        f"The lease of {record.stream} is no longer held by this process; nothing more may be written",
-        expected=f"fence {record.fence}",
+        f"The lease of {stream} is no longer held by this process; nothing more may be written",
+        expected=f"fence {fence}",
         found=f"fence {now.fence if now else 'none'}, held by {taker}",
-        hint=command("status", record.stream),
+        hint=command("status", stream),
     )
 
 

@@ -75,7 +75,7 @@ class AllOfSink:
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the function that writes a batch into all of them on the writer."""
         writes = [member.batch_writer(context) for member in self.members]
-        return writer.foreachBatch(batch_function(_one_after_the_other(writes)))
+        return writer.foreachBatch(batch_function(_one_after_the_other(writes), context))
 
 
 def all_of(*sinks: WritesBatches) -> AllOfSink:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import SlackwaterError
+from slackwater.core.sink import WriteContext
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,12 +21,17 @@ class BatchFailed(Exception):
         super().__init__(" ".join(f"[{error.code}] {error}{hint}".split()))
 
 
-def batch_function(write: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
-    """The function for ``foreachBatch``. PySpark calls it with the batch's DataFrame and its id."""
+def batch_function(write: Callable[[DataFrame, int], None], context: WriteContext) -> Callable[[DataFrame, int], None]:
+    """The function for ``foreachBatch``. PySpark calls it with the batch's DataFrame and its id.
+
+    A run that has lost its lease fails before the batch is written, and before Spark commits it in the checkpoint.
+    """
 
     def written(frame: DataFrame, batch: int) -> None:
         try:
+            context.check_lease()
             write(frame, batch)
+            context.check_lease()
         except SlackwaterError as error:
             # Not chained: the driver's exception can quote a whole row, and the error has what matters of it.
             raise BatchFailed(error) from None

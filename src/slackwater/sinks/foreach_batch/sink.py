@@ -95,7 +95,7 @@ class ForeachBatchSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context)))
+        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function with the batch's id as ``Batch``; with a declared database not called for a batch it has."""

@@ -97,7 +97,7 @@ class IcebergSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context)))
+        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that publishes one batch."""

@@ -78,7 +78,7 @@ class JdbcSink:
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         """Set the batch function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context)))
+        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that publishes one batch."""

@@ -1,0 +1,148 @@
+"""A driver is paused in a batch (``kill -STOP``); another takes over its lease; the first resumes (``kill -CONT``)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import psycopg
+import pytest
+
+from tests.runtime.project import Project
+from tests.support.postgres_server import PostgresServer
+from tests.support.processes import Command
+
+pytestmark = pytest.mark.spark
+
+PIPELINE = """
+import os
+import time
+from pathlib import Path
+
+import sqlalchemy
+import slackwater as sw
+from pyspark.sql import functions as F
+
+pipeline = sw.Pipeline("work")
+url = "{url}"
+engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool) if url else None
+
+
+def insert(frame, batch):
+    rows = [{{"id": row.id}} for row in frame.collect()]
+    with batch.transaction() as connection:
+        if rows:
+            connection.execute(sqlalchemy.text("INSERT INTO out VALUES (:id)"), rows)
+
+
+@pipeline.stream(sink={sink})
+def rows(spark):
+    @F.udf("long")
+    def held(number):
+        hold = Path("{folder}") / os.environ["DRIVER"]
+        while number >= 4 and hold.exists():
+            hold.with_suffix(".reached").touch()
+            time.sleep(0.05)
+        return number
+
+    rows = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 4).json("in")
+    return rows.repartition(1).select(held("id").alias("id"))
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A sink as a pipeline names it, and the ids that its output shows."""
+
+    sink: str
+    ids: Callable[[Project, str], list[int]]
+    in_database: bool = False
+
+
+def _in_files(project: Project, _url: str) -> list[int]:
+    return project.ids("out")
+
+
+def _in_table(_project: Project, url: str) -> list[int]:
+    with psycopg.connect(url) as connection:
+        return [row[0] for row in connection.execute("SELECT id FROM out ORDER BY id").fetchall()]
+
+
+KINDS = {
+    "files": Kind('sw.sinks.files("json", "out")', _in_files),
+    "postgres": Kind('sw.sinks.postgres(url.replace("+psycopg", ""), "out")', _in_table, in_database=True),
+}
+CASES = [("files", "after"), ("postgres", "before")]
+"""``before``: it resumes before the other has written the batch that both were at; ``after``: after that."""
+
+
+@pytest.mark.parametrize(("name", "when"), CASES)
+def test_a_paused_driver_writes_nothing_more(
+    name: str, when: Literal["before", "after"], project: Project, postgres: PostgresServer
+) -> None:
+    kind, url = KINDS[name], ""
+    if kind.in_database:
+        url = postgres.url(postgres.new_database())
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE out (id BIGINT)")
+    text_url = url.replace("postgresql://", "postgresql+psycopg://")
+    project.write(PIPELINE.format(sink=kind.sink, url=text_url, folder=project.folder))
+    project.add_files(8)
+    paused = _start(project, "paused")
+    paused.wait_for((project.folder / "paused.reached").exists, "the second batch")
+    _signal(paused, signal.SIGSTOP)
+    _seem_of_another_machine(project)
+    (project.folder / "paused").unlink()
+
+    other = _start(project, "other", "--until-caught-up")
+    other.wait_for((project.folder / "other.reached").exists, "the same batch of the other driver")
+    if when == "before":
+        _signal(paused, signal.SIGCONT)
+        assert paused.end() != 0, paused.log
+        (project.folder / "other").unlink()
+        assert other.end() == 0, other.log
+    else:
+        (project.folder / "other").unlink()
+        assert other.end() == 0, other.log
+        before = _checkpoint(project)
+        _signal(paused, signal.SIGCONT)
+        assert paused.end() != 0, paused.log
+        assert _checkpoint(project) == before
+    assert "lease" in paused.log
+    assert kind.ids(project, url) == list(range(8))
+
+    project.add_files(4)
+    third = _start(project, "third", "--until-caught-up", hold=False)
+    assert third.end() == 0, third.log
+    assert kind.ids(project, url) == list(range(12))
+
+
+def _start(project: Project, driver: str, *arguments: str, hold: bool = True) -> Command:
+    if hold:
+        (project.folder / driver).touch()
+    return project.start("run", "pipeline.py", *arguments, environment={"DRIVER": driver})
+
+
+def _signal(command: Command, number: signal.Signals) -> None:
+    """Pause or resume the driver with its JVM and its Python workers, as when their machine is paused."""
+    for pid in (*command.alive(), command.pid):
+        os.kill(pid, number)
+
+
+def _seem_of_another_machine(project: Project) -> None:
+    """Its lease is one whose holder cannot be looked up from here, and which has not been renewed for long."""
+    with sqlite3.connect(project.folder / ".slackwater" / "ledger.db", timeout=30) as ledger:
+        changed = ledger.execute("UPDATE leases SET host = 'another.example', heartbeat_ms = 1 WHERE host IS NOT NULL")
+        assert changed.rowcount == 1
+
+
+def _checkpoint(project: Project) -> dict[str, str]:
+    """Every file of the checkpoint with the hash of its content."""
+    folder = project.checkpoint("rows")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
