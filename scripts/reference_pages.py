@@ -1,10 +1,12 @@
-"""Prints the pages of docs/reference that are made from the source: checks, their coverage, stores, changes, metrics.
+"""Prints the pages of docs/reference that are made from the source: checks, their coverage, stores, changes, metrics,
+verbs.
 
 python -m scripts.reference_pages checks > docs/reference/checks.md
 python -m scripts.reference_pages coverage > docs/reference/coverage.md
 python -m scripts.reference_pages stores > docs/reference/stores.md
 python -m scripts.reference_pages changes > docs/reference/changes.md
 python -m scripts.reference_pages metrics > docs/reference/metrics.md
+python -m scripts.reference_pages verbs > docs/reference/verbs.md
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
+from slackwater.cli.common.arguments import Option
+from slackwater.cli.verbs.completion import Command, commands
 from slackwater.cli.verbs.run.metric_names import METRICS
 from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
@@ -80,6 +84,12 @@ How to use them: [monitoring](../monitoring.md). This page is made from the sour
 | metric | kind | more labels | meaning |
 |---|---|---|---|
 """
+VERBS_PAGE = """# Verbs
+
+What `slackwater` can be asked to do, with all options. `slackwater VERB --help` prints the same with the arguments.
+[Exit codes](../exit-codes.md) by verb; [settings](settings.md). This page is made from the source; a test compares
+them. To update it: `python -m scripts.reference_pages verbs > docs/reference/verbs.md`.
+"""
 WORDS = {"plan": "refused", "run": "refused", "not-detectable": "not detectable"}
 SEVERITIES = {Severity.STOP: "stop", Severity.WARNING: "warning", Severity.INFO: "info"}
 
@@ -127,6 +137,25 @@ def metrics_page() -> str:
     return METRICS_PAGE + "\n".join(rows) + "\n"
 
 
+def verbs_page() -> str:
+    """All verbs with their options, in the order of their names."""
+    typed = sorted((one for one in commands() if one.words), key=lambda one: one.words)
+    return VERBS_PAGE + "".join(map(_verb, typed))
+
+
+def _verb(one: Command) -> str:
+    table = "\n".join(_option(option) for option in one.options if "--help" not in option.names)
+    head = "\n| option | values | meaning |\n|---|---|---|\n" if table else ""
+    summary = one.summary[:1].upper() + one.summary[1:].rstrip(".")
+    return f"\n## {' '.join(one.words)}\n\n{summary}.\n{head}{table}" + ("\n" if table else "")
+
+
+def _option(option: Option) -> str:
+    names = ", ".join(f"`{name}`" for name in option.names)
+    values = ", ".join(f"`{value}`" for value in option.values) or ("any" if option.takes_value else "-")
+    return _row(names, values, option.summary)
+
+
 def _store(kind: StoreKind) -> str:
     can = kind.traits
     answers = (
@@ -160,6 +189,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "stores": stores_page,
     "changes": changes_page,
     "metrics": metrics_page,
+    "verbs": verbs_page,
 }
 
 if __name__ == "__main__":
