@@ -188,6 +188,43 @@ def test_sarif_has_a_result_for_each_finding(slackwater: Slackwater, tmp_path: P
     assert run["results"][0]["level"] == "error"
 
 
+def test_an_output_that_cannot_be_reached_is_not_checked(
+    slackwater: Slackwater, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = corpus_case("4.3.0", NOT_RECORDED, tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+    done = slackwater("doctor", str(case / "checkpoint"), "--sink", "s3://bucket/out", "--format", "json")
+
+    assert done.code == 5
+    [stream] = done.document["streams"]
+    reasons = {one["code"]: one["reason"] for one in stream["not_checked"]}
+    assert reasons["sink-ahead"].startswith("the output at s3://bucket/out cannot be listed: ")
+
+
+def test_a_text_without_a_known_error_is_said_beside_the_findings(slackwater: Slackwater, tmp_path: Path) -> None:
+    case = corpus_case("4.3.0", NOT_RECORDED, tmp_path)
+    (tmp_path / "driver.log").write_text("java.lang.Exception: nobody knows this\n")
+
+    done = slackwater("doctor", str(case / "checkpoint"), "--error", str(tmp_path / "driver.log"))
+
+    assert "no known error text of Spark is in it" in done.out
+
+
+def test_a_place_in_sarif_is_a_uri_reference(slackwater: Slackwater, tmp_path: Path) -> None:
+    odd = corpus_case("4.3.0", "file_json_to_parquet_filesink", tmp_path) / "checkpoint"
+    odd = odd.rename(tmp_path / "a b ü#?%[x]")
+    (odd / "offsets" / "6").unlink()
+
+    document = json.loads(slackwater("doctor", str(odd), "--format", "sarif").out)
+
+    [result] = document["runs"][0]["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == "<folder>/a%20b%20%C3%BC%23%3F%25%5Bx%5D/offsets/6"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [

@@ -110,14 +110,18 @@ def _nothing_but(location: str, query_id: str | None, marks: Marks) -> Checkpoin
     return CheckpointReport(location, query_id, unread, None, None, marks, None, (), (), (), {}, FileTotals(0), ())
 
 
-def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None, *, thorough: bool = False) -> Facts:
-    """The facts about a checkpoint that the ledger does not have. ``sink`` is the identity of its output, if known."""
+def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *, thorough: bool = False) -> Facts:
+    """The facts about a checkpoint that the ledger does not have.
+
+    ``sink`` is the identity of its output, if it was named; ``Unknown``: the output could not be reached.
+    """
+    identity = None if isinstance(sink, Unknown) else sink
     with collector_off():
         opened = open_checkpoint(store)
         checkpoint = _checkpoint(opened, thorough_damage(opened) if thorough else cheap_damage(opened, all_state=True))
     logs = opened.logs
     marks = marks_of_inventory(logs, opened.inventory)
-    stream = StreamRecord(_UNRECORDED, store.location, sink or {}, "", "", id=logs.query_id)
+    stream = StreamRecord(_UNRECORDED, store.location, identity or {}, "", "", id=logs.query_id)
     snapshot = Snapshot(
         stream=stream,
         generation=GenerationRecord(stream.full_name, 1, store.location, logs.query_id),
@@ -126,8 +130,10 @@ def facts_of_location(store: ReadStore, sink: Mapping[str, str] | None, *, thoro
         damage=checkpoint.start_damage,
     )
     seen: Fact[SinkFacts] = Unknown("the output of the query is not known", "add --sink with its path or URI")
-    if sink is not None:
-        seen = tried(lambda: _sink(sink, snapshot, thorough=thorough), "the output cannot be read")
+    if isinstance(sink, Unknown):
+        seen = sink
+    if identity is not None:
+        seen = tried(lambda: _sink(identity, snapshot, thorough=thorough), "the output cannot be read")
     if isinstance(seen, SinkFacts):
         snapshot = replace(snapshot, marks=replace(marks, written=seen.written), output=replace(seen.seen, owner=None))
     return Facts(

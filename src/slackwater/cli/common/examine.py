@@ -9,7 +9,8 @@ from slackwater.cli.common.console import say
 from slackwater.cli.common.targets import require_no_path, require_reachable
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
-from slackwater.core.facts import Facts
+from slackwater.core.facts import Fact, Facts, Unknown
+from slackwater.core.masking import mask
 from slackwater.core.settings import Settings
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.doctor import Diagnosis, diagnose
@@ -27,6 +28,7 @@ class Examined:
     """One stream or checkpoint with its facts and its diagnosis, or with the error why it could not be read.
 
     ``errors`` are the causes of the failure whose text was given, or of the last run, if that has failed.
+    ``unrecognised``: a text was given, and no known error is in it.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Examined:
     diagnosis: Diagnosis | None = None
     error: SlackwaterError | None = None
     errors: tuple[ExplainedError, ...] = ()
+    unrecognised: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -124,17 +127,15 @@ def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined
     return None
 
 
-def _identity(sink: str) -> Identity:
+def _identity(sink: str) -> Fact[Identity]:
+    """The output, or why it cannot be reached, which does not keep the checkpoint from being examined."""
     try:
         found = identity_at(sink)
     except OSError as error:
-        raise EnvironmentMissing(
-            "store-unreachable",
-            "The output cannot be listed",
-            where=sink,
-            found=str(error),
-            hint="check its address, and that you may read there",
-        ) from error
+        return Unknown(
+            f"the output at {sink} cannot be listed: {mask(str(error))}",
+            "check its address, and that you may read there",
+        )
     if found is None:
         raise NotFound(
             "no-output",

@@ -39,7 +39,7 @@ def read_symptoms(file: str) -> tuple[Symptom, ...]:
 def with_errors(examined: Examined, given: Sequence[Symptom] | None) -> Examined:
     """With the causes of the failure that was ``given``; else of the last run, if that has failed."""
     symptoms = given if given is not None else _of_last_run(examined.facts)
-    return replace(examined, errors=explained(symptoms, examined.diagnosis))
+    return replace(examined, errors=explained(symptoms, examined.diagnosis), unrecognised=given == ())
 
 
 def _of_last_run(facts: Facts | None) -> Sequence[Symptom]:

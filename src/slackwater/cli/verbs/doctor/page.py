@@ -79,7 +79,7 @@ def _errors(one: Examined) -> Iterator[Text]:
             yield _line(
                 "", f"{cause.code} ({cause.title}): {CAUSES[cause.state].format(by=cause.by).removesuffix(': ')}"
             )
-    if one.facts is None and not one.errors:
+    if one.unrecognised:
         yield _line("error", "no known error text of Spark is in it")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from slackwater import __version__
 from slackwater.cli.common.examine import Examined
@@ -11,6 +12,8 @@ from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Diagnosed
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+URI = "/:@!$&'()*+,;=~"
+"""Characters that a place keeps as a URI reference: of a path a # or ? would begin another part."""
 LEVELS = {Severity.STOP: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
@@ -44,7 +47,7 @@ def _result(one: Examined, found: Diagnosed) -> dict[str, Any]:
         "ruleId": finding.code,
         "level": LEVELS[finding.severity],
         "message": {"text": f"{one.name}: {finding.text}.{steps}"},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": place}}}],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(place, safe=URI)}}}],
         "properties": {"risk": finding.risk, "goal": finding.goal, "certainty": found.certainty},
     }
 
