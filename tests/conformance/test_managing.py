@@ -10,7 +10,7 @@ from scripts.conformance import expected
 from tests.conformance.matrix import Area, measured
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
-STREAMS = ("several_queries", "listener", "watching")
+STREAMS = ("several_queries", "listener", "watching", "metrics")
 FILES = 8
 
 
