@@ -219,7 +219,7 @@ def add_consent(parser: Parser) -> None:
     """The flags for a home that is not where it was created."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--moved", action="store_true", help="the home was moved here, and is used from here on")
-    choice.add_argument("--copied", action="store_true", help="the home is a copy, and becomes one of its own")
+    choice.add_argument("--copied", action="store_true", help="treat the copied home as independent (new ids)")
 
 
 def add_stopped(parser: Parser) -> None:
