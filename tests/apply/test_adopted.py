@@ -42,10 +42,9 @@ from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import BEGINNING, StopBefore, make_project
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
-EVERY = 24
-"""Of the kills while the new checkpoint is built, which is as for any stream, one in so many is tried."""
-
-EVERY_OF_UNDO = 9
+EVERY, EVERY_OF_UNDO = (int(os.environ.get("SLACKWATER_TEST_EVERY", number)) for number in (24, 9))
+"""Of the kills while the new checkpoint is built, which is as for any stream, one in so many is tried, and of those of
+an undo. ``SLACKWATER_TEST_EVERY=1`` takes all, as everywhere."""
 
 
 count_commits()
