@@ -339,8 +339,6 @@ SITUATIONS = (
     Situation(
         "state-not-reproducible",
         lambda _: PLAN,
-        another_output,
-        "new stream name into a new output",
         spec=HomeSpec(layout=LAYOUT | {"operators": ["TransformWithStateInPySpark"]}),
     ),
 )

@@ -39,6 +39,7 @@ def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
     return tuple(Undo(index, inverse) for index, inverse in reversed(inverses) if inverse is not None)
 
 
+RowOrder = Literal["any"]
 Ranges = Literal["recorded", "new"]
 """Whether the first batch that is processed again keeps its recorded range, or takes what its sources have by then:
 a later stage, whose source is the output that an earlier one writes again."""
@@ -196,6 +197,7 @@ class Request:
     output, ``None`` where the rows go to the output of the stream.
     ``query_read`` is false where the changed query should have been read and Spark was not available.
     ``downstream``: streams that have read what is taken out of the output are planned, too.
+    ``row_order`` "any": the user's functions of arbitrary state give the same for any order of the rows of a batch.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -213,6 +215,7 @@ class Request:
     downstream: bool
     ranges: Ranges
     into: str | None
+    row_order: RowOrder | None = None
 
     @classmethod
     def at(

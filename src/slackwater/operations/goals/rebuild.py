@@ -7,7 +7,7 @@ from dataclasses import replace
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
-from slackwater.operations.goals.common.goal import RETENTION, Flag, Goal, WithQuery
+from slackwater.operations.goals.common.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
 from slackwater.operations.plan.basis import Basis, Scope, check_cut, check_since_start, state_bounds
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.operations.plan.words import ALL, plan_command
@@ -123,6 +123,7 @@ class Rebuild(Goal):
             default=LAST_WRITTEN,
         ),
         RETENTION,
+        ROW_ORDER,
     )
     runs_spark = True
 

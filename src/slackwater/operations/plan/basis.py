@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.history import History
-from slackwater.core.plan import BEFORE_ALL, Request, SourceStart
+from slackwater.core.plan import BEFORE_ALL, Request, RowOrder, SourceStart
 from slackwater.core.profile import QueryProfile
+from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut, SideOutput, newest_batch
 from slackwater.core.snapshot import MemberSeen, Snapshot
 from slackwater.core.units import batch_range
@@ -221,16 +222,23 @@ NOT_REPRODUCIBLE = {
 }
 
 
-def check_reproducible(profile: QueryProfile, stream: str) -> None:
+ARBITRARY = {name for name, reason in NOT_REPRODUCIBLE.items() if reason.endswith("a function of the user's own")}
+"""State that a replay of all batches recomputes where the function gives the same for any order of a batch's rows."""
+
+
+def check_reproducible(profile: QueryProfile, stream: StreamRecord, row_order: RowOrder | None) -> None:
     """Raises Refused where the query keeps state that no replay recomputes exactly."""
+    anew = "run the query under a new stream name into a new output: it then reads everything from the start"
     for operator in profile.operators:
-        if operator in NOT_REPRODUCIBLE:
+        if operator in NOT_REPRODUCIBLE and not (operator in ARBITRARY and row_order == "any"):
+            at_word = command("plan", "rebuild", stream.full_name, "--row-order", "any")
+            hint = f"if it gives the same for any order of the rows in a batch: {at_word}; else {anew}"
             raise Refused(
                 "state-not-reproducible",
-                f"The state of stream {stream} cannot be recomputed exactly: {NOT_REPRODUCIBLE[operator]}",
+                f"The state of stream {stream.name} cannot be recomputed exactly: {NOT_REPRODUCIBLE[operator]}",
                 expected="windowed aggregations, dropDuplicates, joins",
                 found=operator,
-                hint="run the query under a new stream name into a new output: it then reads everything from the start",
+                hint=hint if operator in ARBITRARY else anew,
             )
 
 
@@ -243,13 +251,16 @@ def state_bounds(basis: Basis) -> StateBounds:
         retention = None if complete else given
         stateful = basis.snapshot.marks.state is not None or given is not None
         return StateBounds(stateful=stateful, retention_ms=retention, delay_ms=None)
-    check_reproducible(profile, basis.snapshot.stream.name)
+    check_reproducible(profile, basis.snapshot.stream, basis.request.row_order)
     # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
     delays = recorded.watermark_delays_ms if recorded is not None else ()
     retention = profile.retention_ms if given is None else given
+    arbitrary = bool(ARBITRARY.intersection(profile.operators))
     return StateBounds(
         stateful=profile.stateful or given is not None,
         # In complete mode Spark drops no key: each batch writes the whole result.
-        retention_ms=None if complete else retention,
+        # What a function of the user's own keeps of older rows is unknown, whatever the watermark is.
+        retention_ms=None if complete or arbitrary else retention,
         delay_ms=delays[0] if len(delays) == 1 else None,
+        any_row_order=arbitrary,
     )

@@ -22,11 +22,14 @@ class StateBounds:
     """What is known of a query's state: how far behind the watermark rows matter, and the delay of its one watermark.
 
     ``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` ``None``: unknown or several.
+    ``any_row_order``: state of the user's own functions is recomputed, as the user says that they give the same for any
+    order of the rows in a batch.
     """
 
     stateful: bool
     retention_ms: int | None
     delay_ms: int | None
+    any_row_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)

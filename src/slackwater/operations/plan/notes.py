@@ -22,6 +22,12 @@ USUAL = {
 """Settings that most runs have; they are recorded and used, and not worth a line."""
 
 
+ANY_ROW_ORDER = (
+    "the state of your own function is recomputed from the first batch on: this is exact if the function gives the "
+    "same for any order of the rows in a batch, as --row-order any says"
+)
+
+
 def notes_of(
     snapshot: Snapshot,
     goal: str,
@@ -207,7 +213,9 @@ def _about_the_state(
     notes: list[str] = []
     if target < 0:
         return notes
-    if state.stateful and snapshot.stream.output_mode == "complete":
+    if state.any_row_order:
+        notes.append(ANY_ROW_ORDER)
+    elif state.stateful and snapshot.stream.output_mode == "complete":
         notes.append("in complete mode every row still matters: everything from batch 0 is replayed")
     elif state.stateful and state.retention_ms is None:
         notes.append("how long rows matter is unknown for this query: everything from batch 0 is replayed")

@@ -30,6 +30,8 @@ def plan_command(stream: str, request: Request, *, at: str | None = None, retent
         line += f" --into {quoted(request.into)}"
     if request.downstream:
         line += " --downstream"
+    if request.row_order is not None:
+        line += f" --row-order {request.row_order}"
     kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
     return line if kept is None else f"{line} --retention {kept}"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.errors import UsageError
-from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, OutputTreatment, Request
+from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, OutputTreatment, Request, RowOrder
 from slackwater.core.registry import Registry
 from slackwater.core.sink import cut_back
 from slackwater.core.snapshot import Snapshot
@@ -55,6 +55,16 @@ RETENTION = Flag(
     "how far behind the watermark rows count, or 'all'",
     kind="duration",
     metavar="2d",
+)
+
+
+ROW_ORDER = Flag(
+    "--row-order",
+    "row_order",
+    "any: functions of arbitrary state give the same for any order of a batch's rows, so that replaying all batches is "
+    "exact",
+    kind="choice",
+    choices=("any",),
 )
 
 
@@ -118,7 +128,10 @@ class Goal:
             cast("OutputTreatment", values.get("output", self.outputs[0])),
             downstream=downstream,
         )
-        return replace(request, only_source=cast("str | None", values.get("only_source")))
+        only_source, row_order = values.get("only_source"), values.get("row_order")
+        return replace(
+            request, only_source=cast("str | None", only_source), row_order=cast("RowOrder | None", row_order)
+        )
 
     def own_arguments(self, _request: Request, /) -> str:
         """What a printed command has of options that only this goal has; it starts with a space."""
@@ -139,6 +152,7 @@ class Goal:
             request.output in self.outputs
             and ("retention" in fields or request.retention_ms is None)
             and ("only_source" in fields or request.only_source is None)
+            and ("row_order" in fields or request.row_order is None)
             and ("to" in fields or request.to is None)
             and (request.into is not None) == (request.output == "aside")
             and self.accepts_positions(request)
