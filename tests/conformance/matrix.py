@@ -73,7 +73,7 @@ class Area:
     connectors: Sequence[str] = ()
     holds_at: Callable[[int], str] = by_turns
     makers: Sequence[str] = ()
-    plan_options: Sequence[str] = ()
+    plan_options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     more: Sequence[str] = ()
     held: Mapping[str, int] = field(default_factory=dict)
 
@@ -161,7 +161,7 @@ class Workspace:
     def rebuild(self, stream: str) -> str:
         """Delete the checkpoint of a stream, plan a rebuild and apply it: empty, or why it was refused."""
         shutil.rmtree(self._checkpoint(stream))
-        options = self.area.plan_options
+        options = self.area.plan_options.get(stream, ())
         for words in (
             ("plan", "rebuild", stream, *options, "--out", "plan.json", "--force"),
             ("apply", "plan.json", "--yes"),

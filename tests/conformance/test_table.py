@@ -7,7 +7,7 @@ from pathlib import Path
 from scripts.conformance import areas, page
 
 ROOT = Path(__file__).parents[2]
-NOT_YET_MAX = 13
+NOT_YET_MAX = 7
 """May only fall."""
 
 
