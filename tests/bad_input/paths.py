@@ -50,7 +50,7 @@ CASES = (
     Case("status --format=json --no-such-option", 2, "usage", says='{"error": '),
     Case("no-such-verb --format json", 2, "usage", says='{"error": '),
     Case("status --format json a b c", 2, "usage", says='{"error": '),
-    Case("run m.py", 2, "pipeline-count", write("m.py", "x = 1"), says="slackwater.watch"),
+    Case("run m.py", 2, "pipeline-count", write("m.py", "x = 1"), says=".writeStream"),
     Case(
         "run m.py",
         2,

@@ -20,8 +20,10 @@ from slackwater.cli.common.arguments import Parser, add_verbs, check_bytes
 from slackwater.cli.common.console import report_error, report_interrupt, show_errors_for
 from slackwater.cli.common.verb import VERBS, listed
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
+from slackwater.core.reference import reference_of
 
 INTERRUPTED = 130
+SEPARATOR = "--"
 INTERRUPT_AGAIN_S = 0.05
 """Until a Ctrl-C that arrived where Python drops exceptions is raised again: the finalizer is over then."""
 GARBAGE_MIN = 50_000
@@ -163,6 +165,16 @@ def _shown(error: SlackwaterError) -> int:
     return error.exit_code
 
 
+def _parsed(parser: Parser, arguments: list[str]) -> dict[str, Any]:
+    """The options by name. What follows ``--`` are an application's own arguments, where a verb takes a pipeline."""
+    if SEPARATOR in arguments:
+        place = arguments.index(SEPARATOR)
+        options = vars(parser.parse_args(arguments[:place]))
+        if options.get("pipeline"):
+            return {**options, "pipeline": reference_of(options["pipeline"], arguments[place + 1 :])}
+    return vars(parser.parse_args(arguments))
+
+
 def _run(arguments: list[str]) -> int:
     check_bytes(arguments)
     parser = make_parser(arguments)
@@ -170,7 +182,7 @@ def _run(arguments: list[str]) -> int:
         parser.print_help()
         return 0
     try:
-        options: dict[str, Any] = vars(parser.parse_args(arguments))
+        options = _parsed(parser, arguments)
     except SystemExit:
         # Only --help and --version end this way; mistakes are UsageErrors.
         return 0

@@ -24,12 +24,16 @@ def mention(*words: str) -> str:
 
 def run_command(stream: StreamRecord) -> str | None:
     """The command that starts the stream's pipeline; ``None`` where the user's own program runs the query."""
-    return None if stream.is_watched else command("run", stream.pipeline_file or "FILE")
+    if stream.is_watched and not stream.pipeline_file:
+        return None
+    return command("run", stream.pipeline_file or "FILE")
 
 
 def check_command(stream: StreamRecord) -> str | None:
     """The command that compares the code with the state; ``None`` where the user's own program has the code."""
-    return None if stream.is_watched else command("check", stream.pipeline_file or "FILE")
+    if stream.is_watched and not stream.pipeline_file:
+        return None
+    return command("check", stream.pipeline_file or "FILE")
 
 
 def undo_command(operation: str) -> str:

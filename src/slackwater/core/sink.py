@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
@@ -91,6 +91,21 @@ class WriteContext:
     planned: int = -1
     partition_by: tuple[str, ...] = ()
     check_lease: Callable[[], None] = field(default=unchecked, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterCalls:
+    """What a ``DataStreamWriter`` was given. ``format`` is that of the session where the application names none.
+
+    ``options`` have names in lower case, ``path`` among them; ``table`` is that of ``toTable``. ``function`` is
+    ``foreach`` or ``foreachBatch``. ``query`` is the name of the query.
+    """
+
+    format: str
+    options: Mapping[str, str]
+    table: str | None = None
+    function: str | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,7 @@ class Snapshot:
     with the checkpoint. ``missing_files`` are source files that the planned next batch needs and that do not exist.
     ``home`` is whether the home is at the place where it was created. ``code_file`` is the pipeline file with the
     query, also of one that is only watched; empty where none is known.
+    ``by_run``: a run starts the query now, also that of an application.
     """
 
     stream: StreamRecord
@@ -127,6 +128,7 @@ class Snapshot:
     home: HomePlace = "here"
     home_was: str | None = None
     code_file: str = ""
+    by_run: bool = False
 
     @property
     def source_logs(self) -> Mapping[str, str]:
@@ -174,14 +176,19 @@ class Snapshot:
         return unmarked is not None and unmarked.replaceable and not self.stream.is_watched
 
     @property
+    def _restarts_itself(self) -> bool:
+        """Whether the user's program starts the query, and not a run."""
+        return self.stream.is_watched and not self.by_run
+
+    @property
     def skips_unread(self) -> bool:
         """Whether a batch that the sink has is skipped without a look at its rows, which may move the watermark.
 
-        Only a query that Slackwater does not run is restarted that way (``completed_batch``). Without a recorded plan
+        Only a query that no run starts is restarted that way (``completed_batch``). Without a recorded plan
         nothing shows that a query with state has no watermark.
         """
         watermarked = self.profile is None or bool(self.profile.watermark_delays_ms)
-        return self.stream.is_watched and self.stateful and watermarked and not self.output.skipped_are_read
+        return self._restarts_itself and self.stateful and watermarked and not self.output.skipped_are_read
 
     @property
     def misses_watermark(self) -> bool:
@@ -197,6 +204,6 @@ class Snapshot:
         """
         marks, output = self.marks, self.output
         skipped = output.batches_skipped and not output.skipped_are_read and marks.written == marks.next_batch
-        if self.stream.is_watched or not self.stateful or not marks.next_is_planned or not skipped:
+        if self._restarts_itself or not self.stateful or not marks.next_is_planned or not skipped:
             return None
         return marks.next_batch

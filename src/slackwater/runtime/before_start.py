@@ -96,6 +96,7 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool =
     try:
         check_output_apart(home, ledger, stream)
         snapshot, opened = look_at_stream(SnapshotContext(ledger, home, own_lease=True, starting=all_state), stream)
+        snapshot = replace(snapshot, by_run=True)
         for finding in stops(snapshot):
             raise refusal(_with_file(finding, stream, ledger), stream.name)
         for one in start_stops(facts_of_start(ledger, snapshot, opened)):

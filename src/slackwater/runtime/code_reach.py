@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from slackwater.runtime.code_meaning import Callers, Definition, Meanings, Piece, Token, Variable
+from slackwater.runtime.code_meaning import Callers, Definition, Meanings, Piece, Token, Variable, Whole
 from slackwater.runtime.code_scopes import FUNCTIONS, Modules, Scope, vars_of
 from slackwater.runtime.code_text import write
 from slackwater.runtime.code_values import value_text
@@ -47,6 +47,15 @@ def reach_of(function: Callable[..., Any]) -> Reach:
     root = _root(plain, meanings) if plain else []
     for value in bound:
         root += value_text(value, meanings.of_function, only_functions=False) or _type_of(value, meanings)
+    graph = _Graph(meanings, root)
+    return Reach(graph.digest(root), graph.functions())
+
+
+def reach_of_file(file: Path) -> Reach:
+    """What all of a file reaches, as ``reach_of``: the code of an application shows no function of a stream."""
+    meanings = Meanings(Modules(file))
+    module = meanings.modules.parsed(file)
+    root: list[Token] = [] if module is None else [Whole(module)]
     graph = _Graph(meanings, root)
     return Reach(graph.digest(root), graph.functions())
 

@@ -42,6 +42,7 @@ class ProgressRecorder:
         self._ledger = ledger
         self._on_batch = on_batch
         self._queries: dict[str, Recorded] = {}
+        self._names: dict[str, str] = {}
         self._events: queue.SimpleQueue[str | Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="slackwater-progress", daemon=True)
         self.errors = 0
@@ -50,6 +51,10 @@ class ProgressRecorder:
     def follow(self, query: str, recorded: Recorded) -> None:
         """Record the progress of the query with this name or id from now on."""
         self._queries[query] = recorded
+
+    def name_as(self, query: str, stream: str) -> None:
+        """Record the progress of the query with this name as that of a stream that is followed."""
+        self._names[query] = stream
 
     def put(self, progress: str) -> None:
         """Queue a progress event (JSON, as Spark writes it)."""
@@ -79,7 +84,8 @@ class ProgressRecorder:
 
     def _record(self, progress: dict[str, Any]) -> None:
         # By name first: progress of the first batch can arrive before ``start`` has returned the query with its id.
-        recorded = self._queries.get(progress.get("name") or "") or self._queries.get(progress["id"])
+        name = progress.get("name") or ""
+        recorded = self._queries.get(self._names.get(name, name)) or self._queries.get(progress["id"])
         # An idle trigger reports too: the id of the batch to come, and no addBatch among its durations.
         if recorded is None or "addBatch" not in progress.get("durationMs", {}):
             return

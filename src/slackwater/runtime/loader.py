@@ -14,29 +14,37 @@ from hashlib import sha256
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 
 from slackwater import sinks
 from slackwater.connectors.machine import pyspark_missing
 from slackwater.core.errors import NotFound, PipelineError, SinkUnknown, SlackwaterError
+from slackwater.core.reference import reference_of, split_reference
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
 
+_CAPTURED = "slackwater.runtime.application.capture:captured"
+"""Imported for applications only: it brings Spark."""
 _LONGEST_MESSAGE = 1000
 _HOW_TO_NAME = "give the path of a .py file, or the dotted name of a module that Python can import from here"
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedPipeline:
-    """A pipeline and where it came from. ``reference`` is what the ledger records: a path or a module name."""
+    """A pipeline and where it came from. ``reference`` is what the ledger records: a path or a module name.
+
+    ``runs_itself``: it is an application, which has created the session itself.
+    """
 
     pipeline: Pipeline
     module: ModuleType
     reference: str
     file: Path
     connectors: tuple[str, ...]
+    runs_itself: bool = False
 
     def selected(self, names: Sequence[str]) -> list[StreamDefinition]:
         """The streams with these names, all where none is given. Raises NotFound (``stream-unknown``)."""
@@ -52,16 +60,44 @@ class LoadedPipeline:
         return [definition for name, definition in streams.items() if not names or name in names]
 
 
+def is_application(reference: str) -> bool:
+    """Whether a file or module starts its own queries: it, or what it imports, writes streams and has no Pipeline.
+
+    Only the code is read. Of a file that cannot be parsed nothing is known.
+    """
+    file, _ = locate(reference)
+    try:
+        trees = [ast.parse(one.read_bytes()) for one in (file, *imported_files(file)) if one.suffix == ".py"]
+        nodes = [node for tree in trees for node in ast.walk(tree)]
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        # Reported when the file is loaded.
+        return False
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "slackwater"]
+    names |= {alias.name for node in imports for alias in node.names}
+    return "writeStream" in names and "Pipeline" not in names
+
+
 def load(reference: str) -> LoadedPipeline:
     """Load the one pipeline that a file or module defines.
 
     Raises PipelineError where there is no such file, it cannot be imported, or it defines no pipeline or several.
     """
-    file, name = _locate(reference)
+    if is_application(reference):
+        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference)
+        return captured
+    file, name = locate(reference)
     module = _import(file, name)
     pipeline = _only_pipeline(module, file)
     connectors = tuple(sorted({*pipeline.connectors, *_of_sinks(pipeline), *_formats_used(file)}))
     return LoadedPipeline(pipeline, module, str(file) if name is None else reference, file, connectors)
+
+
+def full_reference(reference: str) -> str:
+    """The reference with the absolute path of a file. Raises PipelineError where there is none."""
+    code, arguments = split_reference(reference)
+    file, name = locate(reference)
+    return reference_of(str(file) if name is None else code, arguments)
 
 
 def _of_sinks(pipeline: Pipeline) -> set[str]:
@@ -70,7 +106,7 @@ def _of_sinks(pipeline: Pipeline) -> set[str]:
 
 def digest(reference: str) -> str:
     """SHA-256 of the pipeline file and the project's modules that it imports, in hexadecimal. Runs none of them."""
-    file, _ = _locate(reference)
+    file, _ = locate(reference)
     digests = {sha256(_read(one)).hexdigest() for one in (file, *imported_files(file))}
     return digests.pop() if len(digests) == 1 else sha256(" ".join(sorted(digests)).encode()).hexdigest()
 
@@ -81,7 +117,7 @@ def environment_read(reference: str) -> tuple[str, ...]:
     Only names that are written as constants in the file itself are found, not those that its imports read. A file that
     cannot be parsed reads none.
     """
-    file, _ = _locate(reference)
+    file, _ = locate(reference)
     try:
         return variables_read(ast.parse(file.read_bytes()))
     except (SyntaxError, ValueError):
@@ -89,7 +125,9 @@ def environment_read(reference: str) -> tuple[str, ...]:
         return ()
 
 
-def _locate(reference: str) -> tuple[Path, str | None]:
+def locate(reference: str) -> tuple[Path, str | None]:
+    """The file of a pipeline or an application, and its name where it is a module. Raises PipelineError."""
+    reference, _ = split_reference(reference)
     path = Path(reference)
     if path.suffix == ".py" or exists(path):
         if not is_file(path):
@@ -253,8 +291,8 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
             where=str(file),
             expected="one",
             found=", ".join(pipeline.name for pipeline in found.values()) or "none",
-            hint='write: pipeline = slackwater.Pipeline("name"); a program that starts its own queries is not run '
-            "by this command: it calls slackwater.watch(spark), which records them",
+            hint='write: pipeline = slackwater.Pipeline("name"); an application that starts its own queries is '
+            "recognised by .writeStream in its file, or in a module of the project that it imports",
         )
     pipeline = next(iter(found.values()))
     if not pipeline.streams:

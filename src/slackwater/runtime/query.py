@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import structlog
 from py4j.protocol import Py4JJavaError
@@ -58,19 +58,32 @@ _ENDS_PYTHON = "return a streaming DataFrame: the function of a stream must not 
 _WHOLE_TRACEBACK = "repeat the command with --debug for the traceback"
 
 
+@runtime_checkable
+class KnowsReach(Protocol):
+    """A stream's function that is not all of its code."""
+
+    def reach(self) -> Reach:
+        """What the code reaches."""
+
+
 @dataclass(frozen=True)
 class BuiltStream:
-    """A stream's definition with the DataFrame its function returned, and the streams whose output it reads."""
+    """A stream's definition with the DataFrame its function returned, and the streams whose output it reads.
+
+    ``written`` starts the query of an application as the application wrote it.
+    """
 
     definition: StreamDefinition
     frame: DataFrame
     upstreams: frozenset[str]
+    written: Startable | None = None
 
     @cached_property
     def reach(self) -> Reach | None:
         """What the stream's function reaches, read once; ``None`` where that cannot be found, which stops no query."""
         try:
-            return reach_of(self.definition.function)
+            function: object = self.definition.function
+            return function.reach() if isinstance(function, KnowsReach) else reach_of(self.definition.function)
         except _UNREADABLE_CODE as error:
             log.warning("the code cannot be compared", stream=self.definition.full_name, error=str(error))
             return None
@@ -155,6 +168,8 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
     if how.completes_batch:
         return start_without_output(built, checkpoint)
     definition = built.definition
+    if built.written is not None:
+        return built.written.start()
     writer = (
         built.frame.writeStream.outputMode(definition.output_mode)
         .queryName(definition.full_name)
@@ -243,7 +258,8 @@ def _hint(message: str) -> str | None:
 def _pickle_by_value(loaded: LoadedPipeline) -> None:
     """Pickle the file's functions by value: Python workers cannot import a module that only the driver loaded."""
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
-    register(loaded.module)
+    if not loaded.runs_itself:
+        register(loaded.module)
 
 
 def _start(writer: Startable, definition: StreamDefinition) -> StreamingQuery:

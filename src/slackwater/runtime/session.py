@@ -56,6 +56,8 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     that Spark does not accept, and StreamFailed if Spark does not start with them.
     """
     require_spark()
+    if options.existing:
+        return _existing(options.settings)
     # Workers of another Python are refused at the first row (PYTHON_VERSION_MISMATCH), and lack its packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -73,6 +75,17 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     if jars:
         settings["spark.jars"] = ",".join([*filter(None, [settings.get("spark.jars")]), *jars])
     return _build(options.application, master, settings)
+
+
+def _existing(settings: Mapping[str, str]) -> SparkSession:
+    """The session that the application has created; what cannot be changed in it stays as the application set it."""
+    spark = SparkSession.builder.getOrCreate()
+    for key, value in settings.items():
+        try:
+            spark.conf.set(key, value)
+        except PySparkException as error:
+            log.debug("a setting cannot be changed in a session", key=key, error=str(error))
+    return spark
 
 
 _LISTS = frozenset({"spark.sql.extensions"})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -20,12 +22,16 @@ WORKER_PATH = "spark.executorEnv.PYTHONPATH"
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How to create the session. ``settings`` are Spark's own and override every default here."""
+    """How to create the session. ``settings`` are Spark's own and override every default here.
+
+    ``existing``: the application has created one, which is used as it is, with ``settings`` added.
+    """
 
     application: str
     master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     connectors: tuple[str, ...] = ()
+    existing: bool = False
 
 
 def session_options(
@@ -33,6 +39,8 @@ def session_options(
 ) -> SessionOptions:
     """The session that this pipeline runs in. Python workers can import the modules in the folder of its file."""
     chosen = {**settings.spark, **(spark or {})}
+    if loaded.runs_itself:
+        return SessionOptions("", settings=chosen, existing=True)
     paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
     return SessionOptions(
         application=f"slackwater {loaded.pipeline.name}",
@@ -54,3 +62,17 @@ def require_spark() -> None:
 def spark_version() -> str:
     """The version of the installed PySpark, without importing it."""
     return metadata.version("pyspark")
+
+
+def set_session_defaults(settings: Mapping[str, str], master: str | None) -> None:
+    """Give the sessions that this process creates settings that an application does not set itself.
+
+    Python workers are those of this Python. Nothing is changed where ``spark-submit`` has started the JVM.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    words = ["--master", master] if master else []
+    for key, value in settings.items():
+        words += ["--conf", f"{key}={value}"]
+    if words:
+        present = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"{shlex.join(words)} {present}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
@@ -24,6 +25,9 @@ from slackwater.runtime.query_run import End, QueryRun, RunServices
 from slackwater.runtime.stream_session import overridden
 from slackwater.runtime.verdict import record_program
 from slackwater.storage.open import open_read_store
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,16 @@ class StreamRun:
     def restarts(self) -> int:
         """How often the query was restarted, or is about to be, after failures in this run."""
         return self._restarts.total
+
+    @property
+    def query(self) -> StreamingQuery | None:
+        """The active query."""
+        return self._active.query if self._active is not None else None
+
+    @property
+    def starts_again(self) -> bool:
+        """Whether the active query only runs a batch that is owed, after which the stream is started again."""
+        return self._once_more and self.outcome is None
 
     def start(self) -> None:
         """Check the stream and start its query. Raises SlackwaterError for a permanent failure.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
+from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
 from slackwater.sinks.common.options import option_strings
 from slackwater.sinks.common.registry import SinkKind
 from slackwater.sinks.common.silent import PlacelessSink, SilentOutput, silent_traits
@@ -43,7 +43,13 @@ def open_console_output(_identity: Mapping[str, str]) -> SilentOutput:
     return SilentOutput("console", CONSOLE_TRAITS, None)
 
 
+def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+    """The console, where no function and no table was given."""
+    return {"kind": "console"} if calls.format == "console" and not calls.function and not calls.table else None
+
+
 SINK = SinkKind(
+    recognise=recognise,
     opener=open_console_output,
     constructor=console,
     exports=("ConsoleSink",),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from slackwater.core.errors import PipelineError
-from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
+from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
 from slackwater.sinks.common.registry import SinkKind
 from slackwater.sinks.common.silent import PlacelessSink, SilentOutput, silent_traits
 
@@ -69,7 +69,13 @@ def open_foreach_output(_identity: Mapping[str, str]) -> SilentOutput:
     return SilentOutput("foreach", FOREACH_TRAITS, None)
 
 
+def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+    """The identity of an application's own function of a row."""
+    return {"kind": "foreach"} if calls.function == "foreach" else None
+
+
 SINK = SinkKind(
+    recognise=recognise,
     opener=open_foreach_output,
     constructor=foreach,
     exports=("ForeachSink",),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
+from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
 from slackwater.sinks.common.options import is_text, refuse_partitions
 from slackwater.sinks.common.registry import SinkKind
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
@@ -79,7 +79,15 @@ def open_memory_output(identity: Mapping[str, str]) -> SilentOutput:
     return SilentOutput("memory", MEMORY_TRAITS, f"memory table {identity.get('name')}")
 
 
+def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+    """The table in memory, which has the name of its query."""
+    if calls.format != "memory" or calls.function or calls.table:
+        return None
+    return {"kind": "memory", "name": calls.query or ""}
+
+
 SINK = SinkKind(
+    recognise=recognise,
     opener=open_memory_output,
     constructor=memory,
     exports=("MemorySink",),

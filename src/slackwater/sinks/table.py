@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
-from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext
+from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.options import is_text, option_strings
 from slackwater.sinks.common.registry import SinkKind
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
@@ -159,4 +159,17 @@ def _check_columns(name: str, existing: DataFrame, frame: DataFrame) -> None:
         )
 
 
-SINK = SinkKind(opener=open_table_output, constructor=table, exports=("TableSink",), entries=ENTRIES)
+def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+    """The table of ``toTable``, or the Delta or Iceberg table at a path. These skip a batch that they have."""
+    if calls.function:
+        return None
+    if calls.table is not None:
+        return {"kind": "table", "name": calls.table, "format": calls.format}
+    if calls.format in CONNECTORS and "path" in calls.options:
+        return {"kind": "table", "name": f"{calls.format}.{calls.options['path']}", "format": calls.format}
+    return None
+
+
+SINK = SinkKind(
+    recognise=recognise, opener=open_table_output, constructor=table, exports=("TableSink",), entries=ENTRIES
+)

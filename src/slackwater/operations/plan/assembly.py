@@ -69,7 +69,9 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], identity: tup
     risks = _risks(basis, scope)
     facts = _facts(basis, scope)
     if basis.facts.adopted is not None:
-        risks = risks if scope.copied or scope.first > scope.target else (*risks, SETTINGS_UNKNOWN)
+        batches = () if scope.copied else range(scope.first, scope.target + 1)
+        if any(basis.history.runs.get(batch) is None for batch in batches):
+            risks = (*risks, SETTINGS_UNKNOWN)
         facts = replace(facts, notes=(*facts.notes, *notes_of_adopted(basis.facts.adopted, identity[0])))
     return Plan(
         id=identity[0],

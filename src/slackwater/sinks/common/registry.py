@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from slackwater.core.commands import command
 from slackwater.core.errors import SinkUnknown
 from slackwater.core.registry import Registry
-from slackwater.core.sink import CatalogueEntry, Delivery
+from slackwater.core.sink import CatalogueEntry, Delivery, WriterCalls
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
 from slackwater.storage.location import Location
@@ -56,6 +56,7 @@ class SinkKind:
     log_folder: str = ""
     members: Callable[[Identity], tuple[Identity, ...]] = _only_itself
     transient: frozenset[str] = frozenset()
+    recognise: Callable[[WriterCalls], Identity | None] | Reference | None = None
 
 
 def _open_unknown_output(identity: Identity) -> SilentOutput:
@@ -91,6 +92,14 @@ def identity_at(location: str) -> Identity | None:
     kinds = {name: kind.log_folder for name in SINKS.names() if (kind := SINKS.get(name)) is not None}
     found = next((name for name, folder in kinds.items() if folder in folders), None)
     return None if found is None else {"kind": found, "path": str(Location(location))}
+
+
+def recognised(calls: WriterCalls) -> Identity:
+    """The identity of the output that a writer was given. A format that no kind knows is a kind without a place."""
+    found = (_loaded(kind.recognise)(calls) for kind in SINKS.all() if kind.recognise is not None)
+    known: Identity | None = next((one for one in found if one is not None), None)
+    path = calls.options.get("path")
+    return known or {"kind": calls.format, **({"path": path} if path else {})}
 
 
 def is_same_sink(known: Identity, now: Identity) -> bool:

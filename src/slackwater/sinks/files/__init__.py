@@ -11,5 +11,6 @@ SINK = SinkKind(
     exports=("FilesSink",),
     entries="slackwater.sinks.files.output:ENTRIES",
     log_folder=SINK_LOG,
+    recognise="slackwater.sinks.files.sink:recognise",
     connectors={"avro": "spark-avro"},
 )

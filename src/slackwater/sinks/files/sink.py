@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
-from slackwater.core.sink import Traits, WriteContext
+from slackwater.core.sink import Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.aside import Aside
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import option_strings
@@ -81,3 +81,10 @@ def files(format: str, path: str | os.PathLike[str], **options: object) -> Files
         )
     folder = directory(path, 'sinks.files("parquet", "out/")')
     return FilesSink(format, folder, option_strings(options, RESERVED_OPTIONS))
+
+
+def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+    """The identity of the directory that an application's writer was given; ``None`` of any other sink."""
+    if calls.function or calls.table or calls.format not in FORMATS or "path" not in calls.options:
+        return None
+    return FilesSink(calls.format, calls.options["path"]).identity()

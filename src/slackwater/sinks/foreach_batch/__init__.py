@@ -11,5 +11,6 @@ SINK = SinkKind(
         "Batch",
         "ForeachBatchSink",
     ),
+    recognise="slackwater.sinks.foreach_batch.sink:recognise",
     entries="slackwater.sinks.foreach_batch.traits:ENTRIES",
 )

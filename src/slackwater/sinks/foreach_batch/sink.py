@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError
-from slackwater.core.sink import Traits, WriteContext
+from slackwater.core.sink import Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import batch_function, run_without_output
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.database.address import Address, address_in, address_of
@@ -166,3 +166,8 @@ def _unmarked(name: str, writes_to: Address) -> PipelineError:
         expected="with batch.transaction() as connection: ..., also for a batch without rows",
         hint="put it last in the function; or remove writes_to, and the function is called at-least-once",
     )
+
+
+def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+    """The identity of an application's own batch function."""
+    return {"kind": "foreach_batch"} if calls.function == "foreachBatch" else None

@@ -17,5 +17,6 @@ SINK = SinkKind(
     entries="slackwater.sinks.kafka.output:ENTRIES",
     identifying=("kind", "topic", "marker_topic"),
     transient=frozenset({"broker-unreachable", "output-broker-unreachable", "kafka-fenced"}),
+    recognise="slackwater.sinks.kafka.sink:recognise",
     connectors={"kafka": "spark-sql-kafka"},
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
-from slackwater.core.sink import WriteContext
+from slackwater.core.sink import WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import batch_function
 from slackwater.sinks.common.options import is_text, option_strings, refuse_partitions
 from slackwater.sinks.kafka.address import TopicAddress, has_client
@@ -148,3 +148,10 @@ def kafka(
             hint="Spark's own sink takes the login in its options: kafka.sasl.jaas.config",
         )
     return KafkaSink(topic, bootstrap_servers, option_strings(options, reserved))
+
+
+def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+    """The identity of the topic that an application's writer was given; without one, each row has its own."""
+    if calls.format != "kafka" or calls.function or calls.table:
+        return None
+    return {"kind": "kafka", "topic": calls.options.get("topic", "")}

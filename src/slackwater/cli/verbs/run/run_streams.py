@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -20,7 +21,7 @@ from slackwater.cli.common.arguments import (
 from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say
 from slackwater.cli.common.lag import lag_of
 from slackwater.cli.common.user_traceback import user_traceback
-from slackwater.core.errors import EnvironmentMissing, SlackwaterError
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import mask
 from slackwater.core.records import BatchRecord
@@ -28,8 +29,8 @@ from slackwater.core.settings import Settings
 from slackwater.core.units import iso_text
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
-from slackwater.runtime.loader import load
-from slackwater.runtime.session_options import require_spark, session_options
+from slackwater.runtime.loader import is_application, load
+from slackwater.runtime.session_options import require_spark, session_options, set_session_defaults
 
 if TYPE_CHECKING:
     from slackwater.runtime.runner import RunDisplay
@@ -73,6 +74,31 @@ def run_pipeline(
     with open_workspace(settings, create=True) as workspace:
         check_home(workspace, options.consent, display.say)
         return runner.run(request, workspace.home, workspace.ledger, display)
+
+
+_APPLICATION = "slackwater.runtime.application.running"
+
+
+def run_application(
+    reference: str, options: RunOptions, settings: Settings, display: RunDisplay
+) -> tuple[tuple[StreamOutcome, ...], int]:
+    """Run an application that starts its own queries; how each of these ended, and the application's exit code."""
+    require_spark()
+    if options.streams or options.until_caught_up:
+        raise UsageError(
+            "application-options",
+            "An application decides itself which queries it starts, and when they end",
+            expected="neither --stream nor --until-caught-up",
+            where=reference,
+            hint="give the application its own arguments after --",
+        )
+    set_session_defaults(options.spark, options.master)
+    running = import_module(_APPLICATION)
+    request = running.ApplicationRun(reference, options.seconds, frozenset(options.accepted))
+    with open_workspace(settings, create=True) as workspace:
+        check_home(workspace, options.consent, display.say)
+        ended = running.run_application(request, workspace.home, workspace.ledger, display)
+    return ended.outcomes, ended.code
 
 
 class PlainDisplay:
@@ -218,11 +244,15 @@ def run(
         consent=consent_of(moved=moved, copied=copied),
         accepted=tuple(accepted or ()),
     )
+    code = None
     with (
         make_display(live=sys.stderr.isatty()) as display,
         _metered(display, settings, metrics_host, metrics_port) as to,
     ):
-        outcomes = run_pipeline(pipeline, options, settings, to)
+        if is_application(pipeline):
+            outcomes, code = run_application(pipeline, options, settings, to)
+        else:
+            outcomes = run_pipeline(pipeline, options, settings, to)
     console = err()
     for outcome in outcomes:
         of_the_query = outcome.failure.traceback if outcome.failure is not None else None
@@ -233,7 +263,10 @@ def run(
         console.print(f"{outcome.stream}: {outcome.end}{reason}{place}", soft_wrap=True)
     ends = {outcome.end for outcome in outcomes}
     if "failed" in ends:
-        return FAILED
+        return code or FAILED
+    if code is not None:
+        # An application may stop its own queries.
+        return code
     return INTERRUPTED if "interrupted" in ends else 0
 
 

@@ -1,0 +1,19 @@
+"""What names a pipeline or an application: a file or a module, of an application with its own arguments."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+_SEPARATOR = " -- "
+
+
+def reference_of(code: str, arguments: Sequence[str]) -> str:
+    """``FILE``, or ``FILE -- ARGUMENTS`` as a shell would take them: one string, as the ledger and plans record it."""
+    return f"{code}{_SEPARATOR}{shlex.join(arguments)}" if arguments else code
+
+
+def split_reference(reference: str) -> tuple[str, tuple[str, ...]]:
+    """The file or module, and the arguments of the application."""
+    code, _, arguments = reference.partition(_SEPARATOR)
+    return code, tuple(shlex.split(arguments))

@@ -1,0 +1,144 @@
+"""Reads the queries of an application: its file is run up to each start of a query, and none is started.
+
+What the file does besides that happens: it reads its configuration and creates its session.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from slackwater.core.errors import PipelineError, SlackwaterError
+from slackwater.runtime.application.launch import run_code
+from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, definition_of
+from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
+from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
+from slackwater.runtime.pipeline import StreamDefinition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def not_started(name: str | None) -> SimpleNamespace:
+    """What an application is given in place of a query: one that has ended at once, with nothing to process."""
+    identifier = str(uuid.uuid4())
+    return SimpleNamespace(
+        name=name,
+        id=identifier,
+        runId=identifier,
+        isActive=False,
+        lastProgress=None,
+        recentProgress=[],
+        status={"message": "not started", "isDataAvailable": False, "isTriggerActive": False},
+        awaitTermination=lambda timeout=None: None if timeout is None else True,
+        processAllAvailable=_nothing,
+        stop=_nothing,
+        exception=_nothing,
+        explain=_nothing,
+    )
+
+
+class Capture:
+    """Keeps the queries that an application would start, the last one of each name."""
+
+    def __init__(self, file: Path, frame_of: Callable[[str], Callable[[Any], Any]]) -> None:
+        self.starts: dict[str, Start] = {}
+        self.definitions: dict[str, StreamDefinition] = {}
+        self._file = file
+        self._frame_of = frame_of
+
+    def start(self, start: Start) -> SimpleNamespace:
+        """Keep the query."""
+        definition = definition_of(start, ApplicationCode(self._file, lambda spark: spark))
+        if definition is not None:
+            name = definition.name
+            code = ApplicationCode(self._file, self._frame_of(name))
+            self.starts[name] = start
+            self.definitions[name] = replace(definition, function=code)
+        return not_started(start.given.name)
+
+    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
+        """The session stays; nothing is awaited."""
+        return {
+            SESSION: {"stop": _nothing},
+            CONTEXT: {"stop": _nothing},
+            MANAGER: {"awaitAnyTermination": _awaited},
+        }
+
+
+def _nothing(*_: object) -> None:
+    """In place of a ``stop``."""
+
+
+def _awaited(_original: object, _manager: object, timeout: float | None = None) -> bool | None:
+    return None if timeout is None else True
+
+
+def captured(reference: str) -> LoadedPipeline:
+    """The queries of an application as a pipeline. Starts Spark as the application does.
+
+    Raises PipelineError where the application fails before its first query, or starts none.
+    """
+    file, _ = locate(reference)
+    found = _capture(reference, file)
+    if not found.definitions:
+        raise PipelineError(
+            "application-queries",
+            "The application started no streaming query that keeps a checkpoint",
+            where=str(file),
+            expected='a query with .option("checkpointLocation", ...), started in this process with these arguments',
+            found="none",
+            hint="give the application its own arguments after --",
+        )
+    return LoadedPipeline(
+        ApplicationQueries(found.definitions.values()),
+        sys.modules["__main__"],
+        full_reference(reference),
+        file,
+        (),
+        runs_itself=True,
+    )
+
+
+def _capture(reference: str, file: Path) -> Capture:
+    def frame_of(name: str) -> Callable[[Any], DataFrame]:
+        def again(_spark: Any) -> DataFrame:
+            again_found = _capture(reference, file)
+            if name not in again_found.starts:
+                raise PipelineError(
+                    "stream-undefined", f"The application no longer starts query {name}", where=str(file)
+                )
+            return again_found.starts[name].frame
+
+        return again
+
+    capture = Capture(file, frame_of)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with intercepted(capture), redirect_stdout(sys.stderr):
+        try:
+            run_code(reference)
+        except SystemExit as end:
+            if end.code not in (None, 0) and not capture.definitions:
+                raise _fails(file, end) from end
+        except (KeyboardInterrupt, SlackwaterError):
+            raise
+        except Exception as error:
+            raise _fails(file, error) from error
+    return capture
+
+
+def _fails(file: Path, error: BaseException) -> PipelineError:
+    return PipelineError(
+        "application-fails",
+        f"The application fails before its queries are known: {type(error).__name__}: {error}".splitlines()[0],
+        where=place_in(file, error),
+        hint="the queries are read by running the application without starting any: what it expects of a query that "
+        "has run must not be needed for the next one",
+    )

@@ -1,0 +1,421 @@
+"""Runs an application that starts its own queries: each goes through the checks, the ledger and the drain of a run."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import structlog
+
+from slackwater.core.errors import Refused, SlackwaterError, StreamFailed
+from slackwater.core.records import GenerationRecord
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.ledger import Ledger
+from slackwater.runtime.application.launch import run_code
+from slackwater.runtime.application.queries import ApplicationCode, definition_of
+from slackwater.runtime.application.writers import MANAGER, QUERY, SESSION, Start, intercepted
+from slackwater.runtime.before_start import check, check_output_apart, register
+from slackwater.runtime.failures import SPARK_ERRORS
+from slackwater.runtime.listener import ProgressRecorder, make_listener
+from slackwater.runtime.loader import digest, full_reference, locate, place_in
+from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.query import BuiltStream, first_line
+from slackwater.runtime.query_run import RunServices
+from slackwater.runtime.session import driver_jvm_pid
+from slackwater.runtime.session_options import spark_version
+from slackwater.runtime.stop_signals import STOP_SIGNALS
+from slackwater.runtime.stream_run import StreamOutcome, StreamRun
+from slackwater.runtime.verdict import StartGate
+
+if TYPE_CHECKING:
+    from slackwater.runtime.runner import RunDisplay
+
+POLL_S = 0.2
+ASK_LEDGER_S = 1.0
+SETTLE_S = 20.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationRun:
+    """What to run. ``accepted`` are codes of changes with which the kept state is used all the same."""
+
+    reference: str
+    seconds: float | None = None
+    accepted: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationEnd:
+    """The outcome of each query, the last one of each name, and the application's own exit code."""
+
+    outcomes: tuple[StreamOutcome, ...]
+    code: int
+
+
+def run_application(run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> ApplicationEnd:
+    """Run the application to its end. Raises SlackwaterError where it does not handle that a query was refused."""
+    queries = RunningQueries(replace(run, reference=full_reference(run.reference)), home, ledger, display)
+    try:
+        with intercepted(queries), queries:
+            code = _code_of(run.reference)
+    finally:
+        queries.close()
+    return ApplicationEnd(tuple(queries.outcomes.values()), 0 if queries.stopping else code)
+
+
+def _code_of(reference: str) -> int:
+    """The exit code that Python would end with."""
+    try:
+        run_code(reference)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        sys.stderr.write(f"{end.code}\n")
+        return 1
+    except (KeyboardInterrupt, SlackwaterError):
+        raise
+    except Exception as error:
+        # As Python shows it: the application's own users know it so.
+        traceback.print_exc()
+        raise StreamFailed(
+            "application-failed",
+            f"The application ended with an exception: {first_line(error)}",
+            where=place_in(locate(reference)[0], error),
+        ) from error
+    return 0
+
+
+@dataclass(slots=True)
+class Active:
+    """A query that runs, with what is closed when it has ended."""
+
+    run: StreamRun
+    query: Any
+    closing: ExitStack
+    leases: LeaseKeeper
+    asked_at: float = 0.0
+    drain: bool = False
+    definition: StreamDefinition | None = field(default=None)
+
+
+class RunningQueries:
+    """The queries of a running application. A thread looks after them while the application does what it does."""
+
+    def __init__(self, run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> None:
+        self.outcomes: dict[str, StreamOutcome] = {}
+        self.stopping: int | None = None
+        self._run = run
+        self._home, self._ledger, self._display = home, ledger, display
+        self._gate = StartGate(ledger, run.reference, run.accepted)
+        self._recorder = ProgressRecorder(ledger, display.batch)
+        self._code = ApplicationCode(locate(run.reference)[0], lambda spark: spark)
+        self._services = RunServices(
+            home, ledger, self._recorder, spark_version(), 0, display.say, digest(run.reference), self._gate.recorded
+        )
+        self._active: dict[str, Active] = {}
+        self._lock = threading.RLock()
+        self._depth = self._inside = 0
+        self._ended = threading.Event()
+        self._deadline = None if run.seconds is None else time.monotonic() + run.seconds
+        self._listened: list[tuple[Any, Any]] = []
+        self._handlers: dict[signal.Signals, Any] = {}
+        self._thread = threading.Thread(target=self._look_after, name="slackwater-queries", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Let the running batches finish, as the application does nothing more with its queries."""
+        self._drain_all()
+
+    def close(self) -> None:
+        """Give back signals and listeners, and write what is left."""
+        self._ended.set()
+        self._thread.join(SETTLE_S)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        for session, listener in self._listened:
+            try:
+                session.streams.removeListener(listener)
+            except SPARK_ERRORS as error:
+                log.debug("the listener was not removed", error=str(error))
+        self._recorder.close()
+
+    # What is called in place of PySpark's own methods.
+
+    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
+        """The calls that wait for a query, or end it."""
+        return {
+            QUERY: {
+                "awaitTermination": self._await_one,
+                "processAllAvailable": self._process_all,
+                "stop": self._stop_one,
+            },
+            MANAGER: {"awaitAnyTermination": self._await_any},
+            SESSION: {"stop": self._stop_session},
+        }
+
+    def start(self, start: Start) -> Any:
+        """Check the query as a stream, and start it as the application wrote it."""
+        if self._is_ours():
+            # A batch that is completed without output, before the application's own query.
+            return start.begin()
+        if self.stopping is not None:
+            self._leave()
+        definition = definition_of(start, self._code)
+        if definition is None:
+            self._display.say("a query without a checkpoint location is run, and not recorded: a restart begins again")
+            return start.begin()
+        with self._ours():
+            self._refuse_second(definition)
+            self._listen(start)
+            return self._started(definition, start)
+
+    def _started(self, definition: StreamDefinition, start: Start) -> Any:
+        closing = ExitStack()
+        try:
+            leases = closing.enter_context(LeaseKeeper([definition], self._home, self._ledger, "run", self._say))
+            leases.add_jvm(driver_jvm_pid(start.frame.sparkSession))
+            built = BuiltStream(definition, start.frame, frozenset(), start)
+            record = register(definition, self._run.reference, self._home, self._ledger)
+            _refuse_other_checkpoint(definition, self._ledger.generation(record.full_name, record.current_generation))
+            check(self._home, self._ledger, record, all_state=True)
+            check_output_apart(self._home, self._ledger, record, built.paths_read)
+            self._gate.check(built)
+            if start.given.name:
+                # Progress of the first batch may arrive before the query's id is known here.
+                self._recorder.name_as(start.given.name, record.full_name)
+            run = StreamRun(self._services, record, built, definition.trigger, leases.fence(record.full_name))
+            run.start()
+            while run.starts_again:
+                # A batch that the checkpoint owes is run first; the application gets the query after it.
+                run.poll()
+                time.sleep(POLL_S)
+        except BaseException:
+            closing.close()
+            raise
+        query = run.query
+        if query is None:
+            closing.close()
+            raise Refused("query-ended", f"The query of stream {definition.full_name} ended while it was started")
+        self._active[definition.name] = Active(run, query, closing, leases, definition=definition)
+        self._display.state(record.full_name, run.state)
+        return query
+
+    def _refuse_second(self, definition: StreamDefinition) -> None:
+        other = self._active.get(definition.name)
+        if other is not None:
+            self._poll(definition.name, other)
+        if definition.name in self._active:
+            raise Refused(
+                "query-duplicate",
+                f"The application starts two queries that would be stream {definition.full_name}",
+                expected="one running query of this name",
+                found=definition.checkpoint,
+                hint="give each query a name of its own with .queryName(...)",
+            )
+
+    def _listen(self, start: Start) -> None:
+        """Record the progress of the session's queries. The first start also takes the signals over."""
+        session = start.frame.sparkSession
+        if all(known is not session for known, _ in self._listened):
+            listener = make_listener(self._recorder.put)
+            session.streams.addListener(listener)
+            self._listened.append((session, listener))
+        if not self._handlers and threading.current_thread() is threading.main_thread():
+            for number in STOP_SIGNALS:
+                if _is_default(signal.getsignal(number)):
+                    self._handlers[number] = signal.signal(number, self._on_signal)
+
+    def _await_one(self, original: Any, query: Any, timeout: Any = None) -> Any:
+        if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+            return original(query, timeout)
+        until = None if timeout is None else time.monotonic() + timeout
+        try:
+            while not original(query, POLL_S):
+                self._leave_if_drained()
+                if until is not None and time.monotonic() >= until:
+                    return False
+        finally:
+            if not query.isActive:
+                self._settle(query)
+        self._leave_if_drained()
+        return None if timeout is None else True
+
+    def _await_any(self, original: Any, manager: Any, timeout: Any = None) -> Any:
+        if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+            return original(manager, timeout)
+        until = None if timeout is None else time.monotonic() + timeout
+        try:
+            while not original(manager, POLL_S):
+                self._leave_if_drained()
+                if until is not None and time.monotonic() >= until:
+                    return False
+        finally:
+            with self._lock:
+                ended = [one.query for one in self._active.values() if not one.query.isActive]
+            for query in ended:
+                self._settle(query)
+        self._leave_if_drained()
+        return None if timeout is None else True
+
+    def _process_all(self, original: Any, query: Any) -> Any:
+        try:
+            return original(query)
+        finally:
+            self._leave_if_drained()
+
+    def _stop_one(self, original: Any, query: Any) -> Any:
+        if self._is_ours():
+            return original(query)
+        found = self._of(query)
+        if found is None or found.drain:
+            return original(query)
+        with self._ours():
+            found.run.interrupt()
+        self._settle(query)
+        return None
+
+    def _stop_session(self, original: Any, session: Any) -> Any:
+        self._drain_all()
+        return original(session)
+
+    # What the thread does.
+
+    def _look_after(self) -> None:
+        while not self._ended.wait(POLL_S):
+            with self._lock:
+                if self._deadline is not None and time.monotonic() >= self._deadline and self.stopping is None:
+                    self._begin_stop(signal.SIGTERM)
+                for name, active in list(self._active.items()):
+                    self._poll(name, active)
+                drained = self.stopping is not None and not self._active
+            if drained:
+                self._wake()
+                return
+
+    @contextmanager
+    def _ours(self) -> Iterator[None]:
+        """What a stream's run calls of its query is not the application's doing."""
+        with self._lock:
+            self._depth += 1
+            self._inside = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+    def _is_ours(self) -> bool:
+        return self._depth > 0 and self._inside == threading.get_ident()
+
+    def _poll(self, name: str, active: Active) -> None:
+        with self._ours():
+            self._poll_one(name, active)
+
+    def _poll_one(self, name: str, active: Active) -> None:
+        run, before = active.run, active.run.state
+        if active.leases.lost is not None:
+            run.interrupt(active.leases.lost.message)
+        if not active.drain and time.monotonic() - active.asked_at >= ASK_LEDGER_S:
+            active.asked_at = time.monotonic()
+            active.drain = run.stop_requested()
+        active.drain = active.drain or self.stopping is not None
+        run.poll(drain=active.drain)
+        if run.state != before:
+            self._display.state(run.stream.full_name, run.state)
+        if run.outcome is not None:
+            self.outcomes[name] = run.outcome
+            active.closing.close()
+            self._active.pop(name, None)
+
+    def _drain_all(self) -> None:
+        """Let the running batches finish, and start no other."""
+        while True:
+            with self._lock:
+                for name, active in list(self._active.items()):
+                    active.drain = True
+                    self._poll(name, active)
+                if not self._active:
+                    return
+            time.sleep(POLL_S)
+
+    def _settle(self, query: Any) -> None:
+        """Wait until the end of this query is recorded, so that a next one of its name finds the lease free."""
+        until = time.monotonic() + SETTLE_S
+        while (found := self._of(query)) is not None and time.monotonic() < until:
+            with self._lock:
+                self._poll(found.run.stream.name, found)
+            time.sleep(POLL_S / 10)
+
+    def _of(self, query: Any) -> Active | None:
+        with self._lock:
+            return next((one for one in self._active.values() if one.query._jsq == query._jsq), None)
+
+    # Ctrl-C, SIGTERM and --for.
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if self.stopping is None:
+            # Not under the lock: this is the main thread, which may hold it.
+            self._begin_stop(signal.Signals(number))
+            return
+        if self._drained():
+            self._leave()
+        for active in list(self._active.values()):
+            with self._ours():
+                active.run.interrupt()
+        raise KeyboardInterrupt
+
+    def _begin_stop(self, number: int) -> None:
+        self.stopping = number
+        self._say("draining: no batch starts after the running one; press Ctrl-C again to stop at once")
+
+    def _drained(self) -> bool:
+        return self.stopping is not None and not self._active
+
+    def _leave_if_drained(self) -> None:
+        if self._drained() and threading.current_thread() is threading.main_thread():
+            self._leave()
+
+    def _leave(self) -> NoReturn:
+        """End the application where it is: its ``finally`` blocks run."""
+        raise SystemExit(0)
+
+    def _wake(self) -> None:
+        """Interrupt the main thread in whatever it waits for."""
+        number = next(iter(self._handlers), None)
+        if number is not None:
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+    def _say(self, text: str) -> None:
+        self._display.say(text)
+
+
+def _is_default(handler: Any) -> bool:
+    """Whether the application has set no handler of its own."""
+    module = getattr(handler, "__module__", None) or ""
+    return handler in (signal.SIG_DFL, signal.default_int_handler) or module.split(".")[0] == "pyspark"
+
+
+def _refuse_other_checkpoint(definition: StreamDefinition, generation: GenerationRecord) -> None:
+    """Raises Refused where a query of this name is known with another checkpoint."""
+    if definition.checkpoint in (None, generation.location):
+        return
+    raise Refused(
+        "query-checkpoint",
+        f"Stream {definition.full_name} is known with another checkpoint: two queries have one name, or one was moved",
+        expected=generation.location,
+        found=definition.checkpoint,
+        hint="give the query another name with .queryName(...), or run the application with a home of its own: --home",
+    )

@@ -1,0 +1,221 @@
+"""What an application calls of PySpark to write a stream, with the calls that start and await a query replaced.
+
+What a writer was given is kept on the writer itself. Everything is as before when the block has ended.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery, StreamingQueryManager
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from slackwater.core.sink import WriterCalls
+from slackwater.core.trigger import Trigger, TriggerKind
+from slackwater.triggers import as_trigger
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Keeper = Callable[["Given", Mapping[str, Any]], None]
+_KEPT = "_slackwater_given"
+DEFAULT_FORMAT = "spark.sql.sources.default"
+DEFAULT_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+
+
+@dataclass(slots=True)
+class Given:
+    """What one writer was given so far. Names of ``options`` are in lower case."""
+
+    options: dict[str, str] = field(default_factory=dict)
+    format: str | None = None
+    mode: str = "append"
+    name: str | None = None
+    function: str | None = None
+    partition_by: tuple[str, ...] = ()
+    trigger: Trigger = field(default_factory=lambda: as_trigger(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A query that an application starts: ``begin`` calls PySpark's own ``start`` or ``toTable``."""
+
+    frame: DataFrame
+    given: Given
+    table: str | None
+    begin: Callable[[], Any]
+
+    def start(self) -> Any:
+        """Start the query as the application wrote it."""
+        return self.begin()
+
+    @property
+    def calls(self) -> WriterCalls:
+        """What kinds of sinks recognise their output from."""
+        given, conf = self.given, self.frame.sparkSession.conf
+        kind = (given.format or str(conf.get(DEFAULT_FORMAT, "parquet"))).lower()
+        return WriterCalls(kind, given.options, self.table, given.function, given.name)
+
+    @property
+    def checkpoint(self) -> str | None:
+        """Where the checkpoint is, as Spark chooses it; ``None`` where it would be a temporary directory."""
+        named = self.given.options.get("checkpointlocation")
+        folder = self.frame.sparkSession.conf.get(DEFAULT_CHECKPOINTS, None)
+        if named is not None or not folder or not self.given.name:
+            return named
+        return f"{str(folder).rstrip('/')}/{self.given.name}"
+
+
+class Handler(Protocol):
+    """What is done in place of PySpark's own calls."""
+
+    def start(self, start: Start) -> Any:
+        """Start the query, or only keep it."""
+
+    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
+        """Other methods that are replaced, by class and name; each is called with the original first."""
+
+
+@contextmanager
+def intercepted(handler: Handler) -> Iterator[None]:
+    """Pass the starts of this process's queries to ``handler`` until the block ends."""
+    changed: list[tuple[type, str, Any]] = []
+
+    def replace(owner: type, name: str, make: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name)
+        changed.append((owner, name, original))
+        setattr(owner, name, make(original))
+
+    for name, keep in _KEEPERS.items():
+        if hasattr(DataStreamWriter, name):
+            replace(DataStreamWriter, name, partial(_keeping, keep=keep))
+    replace(DataStreamWriter, "start", lambda original: _starting(handler, original, "path", ""))
+    replace(DataStreamWriter, "toTable", lambda original: _starting(handler, original, "", "tableName"))
+    for owner, methods in handler.replacements().items():
+        for name, function in methods.items():
+            replace(owner, name, partial(_bound, function=function))
+    try:
+        yield
+    finally:
+        for owner, name, original in reversed(changed):
+            setattr(owner, name, original)
+
+
+def _bound(original: Any, function: Callable[..., Any]) -> Any:
+    def replaced(*arguments: Any, **named: Any) -> Any:
+        return function(original, *arguments, **named)
+
+    return replaced
+
+
+def given_of(writer: object) -> Given:
+    """What this writer was given."""
+    found: Given = vars(writer).setdefault(_KEPT, Given())
+    return found
+
+
+def _keeping(original: Any, keep: Keeper) -> Any:
+    signature = inspect.signature(original)
+
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        # First PySpark's own, which refuses what cannot be used.
+        result = original(self, *arguments, **named)
+        keep(given_of(self), signature.bind(self, *arguments, **named).arguments)
+        return result
+
+    return method
+
+
+def _starting(handler: Handler, original: Any, path: str, table: str) -> Any:
+    """``start`` or ``toTable``: their arguments are set on the writer first, as PySpark does it."""
+    signature = inspect.signature(original)
+
+    def start(self: Any, *arguments: Any, **named: Any) -> Any:
+        bound = signature.bind(self, *arguments, **named).arguments
+        self.options(**bound.get("options", {}))
+        for name, method in _SETTERS.items():
+            if bound.get(name) is not None:
+                getattr(self, method)(bound[name])
+        target = bound.get(path or table)
+        given = given_of(self)
+        if path and target is not None:
+            given.options["path"] = str(target)
+        begin = partial(original, self) if target is None else partial(original, self, target)
+        return handler.start(Start(self._df, given, str(target) if table else None, begin))
+
+    return start
+
+
+_SETTERS = {"outputMode": "outputMode", "partitionBy": "partitionBy", "format": "format", "queryName": "queryName"}
+"""Arguments of ``start`` and ``toTable``, and the methods that set the same."""
+
+
+def _keep_option(given: Given, bound: Mapping[str, Any]) -> None:
+    _keep_options(given, {"options": {bound["key"]: bound["value"]}})
+
+
+def _keep_options(given: Given, bound: Mapping[str, Any]) -> None:
+    for key, value in bound.get("options", {}).items():
+        if value is not None:
+            given.options[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _keep_format(given: Given, bound: Mapping[str, Any]) -> None:
+    given.format = bound["source"]
+
+
+def _keep_mode(given: Given, bound: Mapping[str, Any]) -> None:
+    given.mode = bound["outputMode"].lower()
+
+
+def _keep_name(given: Given, bound: Mapping[str, Any]) -> None:
+    given.name = bound["queryName"]
+
+
+def _keep_partitions(given: Given, bound: Mapping[str, Any]) -> None:
+    columns = bound.get("cols", ())
+    given.partition_by = tuple(columns[0]) if len(columns) == 1 and isinstance(columns[0], list) else tuple(columns)
+
+
+def _keep_trigger(given: Given, bound: Mapping[str, Any]) -> None:
+    values = {name: value for name, value in bound.items() if name in _TRIGGERS and value is not None}
+    name, value = next(iter(values.items()))
+    kind = _TRIGGERS[name]
+    given.trigger = Trigger(kind) if kind in ("once", "available-now") else Trigger(kind, str(value).strip())
+
+
+_TRIGGERS: dict[str, TriggerKind] = {
+    "processingTime": "processing-time",
+    "once": "once",
+    "continuous": "continuous",
+    "availableNow": "available-now",
+}
+
+
+def _keep_function(kind: str) -> Keeper:
+    def keep(given: Given, _bound: Mapping[str, Any]) -> None:
+        given.function = kind
+
+    return keep
+
+
+_KEEPERS: dict[str, Keeper] = {
+    "option": _keep_option,
+    "options": _keep_options,
+    "format": _keep_format,
+    "outputMode": _keep_mode,
+    "queryName": _keep_name,
+    "partitionBy": _keep_partitions,
+    "foreach": _keep_function("foreach"),
+    "foreachBatch": _keep_function("foreachBatch"),
+    "trigger": _keep_trigger,
+}
+
+QUERY, MANAGER, SESSION, CONTEXT = StreamingQuery, StreamingQueryManager, SparkSession, SparkContext
