@@ -42,7 +42,8 @@ by the code of the change. `slackwater explain CODE` prints the same text. The e
 have: *not-restorable*: not even a rebuild makes the output right; *needs-rebuild*: the kept state means something else
 to the new code; *changes-rows*: Spark's guide allows it, and rows in the kept state come from the old code;
 *compatible*: the stream starts. Accepted: Spark can run the query on the kept state, at least in some cases, and
-`slackwater run FILE --accept CODE` starts it. This page is made from the source; a test compares them. To update it:
+`slackwater run FILE --accept CODE` starts it. [recovery.md](recovery.md) has what Spark does after each change, and
+which rows tests have compared. This page is made from the source; a test compares them. To update it:
 `python -m scripts.reference_pages changes > docs/reference/changes.md`.
 
 | change | effect | goal | accepted | meaning |

@@ -17,6 +17,7 @@ from tests.verdict.edits import HERE, Edit, edits
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 EDITS = edits()
+GOALS = tomllib.loads((HERE / "goals.toml").read_text())
 HARMLESS, COMPATIBLE = "harmless", "compatible"
 ALLOWED_WITH_OTHER_ROWS = {"a longer watermark delay", "delay of one side of a join"}
 """Rows that the old delay had closed already are written; the new code alone would have written them later."""
@@ -50,6 +51,7 @@ def test_a_change_has_its_verdict(verdicts: Verdicts, edit: Edit) -> None:
     found = verdicts[edit.name]
     assert found["effect"] == edit.verdict or (found["starts"] and edit.verdict == COMPATIBLE), found
     assert not edit.codes or set(edit.codes) & set(found["codes"]), found
+    assert (found["goal"] or "-") == GOALS[edit.name]
 
 
 def test_the_table_is_large_enough() -> None:

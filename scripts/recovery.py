@@ -1,0 +1,78 @@
+"""Prints docs/reference/recovery.md: what Spark and Slackwater do after a change of a query, row by row.
+
+python -m scripts.recovery > docs/reference/recovery.md
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.verdict.edits import HERE, Edit, edits
+from tests.verdict.test_typed import NOT_EXACT
+
+PAGE = """# Recovery semantics after changes in a query
+
+What happens if a query is changed between two runs on one checkpoint: the changes of Spark's programming guide, and
+others. *Spark* was measured with 4.1.3 by continuing the old checkpoint with the new code, and comparing the rows of
+later batches with those that the new code alone writes. *Verdict* is what `slackwater check`, `run` and
+`doctor --pipeline` report before anything is started; [changes.md](changes.md) explains each code. *Goal* is
+the one of the verdict, whose plan the refusal prints. *Rows*:
+
+- **compared**: a test types what the refusal prints, up to the next run. The rows equal, as multisets: after a rebuild
+  those that were written, and from there on those of the new code alone; after a reset those of the new code alone;
+- **starts**: the stream starts, and nothing has to be typed;
+- **-**: the verdict is tested, and the rows after the remedy are not.
+
+This page is made from `tests/verdict/recovery.toml` and the tables of edits beside it. To update it:
+`python -m scripts.recovery > docs/reference/recovery.md`.
+
+| change | guide | example | Spark | verdict | goal | rows |
+|---|---|---|---|---|---|---|
+"""
+STARTS = ("harmless", "compatible")
+
+
+def rows() -> list[dict[str, Any]]:
+    """The rows of the page."""
+    found: list[dict[str, Any]] = tomllib.loads((HERE / "recovery.toml").read_text())["row"]
+    return found
+
+
+def page() -> str:
+    """The page as Markdown."""
+    by_name = {edit.name: edit for edit in edits()}
+    measured: Mapping[str, str] = tomllib.loads((HERE / "measured.toml").read_text())
+    goals: Mapping[str, str] = tomllib.loads((HERE / "goals.toml").read_text())
+    return PAGE + "".join(line for row in rows() for line in _lines(row, by_name, measured, goals))
+
+
+def _lines(
+    row: Mapping[str, Any], by_name: Mapping[str, Edit], measured: Mapping[str, str], goals: Mapping[str, str]
+) -> Iterator[str]:
+    if "edits" not in row:
+        yield _line(row["change"], row["guide"], "", row["spark"], row["verdict"], row["goal"], row["rows"])
+        return
+    for name in row["edits"]:
+        edit = by_name[name]
+        spark = measured.get(name, "not measured")
+        codes = ", ".join(f"`{code}`" for code in edit.codes)
+        verdict = "same" if edit.verdict == "harmless" else f"{edit.verdict} {codes}".strip()
+        yield _line(row["change"], row["guide"], name, spark, verdict, goals.get(name, "-"), _rows(edit))
+
+
+def _rows(edit: Edit) -> str:
+    """What ``test_typed`` does with the edit."""
+    if edit.verdict in STARTS:
+        return "starts"
+    return "compared" if 'sinks.files("parquet"' in edit.before and edit.name not in NOT_EXACT else "-"
+
+
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
