@@ -250,11 +250,12 @@ def test_a_source_that_is_not_fault_tolerant_is_reported_before_the_first_start_
     assert _codes(at(-1, -1, None, -1, profile=socket)) == ["new", "source-not-fault-tolerant"]
 
 
-def test_several_watermarks_are_reported_before_the_first_start_too() -> None:
+def test_several_watermarks_are_reported_where_those_after_the_newest_batch_are_not_recorded() -> None:
     several = replace(WINDOWED, watermark_delays_ms=(1, 2))
 
     assert _codes(replace(CLEAN, profile=several)) == ["clean", "several-watermarks"]
-    assert _codes(at(-1, -1, None, -1, profile=several)) == ["new", "several-watermarks"]
+    assert _codes(replace(CLEAN, profile=several, inputs_recorded=frozenset({CLEAN.marks.committed}))) == ["clean"]
+    assert _codes(at(-1, -1, None, -1, profile=several)) == ["new"]
 
 
 def test_a_batch_that_the_sink_skips_advances_no_watermark_of_a_query_that_slackwater_does_not_run() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.errors import Refused
@@ -149,6 +150,42 @@ def test_what_is_not_known_of_the_query_counts_all(case: Case, retention_known: 
     history = thinned(case.history(), offsets=(), commits=(), times=range(len(case.event_times)))
 
     assert first_contributing(BatchHistory(history), case.target, state, CODE) == 0
+
+
+def test_a_search_that_is_one_batch_late_is_noticed() -> None:
+    def late(case: Case) -> int:
+        return first_contributing(BatchHistory(case.history()), case.target, case.state, CODE) + 1
+
+    noticed = find(cases(), lambda case: case.full_scan() < case.target and late(case) > case.full_scan())
+    assert late(noticed) > noticed.full_scan()
+
+
+def test_of_several_watermarks_only_what_is_recorded_of_each_input_counts() -> None:
+    minute = 60_000
+    batches = range(6)
+    watermarks = [BASE_MS + 10 * batch * minute for batch in batches]
+    history = History(
+        metadata='{"id":"q"}',
+        offsets={batch: offset_entry(batch, watermarks[batch]) for batch in batches},
+        commits={batch: commit_entry(watermarks[batch] + 10 * minute) for batch in batches},
+        written={},
+        sources={},
+        # Of the input that is behind, as it is the first one with a watermark.
+        event_time_max_ms=dict.fromkeys(batches, BASE_MS),
+        input_rows={},
+        runs=dict.fromkeys(batches, RUN),
+        newest_of_inputs_ms={batch: watermarks[batch] + 15 * minute for batch in batches},
+    )
+    state = StateBounds(stateful=True, retention_ms=10 * minute, delay_ms=None, several=True)
+
+    def first(**changed: Any) -> int:
+        return first_contributing(BatchHistory(replace(history, **changed)), 5, state, CODE)
+
+    # The watermark of batch 5 less the retention is 40 minutes; batch 3 has seen 45, batch 2 only 35.
+    assert first() == 3
+    assert first(skipped=frozenset({1})) == 1
+    assert first(newest_of_inputs_ms={b: ms for b, ms in history.newest_of_inputs_ms.items() if b != 2}) == 2
+    assert first(newest_of_inputs_ms={}) == 0
 
 
 @given(cases())

@@ -17,6 +17,8 @@ class History:
     ``event_time_max_ms`` and ``input_rows`` hold what progress events reported of a batch, where one was received.
     ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks cover their rows.
     ``runs`` has the run that executed each batch, where that is known.
+    ``newest_of_inputs_ms`` has, of a query with several watermarks, the newest event time of any input up to the end of
+    a batch.
     ``durations_ms`` has how long each trigger took that executed a batch, where progress events reported it.
     ``sizes`` has the bytes of source files by their paths, as far as they were recorded when the files were read.
     ``begins`` is the first batch of the stream, or since its last reset: before it the state was empty. Of the batches
@@ -36,3 +38,4 @@ class History:
     sizes: Mapping[str, int] = field(default_factory=dict)
     durations_ms: Mapping[int, int] = field(default_factory=dict)
     source_logs: Mapping[str, str] = field(default_factory=dict)
+    newest_of_inputs_ms: Mapping[int, int] = field(default_factory=dict)

@@ -109,8 +109,9 @@ class Snapshot:
     ``planned_entry`` is the entry in ``offsets/`` of the next batch, where that is planned. ``damage`` is what is wrong
     with the checkpoint. ``missing_files`` are source files that the planned next batch needs and that do not exist.
     ``home`` is whether the home is at the place where it was created. ``code_file`` is the pipeline file with the
-    query, also of one that is only watched; empty where none is known.
-    ``by_run``: a run starts the query now, also that of an application.
+    query, also of one that is only watched; empty where none is known. ``by_run``: a run starts the query now, also that
+    of an application. ``inputs_recorded`` are the batches after which the watermark of each input is recorded, of a
+    query that has several.
     """
 
     stream: StreamRecord
@@ -129,6 +130,7 @@ class Snapshot:
     home_was: str | None = None
     code_file: str = ""
     by_run: bool = False
+    inputs_recorded: frozenset[int] = frozenset()
 
     @property
     def source_logs(self) -> Mapping[str, str]:
@@ -163,6 +165,11 @@ class Snapshot:
         """The newest batch that all outputs show; of one that shows none, the newest known to be committed."""
         committed: tuple[int, ...] = (self.known_committed,) if self.marks.written is None else ()
         return max(min(self.shown + committed), self.generation.floor)
+
+    def forgets_inputs(self, batch: int, profile: QueryProfile | None) -> bool:
+        """Whether a start after ``batch`` has only the combined watermark of a query with several."""
+        several = profile is not None and len(profile.watermark_delays_ms) > 1
+        return several and batch > self.generation.floor and batch not in self.inputs_recorded
 
     @property
     def stateful(self) -> bool:

@@ -18,6 +18,8 @@ METADATA = "metadata"
 SINK = "sink"
 CAUGHT_UP = "caught-up"
 """By batch, its ``offsets`` entry: when the query was stopped after it, its sources had nothing more."""
+INPUT_WATERMARKS = "input-watermarks"
+"""By batch, the newest watermark of each input of a query that has several, recorded just before the commit."""
 AVAILABLE_NOW = "available-now"
 """By run, the positions at which it would have ended by itself."""
 

@@ -22,6 +22,7 @@ from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.runtime.available_now import EndOfRun
 from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
+from slackwater.runtime.input_watermarks import InputWatermarkKeeper
 from slackwater.runtime.listener import ProgressRecorder, Recorded
 from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.sql_settings import effective_settings
@@ -91,7 +92,11 @@ class QueryRun:
         self._watcher = Watcher(copier)
         self._watcher.start()
         try:
-            self.query: StreamingQuery = start(built, generation.location, how)
+            keeper = InputWatermarkKeeper(
+                services.ledger, generation, built.profile, built.frame.sparkSession, services.say
+            )
+            with keeper.starting():
+                self.query: StreamingQuery = start(built, generation.location, how)
             # A sink may have named the query itself: the name of a memory table is that of its query.
             services.recorder.follow(str(self.query.id), recorded)
         except BaseException as error:

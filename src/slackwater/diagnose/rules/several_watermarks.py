@@ -1,14 +1,16 @@
-"""The query has several watermarks.
+"""The query has several watermarks, and those after its newest batch are not recorded.
 
-What it finds: the query's plan has more than one watermark.
+What it finds: the query's plan has more than one watermark, and the ledger does not have them after the newest
+committed batch: an earlier release ran it, or a Spark that does not show them, or it was not run by Slackwater.
 Why it matters: Spark keeps only the combined watermark over a restart: rows that an uninterrupted run drops as late
 may be counted, and windows may be written later.
 How to confirm: `slackwater inspect STREAM --operators` shows the operators; look for several withWatermark in the
 pipeline.
-What to do: nothing, or give all inputs one watermark.
+What to do: nothing: from the next batch that Slackwater runs they are recorded, and restored at each start. Or give all
+inputs one watermark.
 Is the remedy safe: a changed watermark changes which rows are late; `slackwater check FILE` compares the code with
 the state.
-References: docs/decisions/0053-the-no-data-batch.md
+References: docs/decisions/0481-the-watermark-of-each-input.md
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from slackwater.diagnose.rules.common.rule import Rule
 
 
 def find(snapshot: Snapshot) -> Iterator[Finding]:
-    """A warning where the query has more than one watermark; a start needs it before there is any batch."""
-    if snapshot.profile is not None and len(snapshot.profile.watermark_delays_ms) > 1:
+    """A warning where a start after the newest batch would have only the combined watermark."""
+    batch = snapshot.marks.committed
+    if snapshot.forgets_inputs(batch, snapshot.profile):
         yield RULE.finding(
-            "the query has several watermarks, of which Spark keeps only the combined one over a restart: rows that an "
-            "uninterrupted run drops as late may be counted, and windows may be written later"
+            f"the query has several watermarks, of which Spark keeps only the combined one over a restart, and those "
+            f"after batch {batch} are not recorded: rows that an uninterrupted run drops as late may be counted, and "
+            "windows may be written later"
         )
 
 

@@ -13,7 +13,7 @@ from slackwater.core.sink import Cut
 from slackwater.formats.compactible import parse_file_source_log
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.lineage import METADATA, SINK, SIZES, SOURCES
+from slackwater.ledger.lineage import INPUT_WATERMARKS, METADATA, SINK, SIZES, SOURCES
 from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.sinks.common.contract import Output, ReadByVersion
 from slackwater.sinks.common.registry import open_each
@@ -49,6 +49,7 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
         skipped=skipped,
         runs=_runs(ledger.runs(name), batches, offsets),
         begins=begins,
+        newest_of_inputs_ms=_newest_of_inputs(ledger, name),
         sizes=_sizes(ledger, name),
         durations_ms={
             batch.batch_id: took_ms
@@ -56,6 +57,18 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
             if isinstance(took_ms := batch.durations_ms.get(TRIGGER), int) and batch.batch_id not in skipped
         },
     )
+
+
+def _newest_of_inputs(ledger: Ledger, name: str) -> dict[int, int]:
+    """The newest event time of any input by batch, as far as the watermark of each input was recorded with it."""
+    found: dict[int, int] = {}
+    for batch, line in ledger.lines(name, INPUT_WATERMARKS).items():
+        recorded = json.loads(line.text)
+        watermarks_ms = [one for one in recorded["inputs_ms"] if one is not None]
+        if watermarks_ms:
+            # The longest delay, whichever input has it: a time that is too new makes a rebuild read more, never less.
+            found[batch] = max(watermarks_ms) + max(recorded["delays_ms"])
+    return found
 
 
 def _sizes(ledger: Ledger, name: str) -> dict[str, int]:

@@ -23,7 +23,7 @@ from slackwater.ledger.home.identity import place_of
 from slackwater.ledger.home.stream_file import read_stream_file
 from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.lineage import SINK, SOURCES
+from slackwater.ledger.lineage import INPUT_WATERMARKS, SINK, SOURCES
 from slackwater.ledger.recording.output_seen import Expected, look_at_output
 from slackwater.ledger.recording.reach import StoreReach
 from slackwater.sources import kind_of
@@ -89,6 +89,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
         home=place.place,
         home_was=place.was,
         code_file=stream.pipeline_file or _code_of_operations(ledger, name),
+        inputs_recorded=frozenset(ledger.entries(name, INPUT_WATERMARKS)),
     )
     return snapshot, opened
 

@@ -263,4 +263,5 @@ def state_bounds(basis: Basis) -> StateBounds:
         retention_ms=None if complete or arbitrary else retention,
         delay_ms=delays[0] if len(delays) == 1 else None,
         any_row_order=arbitrary,
+        several=max(len(delays), len(profile.watermark_delays_ms)) > 1,
     )

@@ -24,12 +24,14 @@ class StateBounds:
     ``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` ``None``: unknown or several.
     ``any_row_order``: state of the user's own functions is recomputed, as the user says that they give the same for any
     order of the rows in a batch.
+    ``several``: the query has several watermarks, and what a batch reports of its event times is of one of them.
     """
 
     stateful: bool
     retention_ms: int | None
     delay_ms: int | None
     any_row_order: bool = False
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def _first_reaching(history: BatchHistory, target: int, state: StateBounds, code
     if state.retention_ms is None or watermark <= 0:
         return begins
     threshold = watermark - state.retention_ms
-    newest = _newest_event_time_of(history, state.delay_ms, code)
+    newest = _newest_event_time_of(history, state, code)
     offsets, skipped = history.history.offsets, history.history.skipped
     for batch in sorted(batch for batch in offsets.keys() | skipped if begins <= batch <= target):
         if batch not in offsets:
@@ -107,11 +109,14 @@ def _first_reaching(history: BatchHistory, target: int, state: StateBounds, code
     return target + 1
 
 
-def _newest_event_time_of(history: BatchHistory, delay_ms: int | None, code: Code) -> Callable[[int], int | None]:
+def _newest_event_time_of(history: BatchHistory, state: StateBounds, code: Code) -> Callable[[int], int | None]:
     def look(batch: int) -> int | None:
         if not code.reads_as(history.history.runs.get(batch)):
             return None
-        return newest_event_time(history, batch, delay_ms)
+        if state.several:
+            skipped = batch in history.history.skipped
+            return None if skipped else history.history.newest_of_inputs_ms.get(batch)
+        return newest_event_time(history, batch, state.delay_ms)
 
     return look
 

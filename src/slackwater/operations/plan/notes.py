@@ -143,10 +143,11 @@ def risks_of(
     """
     profile = query or snapshot.profile
     risks: list[str] = []
-    if profile is not None and len(profile.watermark_delays_ms) > 1:
+    if snapshot.forgets_inputs(following - 1, profile):
         risks.append(
-            "several watermarks: Spark keeps only the combined one over a restart, so the result equals that of a "
-            "clean restart by Spark, which can count rows that an uninterrupted run drops as late"
+            "several watermarks: Spark keeps only the combined one over a restart, and those after batch "
+            f"{following - 1} are not recorded, so the result equals that of a clean restart by Spark, which can count "
+            "rows that an uninterrupted run drops as late"
         )
     if kept and pending is not None and pending == snapshot.marks.written and snapshot.skips_unread:
         risks.append(
