@@ -109,9 +109,9 @@ class Snapshot:
     ``planned_entry`` is the entry in ``offsets/`` of the next batch, where that is planned. ``damage`` is what is wrong
     with the checkpoint. ``missing_files`` are source files that the planned next batch needs and that do not exist.
     ``home`` is whether the home is at the place where it was created. ``code_file`` is the pipeline file with the
-    query, also of one that is only watched; empty where none is known. ``by_run``: a run starts the query now, also that
-    of an application. ``inputs_recorded`` are the batches after which the watermark of each input is recorded, of a
-    query that has several.
+    query, also of one that is only watched; empty where none is known. ``by_run``: a run starts the query now, also
+    that of an application. ``inputs_recorded`` are the batches after which the watermark of each input is recorded, of
+    a query that has several.
     """
 
     stream: StreamRecord
