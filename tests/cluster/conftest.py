@@ -1,4 +1,4 @@
-"""A project for each test; one PostgreSQL server for all tests of this folder."""
+"""A project for each test; one cluster and one PostgreSQL server for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ import pytest
 
 from tests.runtime.project import Project
 from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.standalone_cluster import StandaloneCluster, standalone_cluster
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

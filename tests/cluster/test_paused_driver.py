@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import psycopg
+import pyarrow.parquet
 import pytest
 
+from tests.cluster.iceberg_ids import iceberg_ids
 from tests.runtime.project import Project
+from tests.sinks import delta_logs
 from tests.support.postgres_server import PostgresServer
 from tests.support.processes import Command
 
@@ -68,6 +71,16 @@ def _in_files(project: Project, _url: str) -> list[int]:
     return project.ids("out")
 
 
+def _in_delta(project: Project, _url: str) -> list[int]:
+    out = project.folder / "out"
+    tables = [pyarrow.parquet.ParquetFile(out / name).read() for name in delta_logs.live_files(out)]
+    return sorted(row["id"] for table in tables for row in table.to_pylist())
+
+
+def _in_iceberg(project: Project, _url: str) -> list[int]:
+    return iceberg_ids(project.folder / "out")
+
+
 def _in_table(_project: Project, url: str) -> list[int]:
     with psycopg.connect(url) as connection:
         return [row[0] for row in connection.execute("SELECT id FROM out ORDER BY id").fetchall()]
@@ -76,9 +89,19 @@ def _in_table(_project: Project, url: str) -> list[int]:
 KINDS = {
     "files": Kind('sw.sinks.files("json", "out")', _in_files),
     "postgres": Kind('sw.sinks.postgres(url.replace("+psycopg", ""), "out")', _in_table, in_database=True),
+    "jdbc": Kind('sw.sinks.jdbc(url, "out")', _in_table, in_database=True),
+    "foreach_batch": Kind("sw.sinks.foreach_batch(insert, writes_to=url)", _in_table, in_database=True),
+    "delta": Kind('sw.sinks.delta("out")', _in_delta),
+    "iceberg": Kind('sw.sinks.iceberg("./out")', _in_iceberg),
 }
-CASES = [("files", "after"), ("postgres", "before")]
+IN_GATE = {("files", "after"), ("postgres", "before")}
 """``before``: it resumes before the other has written the batch that both were at; ``after``: after that."""
+
+CASES = [
+    pytest.param(kind, when, marks=() if (kind, when) in IN_GATE else pytest.mark.thorough)
+    for kind in KINDS
+    for when in ("before", "after")
+]
 
 
 @pytest.mark.parametrize(("name", "when"), CASES)

@@ -28,7 +28,9 @@ from slackwater import connectors
 from slackwater.connectors.machine import memory_bytes
 from slackwater.core.errors import StreamFailed, UsageError
 from slackwater.core.masking import mask, mask_setting
+from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.launch import launch, relayed_stderr
+from slackwater.runtime.project_modules import send_modules
 from slackwater.runtime.session_options import SessionOptions, require_spark, spark_version
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
@@ -37,6 +39,11 @@ from slackwater.sinks.common.password import secret_of
 
 LOCAL_SHUFFLE_PARTITIONS = "4"
 """Spark's default of 200 makes every batch on a laptop take seconds; the number is pinned by a stream's first batch."""
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set where ``spark-submit`` has started this Python, after its JVM."""
+WORKER_PYTHON = "spark.pyspark.python"
+"""Spark's setting for the Python of the workers; ``spark-submit`` reads it, and a session that a driver starts not."""
 
 DELTA_SNAPSHOT_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
 """Delta reads the log of a table in as many tasks; its default of 50 makes a small batch four times slower."""
@@ -58,11 +65,9 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     require_spark()
     if options.existing:
         return _existing(options.settings)
-    # Workers of another Python are refused at the first row (PYTHON_VERSION_MISMATCH), and lack its packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    master = options.master or options.settings.get("spark.master") or _submitted_master() or "local[*]"
+    master = options.master or options.settings.get("spark.master") or _submitted("spark.master") or "local[*]"
     check_master(master)
+    _choose_python(master, options.settings)
     if master.startswith("local"):
         # Else Spark resolves the host's own name, which a machine without a network may not be able to.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -74,7 +79,21 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     jars = _jars(options.connectors, settings, say)
     if jars:
         settings["spark.jars"] = ",".join([*filter(None, [settings.get("spark.jars")]), *jars])
-    return _build(options.application, master, settings)
+    spark = _build(options.application, master, settings)
+    if not master.startswith("local") and options.file is not None:
+        send_modules(spark, imported_files(options.file))
+    return spark
+
+
+def _choose_python(master: str, settings: Mapping[str, str]) -> None:
+    """Set which Python the workers run.
+
+    One of another version is refused at the first row (PYTHON_VERSION_MISMATCH), and may lack packages. On the machines
+    of a cluster the driver's path is a default.
+    """
+    given = settings.get(WORKER_PYTHON) or os.environ.get("PYSPARK_PYTHON")
+    os.environ["PYSPARK_PYTHON"] = sys.executable if master.startswith("local") or not given else given
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
 def _existing(settings: Mapping[str, str]) -> SparkSession:
@@ -107,9 +126,17 @@ def driver_jvm_pid(spark: SparkSession) -> int:
     return int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr] # py4j: a JVM is there once a session is
 
 
-def _submitted_master() -> str | None:
-    """The master that ``spark-submit`` chose, when it is what started this Python."""
-    return os.environ.get("MASTER") if "PYSPARK_GATEWAY_PORT" in os.environ else None
+def _submitted(key: str) -> str | None:
+    """A setting of ``spark-submit``, when it is what started this Python: its JVM has it as a system property."""
+    if SUBMITTED not in os.environ:
+        return None
+    if SparkContext._gateway is None:
+        connect: Callable[[], Any] = launch_gateway
+        SparkContext._gateway = connect()
+        SparkContext._jvm = SparkContext._gateway.jvm
+    gateway: Any = SparkContext._gateway
+    found = gateway.jvm.java.lang.System.getProperty(key)
+    return str(found) if found is not None else None
 
 
 def _defaults(master: str) -> dict[str, str]:
@@ -167,6 +194,8 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
             gateway = _launched(conf)
             check_sql_settings(gateway, settings)
             SparkContext(conf=conf, gateway=gateway)
+        elif SUBMITTED in os.environ:
+            check_sql_settings(gateway, settings)
         return SparkSession.builder.config(conf=conf).getOrCreate()
     except (Py4JJavaError, PySparkException, PySparkRuntimeError, OSError) as error:
         reason = _reason(error)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.connectors.machine import java_program, pyspark_missing
@@ -25,6 +26,7 @@ class SessionOptions:
     """How to create the session. ``settings`` are Spark's own and override every default here.
 
     ``existing``: the application has created one, which is used as it is, with ``settings`` added.
+    ``file`` is the pipeline file; the workers of a cluster are sent the modules that it imports.
     """
 
     application: str
@@ -32,6 +34,7 @@ class SessionOptions:
     settings: Mapping[str, str] = field(default_factory=dict)
     connectors: tuple[str, ...] = ()
     existing: bool = False
+    file: Path | None = None
 
 
 def session_options(
@@ -47,6 +50,7 @@ def session_options(
         master=master or settings.master,
         settings={**chosen, WORKER_PATH: os.pathsep.join(dict.fromkeys(paths))},
         connectors=tuple(sorted({*loaded.connectors, *settings.connectors})),
+        file=loaded.file,
     )
 
 
