@@ -44,7 +44,8 @@ CASES = (
     Case("init hdfs://host/project", 2, "usage"),
     Case("demo --folder hdfs://host/project", 2, "usage"),
     Case("plan resume per_page --out s3://bucket/plan.json", 2, "usage"),
-    Case("inspect hdfs://no.such.host/checkpoint", 9, "package-missing", says="libhdfs"),
+    Case("inspect hdfs://no.such.host/checkpoint", 9, "store-unreachable", says="no.such.host:9870"),
+    Case("inspect hdfs:///checkpoint", 2, "location", says="HADOOP_CONF_DIR"),
     # What cannot be looked for is not called absent
     Case("plan rebuild per_page", 9, "source-inaccessible", forbid("clicks")),
     Case("status --format=json --no-such-option", 2, "usage", says='{"error": '),

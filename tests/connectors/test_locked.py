@@ -33,6 +33,7 @@ def test_the_installed_spark_has_every_connector() -> None:
     assert set(connectors.known(metadata.version("pyspark"))) == {
         "avro",
         "delta",
+        "hdfs-server",
         "iceberg",
         "kafka",
         "kafka-broker",

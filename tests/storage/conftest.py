@@ -14,12 +14,13 @@ from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 from slackwater.storage.remote import RemoteStore
 from tests.support.hadoop import HADOOP, FailingFileSystem
+from tests.support.hdfs import hdfs_location, hdfs_server
 from tests.support.s3 import s3_endpoint, s3_location
 
-__all__ = ["s3_endpoint", "s3_location", "store"]
+__all__ = ["hdfs_location", "hdfs_server", "s3_endpoint", "s3_location", "store"]
 
 
-@pytest.fixture(params=["local", "below", "memory", "s3", "hadoop"])
+@pytest.fixture(params=["local", "below", "memory", "s3", "hadoop", pytest.param("hdfs", marks=pytest.mark.spark)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> WriteStore:
     """One empty store of each kind."""
     factories: dict[str, Callable[[], WriteStore]] = {
@@ -27,6 +28,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> WriteStore:
         "below": lambda: Below(LocalStore(tmp_path / "root"), "1"),
         "memory": lambda: open_write_store(f"memory://{uuid.uuid4()}"),
         "hadoop": lambda: RemoteStore(FailingFileSystem(), f"/{uuid.uuid4()}", "hdfs://test", HADOOP),
+        "hdfs": lambda: open_write_store(request.getfixturevalue("hdfs_location")),
         "s3": lambda: open_write_store(request.getfixturevalue("s3_location")),
     }
     return factories[request.param]()

@@ -40,7 +40,8 @@ class StoreKind(ABC):
 class FsspecKind(StoreKind):
     """A kind that fsspec has a file system for.
 
-    ``options`` are arguments of that; ``package`` is what has to be installed for it.
+    ``options`` are arguments of that; ``package`` is what has to be installed for it. ``implementation`` is the path of
+    a class that is used instead of fsspec's own for ``protocol``.
     """
 
     def __init__(
@@ -51,8 +52,10 @@ class FsspecKind(StoreKind):
         protocol: str,
         options: Mapping[str, object] | None = None,
         package: str | None = None,
+        implementation: str | None = None,
     ) -> None:
         super().__init__(schemes, traits)
+        self.implementation = implementation
         self.protocol = protocol
         self.options = dict(options or {})
         self.package = package or f"an fsspec package for {protocol}"
@@ -61,6 +64,10 @@ class FsspecKind(StoreKind):
         from slackwater.storage.remote import open_remote_store  # noqa: PLC0415 - fsspec costs five local inspects
 
         return open_remote_store(location, self)
+
+    def connection(self, location: str) -> tuple[str, dict[str, object]]:
+        """The URL and the options by which fsspec opens a location. Raises UsageError where it is incomplete."""
+        return f"{self.protocol}:{location.partition(':')[2]}", self.options
 
 
 STORES: Registry[StoreKind] = Registry("slackwater.storage.kinds", "STORE", "slackwater.stores")

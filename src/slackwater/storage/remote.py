@@ -35,9 +35,12 @@ _LEVELS_BEFORE_FLAT = 2
 
 def open_remote_store(location: str, kind: FsspecKind) -> RemoteStore:
     """The store of an fsspec URI; credentials and endpoint come from fsspec's own configuration and environment."""
-    scheme, rest = location.split(":", 1)
+    scheme = location.partition(":")[0]
+    url, options = kind.connection(location)
+    if kind.implementation is not None:
+        fsspec.register_implementation(kind.protocol, kind.implementation, clobber=True)
     try:
-        filesystem, root = fsspec.core.url_to_fs(f"{kind.protocol}:{rest}", use_listings_cache=False, **kind.options)
+        filesystem, root = fsspec.core.url_to_fs(url, use_listings_cache=False, **options)
     except ImportError as error:
         raise EnvironmentMissing(
             "package-missing",
@@ -55,15 +58,6 @@ def open_remote_store(location: str, kind: FsspecKind) -> RemoteStore:
 def _unopened(scheme: str, location: str, error: OSError) -> EnvironmentMissing:
     """The error of a file system that cannot be opened; pyarrow lists every path where it looked for a library."""
     reason = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
-    if "libhdfs" in str(error) or "libjvm" in str(error):
-        return EnvironmentMissing(
-            "package-missing",
-            f"Reading {scheme}: needs the native libraries of Hadoop and Java, which are not found",
-            where=location,
-            expected="libhdfs.so and libjvm.so",
-            found=reason,
-            hint="set JAVA_HOME and HADOOP_HOME, or ARROW_LIBHDFS_DIR to the folder that has libhdfs.so",
-        )
     return EnvironmentMissing(
         "store-unreachable",
         f"The store of {scheme}: cannot be opened",
@@ -244,7 +238,8 @@ class RemoteStore:
 
     def _put_in_place(self, temporary: str, target: str) -> None:
         if self._traits.atomic_replace:
-            self._filesystem.mv(temporary, target)
+            # Where a rename refuses a target that exists, another call replaces it.
+            getattr(self._filesystem, "replace", self._filesystem.mv)(temporary, target)
         else:
             put_in_place(self._filesystem, temporary, target)
 

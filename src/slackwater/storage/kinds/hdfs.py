@@ -1,8 +1,87 @@
-"""HDFS by the native client of Hadoop, which needs Java and libhdfs."""
+"""HDFS, read and written over HTTP (WebHDFS): without Java, and without Hadoop's native libraries.
+
+The address of the NameNode's HTTP server is in the configuration of Hadoop, else it is port 9870 of the URI's host.
+"""
 
 from __future__ import annotations
 
+import getpass
+import os
+from collections.abc import Mapping
+
+from slackwater.core.errors import UsageError
+from slackwater.storage.hadoop import hadoop_settings
 from slackwater.storage.protocols import HADOOP
 from slackwater.storage.registry import FsspecKind
 
-STORE = FsspecKind(("hdfs",), HADOOP, protocol="hdfs")
+_PORTS = {"http": 9870, "https": 9871}
+"""Those of Hadoop 3: hdfs-default.xml."""
+
+
+class HdfsKind(FsspecKind):
+    """Opened by WebHDFS for the user that Hadoop would take, or by Kerberos where Hadoop's configuration has it."""
+
+    def connection(self, location: str) -> tuple[str, dict[str, object]]:
+        scheme, _, rest = location.partition(":")
+        settings = hadoop_settings()
+        authority, _, path = rest.removeprefix("//").partition("/")
+        authority = authority or default_authority(settings)
+        if not authority:
+            raise UsageError(
+                "location",
+                "The location names no NameNode",
+                where=location,
+                expected="hdfs://host:port/path, or fs.defaultFS in the configuration of Hadoop",
+                hint="write the host, or set HADOOP_CONF_DIR to the folder of core-site.xml",
+            )
+        https = scheme == "swebhdfs" or settings.get("dfs.http.policy") == "HTTPS_ONLY"
+        options: dict[str, object] = {
+            "addresses": http_addresses(scheme, authority, settings, https=https),
+            "use_https": https,
+        }
+        if settings.get("hadoop.security.authentication") == "kerberos":
+            options["kerberos"] = True
+        else:
+            options["user"] = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+        return f"{self.protocol}://{authority}/{path}", options
+
+
+def default_authority(settings: Mapping[str, str]) -> str:
+    """The host and port, or the name service, of the default file system."""
+    return settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0]
+
+
+def http_addresses(
+    scheme: str, authority: str, settings: Mapping[str, str], *, https: bool
+) -> tuple[tuple[str, int], ...]:
+    """Host and port of each NameNode that may answer: of a name service all, else the one that the URI names."""
+    kind = "https" if https else "http"
+    key, port = f"dfs.namenode.{kind}-address", _PORTS[kind]
+    if scheme != "hdfs" and ":" in authority:
+        # The port of webhdfs: is that of HTTP.
+        return (_host_and_port(authority, port),)
+    nodes = [node.strip() for node in settings.get(f"dfs.ha.namenodes.{authority}", "").split(",")]
+    found = [settings[name] for node in nodes if (name := f"{key}.{authority}.{node}") in settings]
+    if found:
+        return tuple(_host_and_port(one, port) for one in found)
+    host = _host_and_port(authority, port)[0]
+    if authority != default_authority(settings):
+        return ((host, port),)
+    configured = _host_and_port(settings.get(key, ""), port)
+    # 0.0.0.0 is every interface of the server, and no address of it.
+    return ((configured[0] if configured[0].strip("0.") else host, configured[1]),)
+
+
+def _host_and_port(address: str, port: int) -> tuple[str, int]:
+    host, colon, given = address.rpartition(":")
+    return (host, int(given)) if colon and given.isdigit() else (address, port)
+
+
+STORE = HdfsKind(
+    ("hdfs", "webhdfs", "swebhdfs"),
+    # By a rename with options, which WebHDFS has: it replaces, or refuses, a target that exists.
+    HADOOP._replace(atomic_replace=True, exclusive_create=True),
+    protocol="slackwater-hdfs",
+    package="slackwater[hdfs]",
+    implementation="slackwater.storage.hdfs_filesystem.HdfsFileSystem",
+)

@@ -1,0 +1,81 @@
+"""The configuration of Hadoop on this machine: ``core-site.xml`` and ``hdfs-site.xml`` of ``HADOOP_CONF_DIR``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from xml.parsers import expat
+
+from slackwater.core.errors import UsageError
+
+_FILES = ("core-site.xml", "hdfs-site.xml")
+_VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
+_NESTED_MAX = 20
+"""As Hadoop's ``Configuration``, which stops to substitute there."""
+
+
+def hadoop_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The properties that the files set; empty where there are none. Raises UsageError (``hadoop-configuration``)."""
+    folder = environment.get("HADOOP_CONF_DIR") or _default_folder(environment)
+    found: dict[str, str] = {}
+    for name in _FILES if folder else ():
+        found.update(_properties(Path(folder, name)))
+    return {name: _substituted(value, found) for name, value in found.items()}
+
+
+def _default_folder(environment: Mapping[str, str]) -> str:
+    home = environment.get("HADOOP_HOME")
+    return f"{home}/etc/hadoop" if home else ""
+
+
+def _properties(file: Path) -> Iterator[tuple[str, str]]:
+    reader = _Reader()
+    try:
+        reader.parser.Parse(file.read_bytes(), True)
+    except FileNotFoundError:
+        return iter(())
+    except (OSError, expat.ExpatError) as error:
+        raise UsageError(
+            "hadoop-configuration",
+            f"The configuration of Hadoop cannot be parsed: {error}",
+            where=str(file),
+            hint="correct the file, or set HADOOP_CONF_DIR to another folder",
+        ) from error
+    return iter(reader.found)
+
+
+class _Reader:
+    """Collects the name and the value of each ``property``."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+        self._texts: dict[str, str] = {}
+        self._inside = ""
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._start
+        self.parser.CharacterDataHandler = self._text
+        self.parser.EndElementHandler = self._end
+
+    def _start(self, name: str, _: dict[str, str]) -> None:
+        self._inside = name
+        if name == "property":
+            self._texts = {}
+
+    def _text(self, text: str) -> None:
+        self._texts[self._inside] = self._texts.get(self._inside, "") + text
+
+    def _end(self, name: str) -> None:
+        self._inside = ""
+        if name == "property" and self._texts.get("name", "").strip() and "value" in self._texts:
+            self.found.append((self._texts["name"].strip(), self._texts["value"].strip()))
+
+
+def _substituted(value: str, values: Mapping[str, str]) -> str:
+    for _ in range(_NESTED_MAX):
+        replaced = _VARIABLE.sub(lambda match: values.get(match[1], match[0]), value)
+        if replaced == value:
+            break
+        value = replaced
+    return value

@@ -1,0 +1,234 @@
+"""HDFS over HTTP: a file system of fsspec. Imported only when a location is on HDFS.
+
+fsspec's own is the base. It is not used as it is: it returns the text of a DataNode's error as the content of a file,
+takes every error for "absent" in ``exists``, leaves folders out of ``find`` whose listing failed, does not notice that
+a rename was refused, and never stops waiting.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
+
+from slackwater.storage.replacement import temporary_path
+
+WAIT_S: tuple[float, float] = (10.0, 60.0)
+"""For a connection, and for each part of an answer."""
+_NOT_DONE = frozenset({"SafeModeException", "RetriableException", "StandbyException"})
+"""What a NameNode answers that has not done what it was asked: sending it again is safe, whatever it was."""
+PAUSES_S = (0.5, 1.0, 2.0)
+_LISTED_AT_ONCE = 8
+_ERRORS: Mapping[str, type[OSError]] = {
+    "FileNotFoundException": FileNotFoundError,
+    "FileAlreadyExistsException": FileExistsError,
+    "ParentNotDirectoryException": NotADirectoryError,
+    "AccessControlException": PermissionError,
+    "SecurityException": PermissionError,
+}
+_NUMBERS: Mapping[type[OSError], int] = {
+    FileNotFoundError: errno.ENOENT,
+    FileExistsError: errno.EEXIST,
+    NotADirectoryError: errno.ENOTDIR,
+    PermissionError: errno.EACCES,
+}
+
+
+class HdfsFileSystem(WebHDFS):
+    """``addresses``: host and port of each NameNode; of several the one that is active answers."""
+
+    def __init__(self, addresses: Sequence[tuple[str, int]], **options: Any) -> None:
+        host, port = addresses[0]
+        super().__init__(host, port, **options)
+        scheme = self.url.partition(":")[0]
+        self._urls = [f"{scheme}://{host}:{port}/webhdfs/v1" for host, port in addresses]
+
+    def _connect(self) -> None:
+        super()._connect()
+        # A connection that was refused has changed nothing; other failures are retried for what only reads.
+        retry = Retry(total=3, connect=2, backoff_factor=0.3, status_forcelist=(502, 503, 504), raise_on_status=False)
+        adapter = _Adapter(max_retries=retry, pool_maxsize=32)
+        self.session.mount("http://", adapter)
+        self.session.mount("https://", adapter)
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        # A name may have any character that ends the path of a URL.
+        _, separator, rest = path.partition("://")
+        return (f"/{rest.partition('/')[2]}" if separator else path).rstrip("/") or "/"
+
+    @staticmethod
+    def _get_kwargs_from_urls(_: str) -> dict[str, Any]:
+        return {}
+
+    def _call(
+        self,
+        op: str,
+        method: str = "get",
+        path: str | None = None,
+        data: Any = None,
+        redirect: bool = True,
+        **query: Any,
+    ) -> requests.Response:
+        place = quote(self._strip_protocol(path) if path else "", safe="/")
+        parameters = {**query, **self.pars, "op": op.upper()}
+        failure: OSError = OSError(errno.EIO, "no answer", path)
+        for pause_s in (*PAUSES_S, None):
+            for url in tuple(self._urls):
+                try:
+                    answer = self._sent(method, f"{url}{place}", params=parameters, data=data, allow_redirects=redirect)
+                except ConnectionError as error:
+                    if len(self._urls) == 1:
+                        raise
+                    failure = error
+                    continue
+                if not _is_not_done(answer):
+                    return _checked(answer, path)
+                failure = _failure(answer, path)
+                self._urls.append(self._urls.pop(0))
+            if pause_s is not None:
+                time.sleep(pause_s)
+        raise failure
+
+    def _sent(self, method: str, url: str, **options: Any) -> requests.Response:
+        """The answer to one request. Errors of requests have the URL in them, which may have a token."""
+        try:
+            answer: requests.Response = self.session.request(method.upper(), url, **options)
+        except requests.RequestException as error:
+            reason = str(getattr(error.args[0], "reason", "") if error.args else "") or type(error).__name__
+            kind = ConnectionError if isinstance(error, requests.ConnectionError) else OSError
+            raise kind(errno.EIO, f"no answer from {'/'.join(url.split('/')[:3])}: {reason}") from None
+        return answer
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        return self._described(_json(self._call("GETFILESTATUS", path=path), path)["FileStatus"], path)
+
+    def ls(self, path: str, detail: bool = False, **_: Any) -> list[Any]:
+        found = _json(self._call("LISTSTATUS", path=path), path)["FileStatuses"]["FileStatus"]
+        listed = [self._described(one, f"{path.rstrip('/')}/{one['pathSuffix']}".rstrip("/")) for one in found]
+        return listed if detail else [one["name"] for one in listed]
+
+    def _described(self, status: dict[str, Any], path: str) -> dict[str, Any]:
+        described: dict[str, Any] = {**self._process_info(status), "name": path}
+        described["mtime"] = status["modificationTime"] / 1000
+        return described
+
+    def exists(self, path: str, **_: Any) -> bool:
+        try:
+            self._call("GETFILESTATUS", path=path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def find(self, path: str, detail: bool = False, **_: Any) -> Any:
+        """All files below a folder. A folder that vanishes meanwhile has none; any other error is raised."""
+        found = {one["name"]: one for one in self._files_below(path)}
+        return found if detail else list(found)
+
+    def _files_below(self, path: str) -> Iterator[dict[str, Any]]:
+        pending = [path]
+        with ThreadPoolExecutor(_LISTED_AT_ONCE, "slackwater-hdfs") as pool:
+            while pending:
+                listed = [one for items in pool.map(self._listed, pending) for one in items]
+                pending = [one["name"] for one in listed if one["type"] == "directory"]
+                yield from (one for one in listed if one["type"] != "directory")
+
+    def _listed(self, path: str) -> list[dict[str, Any]]:
+        try:
+            return self.ls(path, detail=True)
+        except FileNotFoundError:
+            return []
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        limits: dict[str, Any] = {"offset": start or 0}
+        if end is not None:
+            limits["length"] = end - limits["offset"]
+        return self._call("OPEN", path=path, **limits).content
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
+        if mode != "create":
+            self._create(path, value)
+            return
+        temporary = temporary_path(path)
+        try:
+            self._create(temporary, value)
+            self.mv(temporary, path)
+        except BaseException:
+            self.rm_file(temporary)
+            raise
+
+    def _create(self, path: str, value: bytes) -> None:
+        place = self._call("CREATE", "put", path, redirect=False, overwrite="true").headers["Location"]
+        headers = {"content-type": "application/octet-stream"}
+        _checked(self._sent("put", self._apply_proxy(place), data=value, headers=headers), path)
+
+    def mv(self, path1: str, path2: str, **_: Any) -> None:
+        """Rename; raises FileExistsError where the target exists, which the NameNode finds out in the same step."""
+        self._rename(path1, path2, "NONE")
+
+    def replace(self, path1: str, path2: str) -> None:
+        """Rename; a file at the target is replaced in the same step."""
+        self._rename(path1, path2, "OVERWRITE")
+
+    def _rename(self, path1: str, path2: str, options: str) -> None:
+        answer = self._call("RENAME", "put", path1, destination=path2, renameoptions=options)
+        if answer.content.strip() and answer.json().get("boolean") is False:
+            raise OSError(errno.EIO, f"not renamed to {path2}: the server has no rename with options", path1)
+
+    def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **options: Any) -> HdfsFile:
+        return HdfsFile(self, path, mode=mode, block_size=block_size or self.blocksize, tempdir="", **options)
+
+
+class HdfsFile(WebHDFile):
+    """An open file of HDFS; written by several requests."""
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        found: bytes = self.fs.cat_file(self.path, start, min(end, self.size)) if start < min(end, self.size) else b""
+        return found
+
+
+class _Adapter(HTTPAdapter):
+    """Every request ends: requests waits for ever by default."""
+
+    def send(self, *arguments: Any, **options: Any) -> requests.Response:
+        return super().send(*arguments, **{**options, "timeout": options.get("timeout") or WAIT_S})
+
+
+def _exception(answer: requests.Response) -> tuple[str, str]:
+    """Class and message of a Java exception in an answer."""
+    try:
+        found = answer.json()["RemoteException"]
+        return str(found["exception"]), str(found["message"]).partition("\n")[0]
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {answer.status_code}", answer.reason or ""
+
+
+def _json(answer: requests.Response, path: str) -> Any:
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise OSError(errno.EIO, "the answer of the NameNode is cut off", path) from error
+
+
+def _is_not_done(answer: requests.Response) -> bool:
+    return not answer.ok and _exception(answer)[0] in _NOT_DONE
+
+
+def _checked(answer: requests.Response, path: str | None) -> requests.Response:
+    if not answer.ok:
+        raise _failure(answer, path)
+    return answer
+
+
+def _failure(answer: requests.Response, path: str | None) -> OSError:
+    name, message = _exception(answer)
+    kind = NotADirectoryError if "is not a directory" in message else _ERRORS.get(name, OSError)
+    return kind(_NUMBERS.get(kind, errno.EIO), f"{name}: {message}", path)

@@ -1,0 +1,190 @@
+"""WebHDFS where it fails: what a NameNode has not done is sent again, and nothing that failed is taken for absent."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from slackwater.core.errors import UsageError
+from slackwater.storage import hdfs_filesystem
+from slackwater.storage.hadoop import hadoop_settings
+from slackwater.storage.hdfs_filesystem import HdfsFileSystem
+from slackwater.storage.kinds.hdfs import http_addresses
+from slackwater.storage.open import open_read_store, open_write_store
+from tests.support.hdfs import HdfsServer
+
+HIDDEN = "not-to-be-shown"
+HA = {
+    "fs.defaultFS": "hdfs://lake",
+    "dfs.ha.namenodes.lake": "one, two",
+    "dfs.namenode.http-address.lake.one": "first:9870",
+    "dfs.namenode.http-address.lake.two": "second:8080",
+}
+
+
+def test_the_address_of_the_namenode() -> None:
+    own = {"fs.defaultFS": "hdfs://host:9000/", "dfs.namenode.http-address": "web:1234"}
+    wildcard = {**own, "dfs.namenode.http-address": "0.0.0.0:1234"}
+    assert http_addresses("hdfs", "host:9000", {}, https=False) == (("host", 9870),)
+    assert http_addresses("hdfs", "host:9000", {}, https=True) == (("host", 9871),)
+    assert http_addresses("hdfs", "host:9000", own, https=False) == (("web", 1234),)
+    assert http_addresses("hdfs", "host:9000", wildcard, https=False) == (("host", 1234),)
+    assert http_addresses("hdfs", "other:9000", own, https=False) == (("other", 9870),)
+    assert http_addresses("webhdfs", "host:50070", own, https=False) == (("host", 50070),)
+    assert http_addresses("hdfs", "lake", HA, https=False) == (("first", 9870), ("second", 8080))
+
+
+def test_the_configuration_of_hadoop(tmp_path: Path) -> None:
+    (tmp_path / "core-site.xml").write_text(
+        "<configuration><property><name> a </name><value>x ${b}</value><final>true</final></property>"
+        "<property><name>b</name><value>&lt;y&gt;</value></property>"
+        "<property><name>c</name><value>${user.name}</value></property></configuration>"
+    )
+    found = hadoop_settings({"HADOOP_CONF_DIR": str(tmp_path)})
+    assert found == {"a": "x <y>", "b": "<y>", "c": "${user.name}"}
+    assert hadoop_settings({}) == {}
+    assert hadoop_settings({"HADOOP_HOME": str(tmp_path)}) == {}
+    (tmp_path / "hdfs-site.xml").write_text("<configuration>")
+    with pytest.raises(UsageError) as refused:
+        hadoop_settings({"HADOOP_CONF_DIR": str(tmp_path)})
+    assert refused.value.code == "hadoop-configuration"
+
+
+def test_a_location_without_a_host_is_on_the_default_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    with pytest.raises(UsageError, match="names no NameNode"):
+        open_read_store("hdfs:///checkpoint")
+    with _answers([(404, _exception("FileNotFoundException"))]) as (port, asked):
+        setting = f"<property><name>fs.defaultFS</name><value>webhdfs://127.0.0.1:{port}</value></property>"
+        (tmp_path / "core-site.xml").write_text(f"<configuration>{setting}</configuration>")
+        monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+        assert not open_read_store("webhdfs:///a b/checkpoint").exists("x")
+    assert asked[0].startswith("GET /webhdfs/v1/a%20b/checkpoint/x?")
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdfs_filesystem, "PAUSES_S", (0.0, 0.0))
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("name", ["SafeModeException", "RetriableException", "StandbyException"])
+def test_what_a_namenode_has_not_done_is_sent_again(name: str) -> None:
+    refused, done = (403, _exception(name)), (200, b"")
+    with _answers([refused, refused, done]) as (port, asked):
+        HdfsFileSystem((("127.0.0.1", port),)).mv("/a", "/b")
+    assert len(asked) == 3
+    with _answers([refused] * 3) as (port, asked), pytest.raises(OSError, match=name):
+        HdfsFileSystem((("127.0.0.1", port),)).mv("/a", "/b")
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_the_active_namenode_answers() -> None:
+    standby, status = (403, _exception("StandbyException")), (404, _exception("FileNotFoundException"))
+    with _answers([standby]) as (first, asked), _answers([status, status]) as (second, asked_second):
+        filesystem = HdfsFileSystem((("127.0.0.1", first), ("127.0.0.1", second)))
+        assert not filesystem.exists("/a")
+        assert not filesystem.exists("/a")
+    assert (len(asked), len(asked_second)) == (1, 2)
+
+
+def test_throttling_is_waited_out() -> None:
+    with _answers([(503, b""), (404, _exception("FileNotFoundException"))]) as (port, asked):
+        assert not HdfsFileSystem((("127.0.0.1", port),)).exists("/a")
+    assert len(asked) == 2
+
+
+def test_a_listing_that_is_cut_off_is_no_listing() -> None:
+    listing = json.dumps({"FileStatuses": {"FileStatus": []}}).encode()
+    for answer in ((200, listing[:-9]), (500, b"")):
+        with _answers([answer]) as (port, _):
+            store = open_write_store(f"webhdfs://127.0.0.1:{port}/checkpoint")
+            with pytest.raises(OSError, match=r"cut off|HTTP 500"):
+                list(store.folders())
+
+
+def test_an_error_is_not_absence_and_shows_no_token() -> None:
+    with _answers([(500, b"broken")] * 3) as (port, _):
+        filesystem = HdfsFileSystem((("127.0.0.1", port),), token=HIDDEN)
+        for call in (filesystem.exists, filesystem.cat_file, filesystem.find):
+            with pytest.raises(OSError, match="HTTP 500"):
+                call("/a")
+    with pytest.raises(OSError, match="no answer from") as failed:
+        filesystem.exists("/a")
+    assert HIDDEN not in str(failed.value)
+    assert failed.value.__cause__ is None
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("no_pauses")
+def test_safe_mode_refuses_changes_and_loses_nothing(hdfs_server: HdfsServer, hdfs_location: str) -> None:
+    store = open_write_store(hdfs_location)
+    store.write("a", b"old")
+    hdfs_server.set_safe_mode(on=True)
+    try:
+        for change in (partial(store.write, "a", b"new"), partial(store.delete, "a"), partial(store.create, "b", b"")):
+            with pytest.raises(OSError, match="safe mode"):
+                change()
+        assert store.read("a") == b"old"
+    finally:
+        hdfs_server.set_safe_mode(on=False)
+    store.write("a", b"new")
+    assert [(entry.name, store.read(entry.name)) for entry in store.list()] == [("a", b"new")]
+
+
+@pytest.mark.spark
+def test_without_its_datanode_nothing_is_replaced(hdfs_server: HdfsServer, hdfs_location: str) -> None:
+    store = open_write_store(hdfs_location)
+    store.write("a", b"old")
+    hdfs_server.kill_datanode()
+    try:
+        with pytest.raises(OSError, match=r"no answer|HTTP|Exception"):
+            store.write("a", b"new")
+        with pytest.raises(OSError, match=r"no answer|HTTP|Exception"):
+            store.read("a")
+        assert [entry.name for entry in store.list() if not entry.name.startswith(".")] == ["a"]
+    finally:
+        hdfs_server.start_datanode()
+    assert store.read("a") == b"old"
+    store.write("a", b"new")
+    assert store.read("a") == b"new"
+
+
+def _exception(name: str) -> bytes:
+    return json.dumps({"RemoteException": {"exception": name, "message": "Name node is in safe mode."}}).encode()
+
+
+@contextmanager
+def _answers(answers: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
+    """A server that gives these answers, one after the other: its port, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            asked.append(self.requestline)
+            status, body = answers[len(asked) - 1]
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    for method in ("GET", "PUT", "DELETE"):
+        setattr(Handler, f"do_{method}", Handler._answer)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield server.server_port, asked
+        server.shutdown()
+        thread.join()
