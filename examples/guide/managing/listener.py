@@ -1,6 +1,6 @@
 """A StreamingQueryListener of the user's own: it is called beside the one that records the batches in the ledger.
 
-It writes what it is told into ``out/listener.events``: an event in each line.
+It writes each event in a line of ``out/listener.events``.
 """
 
 from pathlib import Path

@@ -228,17 +228,17 @@ ARBITRARY = {name for name, reason in NOT_REPRODUCIBLE.items() if reason.endswit
 
 def check_reproducible(profile: QueryProfile, stream: StreamRecord, row_order: RowOrder | None) -> None:
     """Raises Refused where the query keeps state that no replay recomputes exactly."""
-    anew = "run the query under a new stream name into a new output: it then reads everything from the start"
+    other_stream = "run the query under a new stream name into a new output: it then reads everything from the start"
     for operator in profile.operators:
         if operator in NOT_REPRODUCIBLE and not (operator in ARBITRARY and row_order == "any"):
             at_word = command("plan", "rebuild", stream.full_name, "--row-order", "any")
-            hint = f"if it gives the same for any order of the rows in a batch: {at_word}; else {anew}"
+            hint = f"if it gives the same for any order of the rows in a batch: {at_word}; else {other_stream}"
             raise Refused(
                 "state-not-reproducible",
                 f"The state of stream {stream.name} cannot be recomputed exactly: {NOT_REPRODUCIBLE[operator]}",
                 expected="windowed aggregations, dropDuplicates, joins",
                 found=operator,
-                hint=hint if operator in ARBITRARY else anew,
+                hint=hint if operator in ARBITRARY else other_stream,
             )
 
 

@@ -15,7 +15,7 @@ from slackwater.storage.protocols import HADOOP
 from slackwater.storage.registry import FsspecKind
 
 _PORTS = {"http": 9870, "https": 9871}
-"""Those of Hadoop 3: hdfs-default.xml."""
+"""The defaults of Hadoop 3 (hdfs-default.xml)."""
 
 
 class HdfsKind(FsspecKind):
