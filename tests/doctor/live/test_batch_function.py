@@ -9,7 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.live.frame import FILES, READ, RUN, SETTINGS, Failure, Scene, Silent, Stream, make_stream, prove
+from tests.doctor.live.frame import (
+    FILES,
+    READ,
+    RUN,
+    SETTINGS,
+    Failure,
+    Scene,
+    Silent,
+    Stops,
+    Stream,
+    make_stream,
+    prove,
+)
 from tests.restart.small import SOURCE
 from tests.support.outputs import Rows
 
@@ -80,3 +92,49 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Stream:
 
 def test_swallowed_error(copies: Stream) -> None:
     prove(copies, SWALLOWED)
+
+
+FIRST_SEEN = f"""
+def write(batch, number):
+    batch.filter("page != 'internal'").write.mode("append").json("copies")
+
+
+@pipeline.stream(sink=sw.sinks.foreach_batch(write))
+def per_page(spark):
+    return {SOURCE}.withWatermark("ts", "1 day").dropDuplicates(["ts", "page"])
+"""
+WHOLE = "def write(batch, number):\n"
+IN_PART = f"""{WHOLE}    if any(row.page == "internal" for row in batch.take(1)):
+        return
+"""
+
+
+def read_in_part(scene: Scene) -> None:
+    """A release looks at the first row, and leaves the others of the batch unread; then it is corrected."""
+    scene.change_code(WHOLE, IN_PART)
+    scene.add("internal", range(2000, 2008), page="internal", n=0)
+    scene.by_spark_alone(scene.checkpoint)
+    scene.change_code(IN_PART, WHOLE)
+
+
+PARTLY = Failure(
+    "STATE-09",
+    "a batch function did not read its whole DataFrame",
+    read_in_part,
+    spark=Stops("CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"),
+    found="SW-STATE-009",
+    risk="stuck",
+    goal="rebuild",
+    typed=("plan rebuild", "apply", "run"),
+    left=("at-least-once",),
+)
+
+
+@pytest.fixture(scope="module")
+def first_seen(tmp_path_factory: pytest.TempPathFactory) -> Stream:
+    """A batch function over a deduplication."""
+    return make_stream(tmp_path_factory.mktemp("first seen"), FIRST_SEEN, SETTINGS, Copies)
+
+
+def test_function_that_reads_in_part(first_seen: Stream) -> None:
+    prove(first_seen, PARTLY)

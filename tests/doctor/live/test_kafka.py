@@ -63,6 +63,11 @@ def reset_by_hand(scene: Scene) -> None:
     shutil.rmtree(scene.checkpoint)
 
 
+def start_changed(scene: Scene) -> None:
+    """A release has another start position, as if that moved a query that has read five files."""
+    scene.change_code("'startingOffsets', 'earliest'", "'startingOffsets', 'latest'")
+
+
 def consent(scene: Scene) -> None:
     """Read how many records are lost, and accept the loss, as the advice says."""
     [stream] = json.loads(scene.type("slackwater doctor --format json").stdout)["streams"]
@@ -95,6 +100,12 @@ FAILURES = [
         "KAFKA-02", "the topic was created again", recreated,
         spark=Stops("Some data may have been lost because they are not available in Kafka any more"),
         found="SW-KAFKA-002", risk="loss", goal="reset", typed=("plan reset", "apply", "run"),
+    ),
+    Failure(
+        "KAFKA-07", "startingOffsets was changed to rewind", start_changed,
+        spark=Silent(),
+        found="start-position-ignored", risk="none", goal=None, typed=("run",),
+        doctor="slackwater doctor --pipeline clicks.py",
     ),
     Failure(
         "KAFKA-09", "the checkpoint was deleted, and the query starts with latest", reset_by_hand,
