@@ -18,7 +18,7 @@ EVERY_JAR = [(minor, name, jar) for minor, table in LOCKED.items() for name, jar
 @pytest.mark.parametrize(("minor", "name", "jar"), EVERY_JAR, ids=lambda value: getattr(value, "coordinate", value))
 def test_every_jar_has_a_version_and_a_hash(minor: str, name: str, jar: Jar) -> None:
     assert minor == "any" or re.fullmatch(r"\d\.\d", minor)
-    assert re.fullmatch(r"[a-z-]+", name)
+    assert re.fullmatch(r"[a-z0-9-]+", name)
     assert re.fullmatch(r"[0-9][\w.-]*", jar.version)
     assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256)
 
@@ -38,6 +38,7 @@ def test_the_installed_spark_has_every_connector() -> None:
         "kafka",
         "kafka-broker",
         "postgresql",
+        "s3a",
     }
 
 

@@ -19,7 +19,7 @@ from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.runtime.session_options import spark_version
 from tests.support.warm_python import NUMBERED
 
-CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql")
+CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql", "s3a")
 LOG_SETTINGS = Path(__file__).parents[2] / "src" / "slackwater" / "runtime" / "log4j2.properties"
 
 

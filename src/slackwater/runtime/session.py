@@ -36,6 +36,7 @@ from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
 from slackwater.sinks.common import registry
 from slackwater.sinks.common.password import secret_of
+from slackwater.storage.open import session_settings_of
 
 LOCAL_SHUFFLE_PARTITIONS = "4"
 """Spark's default of 200 makes every batch on a laptop take seconds; the number is pinned by a stream's first batch."""
@@ -73,7 +74,9 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     check_launch_settings(options.settings)
     _warn_of_visible_secrets(options.settings, say)
-    settings = _joined(_defaults(master), *map(registry.session_settings_of, options.connectors), options.settings)
+    of_stores = map(session_settings_of, options.connectors)
+    of_sinks = map(registry.session_settings_of, options.connectors)
+    settings = _joined(_defaults(master), *of_stores, *of_sinks, options.settings)
     # References to secrets of catalogs are for Slackwater; Spark is given the values, which are recorded nowhere.
     settings = {key: secret_of(key, value) for key, value in settings.items()}
     jars = _jars(options.connectors, settings, say)

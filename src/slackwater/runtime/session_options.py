@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.connectors.machine import java_program, pyspark_missing
+from slackwater.storage.open import connectors_of
 
 if TYPE_CHECKING:
     from slackwater.core.settings import Settings
@@ -49,9 +50,17 @@ def session_options(
         application=f"slackwater {loaded.pipeline.name}",
         master=master or settings.master,
         settings={**chosen, WORKER_PATH: os.pathsep.join(dict.fromkeys(paths))},
-        connectors=tuple(sorted({*loaded.connectors, *settings.connectors})),
+        connectors=tuple(sorted({*loaded.connectors, *settings.connectors, *_of_stores(loaded, settings)})),
         file=loaded.file,
     )
+
+
+def _of_stores(loaded: LoadedPipeline, settings: Settings) -> frozenset[str]:
+    """The connectors of the stores that have the home, checkpoints and outputs."""
+    streams = loaded.pipeline.streams.values()
+    named = [settings.home, *(stream.checkpoint for stream in streams)]
+    named += [stream.sink.identity().get("path") for stream in streams]
+    return connectors_of(str(one) for one in named if one is not None)
 
 
 def require_spark() -> None:

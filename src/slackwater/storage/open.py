@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from os import PathLike
 
@@ -47,6 +48,18 @@ def spark_uri(location: str) -> str:
     if local_path_of(location) is not None:
         return location
     return kind_of(location).spark_uri(location)
+
+
+def connectors_of(locations: Iterable[str]) -> frozenset[str]:
+    """The connector groups that Spark needs for the stores of these locations."""
+    kinds = (kind_of(one) for one in locations if local_path_of(one) is None)
+    return frozenset(kind.connector for kind in kinds if kind.connector is not None)
+
+
+def session_settings_of(connector: str) -> Mapping[str, str]:
+    """The settings that a session with this connector needs, where it is that of a kind of store."""
+    settings = [kind.session_settings() for kind in STORES.all() if kind.connector == connector]
+    return {name: value for each in settings for name, value in each.items()}
 
 
 def resolved(location: str) -> str:

@@ -32,6 +32,13 @@ class StoreKind(ABC):
         Raises EnvironmentMissing where a package is not installed or the store is unreachable.
         """
 
+    connector: str | None = None
+    """The connector group that Spark needs to read and write these stores, if it is not a part of Spark."""
+
+    def session_settings(self) -> Mapping[str, str]:
+        """Spark's settings by which it reaches the same stores as this process."""
+        return {}
+
     def spark_uri(self, location: str) -> str:
         """The URI by which Hadoop reads and writes a location of this kind."""
         return location
