@@ -61,6 +61,9 @@ def _gateway(_: int) -> Any:
         "PYSPARK_SUBMIT_ARGS": " ".join(options),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        # S3A reads them in the JVM's environment, which is that of the first test: those of tests/support/s3.py.
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
     }
     start: Callable[..., Any] = launch_gateway
     with mock.patch.dict(os.environ, settings):
