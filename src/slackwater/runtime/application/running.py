@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import structlog
 
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed
+from slackwater.core.escaping import printable
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
@@ -81,7 +82,7 @@ def _code_of(reference: str) -> int:
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return end.code or 0
-        sys.stderr.write(f"{end.code}\n")
+        sys.stderr.write(f"{printable(str(end.code))}\n")
         return 1
     except (KeyboardInterrupt, SlackwaterError):
         raise
