@@ -30,6 +30,8 @@ ELSEWHERE = {
     "backfill-unknown": "tests/apply/test_backfill.py",
     "batch-written": "tests/sinks/test_foreach_batch.py",
     "backfill-watched": "tests/apply/test_adopted.py",
+    "query-checkpoint": "tests/unchanged/test_references.py",
+    "query-duplicate": "tests/unchanged/test_references.py",
     "checkpoint-fixed": "tests/apply/test_adopted.py",
     "checkpoint-in-use": "tests/apply/test_adopted.py",
     "code-needed": "tests/apply/test_adopted.py",

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from slackwater.core.errors import Refused
+from slackwater.core.records import GenerationRecord
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.core.sink import WriterCalls
+from slackwater.runtime.application import running
 from slackwater.runtime.loader import is_application
 from slackwater.sinks.common.registry import open_output, recognised
 
@@ -72,3 +77,15 @@ def test_each_kind_of_sink_recognises_its_own_output(
     found = recognised(calls)
     assert dict(found) == identity
     assert open_output(found).traits.delivery.guarantee == guarantee
+
+
+def test_a_query_with_the_name_of_another_is_refused() -> None:
+    one: Any = SimpleNamespace(name="out", full_name="watched/out", checkpoint="/b")
+    with pytest.raises(Refused) as moved:
+        running._refuse_other_checkpoint(one, GenerationRecord("watched/out", 1, "/a"))
+    assert (moved.value.code, moved.value.expected, moved.value.found) == ("query-checkpoint", "/a", "/b")
+    active: Any = SimpleNamespace(_active={"out": one}, _poll=lambda *_: None)
+    kind = next(kind for kind in vars(running).values() if hasattr(kind, "_refuse_second"))
+    with pytest.raises(Refused) as second:
+        kind._refuse_second(active, one)
+    assert second.value.code == "query-duplicate"

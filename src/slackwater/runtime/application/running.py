@@ -210,7 +210,7 @@ class RunningQueries:
         query = run.query
         if query is None:
             closing.close()
-            raise Refused("query-ended", f"The query of stream {definition.full_name} ended while it was started")
+            raise StreamFailed("query-ended", f"The query of stream {definition.full_name} ended while it was started")
         self._active[definition.name] = Active(run, query, closing, leases, definition=definition)
         self._display.state(record.full_name, run.state)
         return query
