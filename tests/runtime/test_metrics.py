@@ -76,8 +76,8 @@ def test_the_metrics_of_a_run_are_what_the_ledger_has(project: Project) -> None:
     command.wait_for(lambda: _metrics(address).get("slackwater_batches_total", 0) >= FILES + 1, "all files are read")
     command.wait_for(lambda: _metrics(address).get("slackwater_lag_files") == 0, "the page has been read again")
     found = _metrics(address)
-    of_spark = (project.folder / "page_of_spark").read_text() + "/metrics/prometheus"
-    # One answer of Spark's page can be empty: it is read until it has them.
+    of_spark = (project.folder / "page_of_spark").read_text() + "/metrics/prometheus/"
+    # Without the last slash the server only redirects. A value is there from the first progress event on.
     command.wait_for(lambda: "inputRate_total" in _read(of_spark), "Spark's own metrics are served")
     command.signal_group(signal.SIGINT)
     assert command.end() == 0, command.log
