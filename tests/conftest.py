@@ -21,6 +21,7 @@ LONGEST_FIRST = (
     "cluster/test_standalone.py",
     "restart/test_several_watermarks.py",
     "cluster/test_paused_driver.py",
+    "restart/test_s3.py",
     "restart/test_hdfs.py",
     "restart/test_delta.py",
     "restart/test_iceberg.py",

@@ -12,8 +12,7 @@ from tests.support.s3 import s3_endpoint, s3_location
 
 __all__ = ["s3_endpoint", "s3_location"]
 
-# In the gate HDFS stands for a remote home, and the contract of stores and the sinks' tests for S3.
-pytestmark = [pytest.mark.spark, pytest.mark.thorough]
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
