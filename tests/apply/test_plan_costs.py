@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from io import StringIO
@@ -102,8 +101,8 @@ def test_stages_that_are_all_processed_again_say_so_and_sum_it(tmp_path: Path) -
     assert f"apply processes {total} batches again, and then what else the sources have:" in _in_all(plan)
     assert "the old output stays until prune:" in _in_all(plan)
     assert "nothing is read again" not in _page(plan)
-    # The id of an operation may have a digit after its dash.
-    assert not re.search(r"(?<!\w)-\d", _page(plan))
+    # The id of the operation may have a digit after its dash.
+    assert "-1" not in _page(plan).replace(plan.id, "")
 
 
 def test_a_rebuild_names_what_is_replayed_and_what_runs_again(project: Project) -> None:

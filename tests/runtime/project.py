@@ -38,7 +38,7 @@ class Project:
         self.input = folder / "in"
         self.input.mkdir()
         self.commands: list[Command] = []
-        self._files = 0
+        self.rows = 0
         # Small batches on a machine that others use, too: no time for four partitions.
         (folder / "slackwater.toml").write_text('restarts = 2\n[spark]\n"spark.sql.shuffle.partitions" = 1\n')
 
@@ -47,14 +47,21 @@ class Project:
         (self.folder / name).write_text(text)
 
     def add_files(self, count: int) -> None:
-        """Add input files, one row each: id is the file's number, from 0."""
-        for number in range(self._files, self._files + count):
-            row = {"id": number, "at": f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z"}
-            part = self.folder / "part.json"
-            part.write_text(json.dumps(row) + "\n")
-            os.utime(part, (1_700_000_000 + number, 1_700_000_000 + number))
-            part.rename(self.input / f"{number:05}.json")
-        self._files += count
+        """Add input files, one row each: ids count all rows, from 0."""
+        for _ in range(count):
+            self.add_file(1)
+
+    def add_file(self, rows: int) -> None:
+        """Add one input file with these rows: a query that runs reads all of them in one batch."""
+        first = self.rows
+        self.rows += rows
+        part = self.folder / "part.json"
+        with part.open("w", encoding="utf-8") as file:
+            for number in range(first, self.rows):
+                row = {"id": number, "at": f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z"}
+                file.write(json.dumps(row) + "\n")
+        os.utime(part, (1_700_000_000 + first, 1_700_000_000 + first))
+        part.rename(self.input / f"{first:05}.json")
 
     def start(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Command:
         """Start ``slackwater ...``."""

@@ -166,7 +166,7 @@ def _has_runs(project: Project, count: int) -> bool:
 
 
 def _check(project: Project, url: str, when: str) -> None:
-    assert _ids(url) == list(range(project._files)), when
+    assert _ids(url) == list(range(project.rows)), when
     assert project.committed("rows") == _newest(url), when
 
 
