@@ -13,6 +13,7 @@ from examples.demo.broker import Broker
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.program import SourceShape
 from slackwater.sources import kind_named
+from slackwater.sources.common.contract import Uncounted
 from tests.support.kafka_topics import create_topic
 
 pytestmark = pytest.mark.kafka
@@ -79,3 +80,17 @@ def test_brokers_that_do_not_answer_or_need_credentials() -> None:
     )
     with pytest.raises(EnvironmentMissing, match="credentials are not recorded"):
         kind_named("kafka").live().unserved(shape, '{"orders":{"0":0}}', None)
+
+
+def test_what_the_broker_has_beyond_a_position_is_counted(servers: str) -> None:
+    live = kind_named("kafka").live()
+
+    def rows(**partitions: int) -> int | None:
+        end = json.dumps({"orders": {name.removeprefix("p"): at for name, at in partitions.items()}})
+        return live.ahead(end, (), servers, 10).rows
+
+    assert rows(p0=END, p1=0) == 0
+    assert rows(p0=END - 1) == 1
+    assert rows(p0=1, p1=0) == END - REMOVED
+    with pytest.raises(Uncounted, match="brokers"):
+        live.ahead('{"orders":{"0":1}}', (), None, 10)

@@ -22,6 +22,10 @@ REFUSED = 5
 MOVED = "moved-…"
 STEPS = 8
 ELSEWHERE = {
+    "adopt-known": "tests/cli/test_adopt.py",
+    "adopt-replaced": "tests/cli/test_adopt.py",
+    "adopt-sink": "tests/cli/test_adopt.py",
+    "adopt-taken": "tests/cli/test_adopt.py",
     "audit-target": "tests/audit/test_audit_on_spark.py",
     "backfill-kept": "tests/apply/test_backfill.py",
     "backfill-overlaps": "tests/apply/test_backfill.py",
@@ -56,6 +60,8 @@ ELSEWHERE = {
     "operation-foreign": "tests/apply/test_touched_operations.py",
     "output-overlaps": "tests/runtime/test_outputs_apart.py",
     "query-name": "tests/apply/test_adopted.py",
+    "release-kept": "tests/cli/test_adopt.py",
+    "release-pipeline": "tests/cli/test_adopt.py",
     "rows-of-others": "tests/restart/test_rows_of_others.py",
     "side-output-occupied": "tests/apply/test_backfill_aside.py",
     "side-output-shared": "tests/apply/test_backfill_aside.py",

@@ -174,6 +174,21 @@ def _entry(opened: OpenedCheckpoint, batch: int) -> OffsetEntry | None:
         return None  # the report has the damage
 
 
+def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) -> Fact[int]:
+    """The newest batch that the output of a checkpoint shows, which the ledger does not have; -1 for none."""
+    stream = StreamRecord(_UNRECORDED, _UNRECORDED, identity, "", "", id=query_id)
+    snapshot = Snapshot(stream=stream, generation=GenerationRecord(_UNRECORDED, 1, "", query_id), marks=marks)
+
+    def look() -> Fact[int]:
+        found = _sink(identity, snapshot, thorough=False)
+        problem = found.seen.unreadable
+        if problem is not None:
+            return Unknown(problem.text, problem.hint)
+        return Unknown("this kind of output does not show its batches") if found.written is None else found.written
+
+    return tried(look, "the output cannot be read")
+
+
 def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) -> SinkFacts:
     marks = snapshot.marks
     finished = marks.next_batch - 1

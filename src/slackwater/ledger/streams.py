@@ -15,9 +15,11 @@ from slackwater.ledger.tables import (
     generations,
     leases,
     log_lines,
+    operation_files,
     operations,
     replaced_lines,
     runs,
+    sink_marks,
     streams,
     unreadable,
 )
@@ -134,6 +136,16 @@ class StreamsPart(LedgerPart):
             for table in (log_lines, replaced_lines, batches, runs):
                 connection.delete(table, "stream = :stream AND generation = :number", values)
             connection.delete(generations, "stream = :stream AND number = :number", values)
+
+    def forget_stream(self, stream: str) -> None:
+        """Delete all that is recorded of a stream, its lease too. ``stream`` is the full name."""
+        values, this_one = {"stream": stream}, "stream = :stream"
+        with self._database.write() as connection:
+            of_operations = "operation IN (SELECT id FROM operations WHERE stream = :stream)"
+            connection.delete(operation_files, of_operations, values)
+            for table in (log_lines, replaced_lines, batches, runs, sink_marks, operations, leases, generations):
+                connection.delete(table, this_one, values)
+            connection.delete(streams, _THIS, values)
 
     def relocate(self, old: str, new: str) -> None:
         """Replace the folder ``old`` by ``new`` at the start of every recorded path of checkpoints and operations."""

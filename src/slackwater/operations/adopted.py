@@ -17,6 +17,7 @@ from slackwater.core.commands import command, write_code_command
 from slackwater.core.errors import NotFound, Refused
 from slackwater.core.records import STREAM_NAME, BatchRecord, StreamRecord
 from slackwater.core.units import utc_text
+from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.aside import MARK
 from slackwater.storage.local import exists
@@ -45,19 +46,26 @@ def find_stream(workspace: Workspace, name: str) -> StreamRecord:
             # A relative path looks as pipeline/stream does.
             if not exists(name):
                 raise
-    wanted = _comparable(name)
-    for stream in workspace.ledger.streams():
-        current = workspace.ledger.generation(stream.full_name, stream.current_generation)
-        if _comparable(current.location) == wanted:
-            return stream
+    found = stream_at(workspace.ledger, name)
+    if found is not None:
+        return found
     raise NotFound(
         "location-unknown",
         "The ledger has no stream whose checkpoint in use is at this location",
         where=name,
         found=", ".join(stream.full_name for stream in workspace.ledger.streams()) or "no stream",
-        hint="have the query recorded: call slackwater.watch(spark, ledger=...) in its program, name it by "
-        f".queryName(...), and start it; what the checkpoint holds is shown by {command('inspect', 'LOCATION')}",
+        hint=f"record it: {command('adopt', 'LOCATION')}; what it holds is shown by {command('inspect', 'LOCATION')}",
     )
+
+
+def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
+    """The stream with its checkpoint in use at this location."""
+    wanted = _comparable(location)
+    for stream in ledger.streams():
+        current = ledger.generation(stream.full_name, stream.current_generation)
+        if _comparable(current.location) == wanted:
+            return stream
+    return None
 
 
 def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:

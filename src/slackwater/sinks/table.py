@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
+from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.options import is_text, option_strings
 from slackwater.sinks.common.registry import SinkKind
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
@@ -166,7 +167,7 @@ def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
     if calls.table is not None:
         return {"kind": "table", "name": calls.table, "format": calls.format}
     if calls.format in CONNECTORS and "path" in calls.options:
-        return {"kind": "table", "name": f"{calls.format}.{calls.options['path']}", "format": calls.format}
+        return {"kind": "table", "name": f"{calls.format}.{absolute(calls.options['path'])}", "format": calls.format}
     return None
 
 

@@ -104,7 +104,7 @@ def _location(location: str, sink: str | None, settings: Settings, *, verify: bo
         return recorded
     store = open_read_store(location)
     require_reachable(store)
-    facts = facts_of_location(store, _identity(sink) if sink is not None else None, thorough=verify)
+    facts = facts_of_location(store, named_sink(sink) if sink is not None else None, thorough=verify)
     return Examined(facts.name, facts, diagnose(facts))
 
 
@@ -127,7 +127,7 @@ def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined
     return None
 
 
-def _identity(sink: str) -> Fact[Identity]:
+def named_sink(sink: str) -> Fact[Identity]:
     """The output, or why it cannot be reached, which does not keep the checkpoint from being examined."""
     try:
         found = identity_at(sink)

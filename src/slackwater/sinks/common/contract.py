@@ -169,6 +169,14 @@ class Output(Protocol):
 
 
 @runtime_checkable
+class Released(Protocol):
+    """An output that a stream can give up: what ``claim`` has recorded is removed, and nothing else."""
+
+    def release(self, stream_id: str) -> None:
+        """Remove the record of this owner; that of another stream stays. Can be repeated."""
+
+
+@runtime_checkable
 class ListsOrphans(Protocol):
     """An output that can tell the files of its batches from others. Few can; asked for by ``isinstance``."""
 

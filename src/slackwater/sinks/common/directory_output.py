@@ -7,7 +7,7 @@ from functools import cached_property
 
 from slackwater.core.errors import SinkUnreadable
 from slackwater.core.sink import Owner
-from slackwater.sinks.common.owner import claim, read_owner
+from slackwater.sinks.common.owner import claim, read_owner, release
 from slackwater.sinks.common.place import Place
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
@@ -36,6 +36,9 @@ class DirectoryOutput:
 
     def claim(self, owner: Owner) -> None:
         claim(self._store, owner)
+
+    def release(self, stream_id: str) -> None:
+        release(self._store, stream_id)
 
 
 def path_of(kind: str, identity: Mapping[str, str]) -> str:

@@ -49,6 +49,13 @@ def claim(store: WriteStore, owner: Owner) -> None:
         store.write(MARK, _render(owner))
 
 
+def release(store: WriteStore, stream_id: str) -> None:
+    """Remove the record of this owner; that of another stream stays."""
+    known = read_owner(store)
+    if known is not None and known.stream_id == stream_id:
+        store.delete(MARK)
+
+
 def check_claim(known: Owner, owner: Owner, where: str) -> None:
     """Raises Refused (``sink-owned``) if the ``known`` owner of an output is another stream than ``owner``."""
     if known.stream_id != owner.stream_id:

@@ -6,9 +6,12 @@ or registered by ``SINKS.register``. A kind ``foreach_batch`` is found under ``f
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from slackwater.core.commands import command
@@ -18,7 +21,7 @@ from slackwater.core.sink import CatalogueEntry, Delivery, WriterCalls
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
 from slackwater.storage.location import Location
-from slackwater.storage.open import open_read_store
+from slackwater.storage.open import local_path_of, open_read_store
 
 Identity: TypeAlias = Mapping[str, str]
 Reference: TypeAlias = str
@@ -67,6 +70,12 @@ def _open_unknown_output(identity: Identity) -> SilentOutput:
 _UNKNOWN = SinkKind(_open_unknown_output)
 """Of an output whose kind is not registered nothing can be read or changed."""
 
+UNKNOWN: Identity = {"kind": "unknown"}
+"""The output of a query that is known by its checkpoint only, which does not name it."""
+
+_AS_SPARK_NAMES_IT = re.compile(r"Sink$|Table$|@")
+"""Kinds that ``slackwater.watch`` recorded until 2026: the name of a class of Spark's, in place of the output."""
+
 SINKS: Registry[SinkKind] = Registry("slackwater.sinks", "SINK", "slackwater.sinks")
 
 
@@ -103,8 +112,14 @@ def recognised(calls: WriterCalls) -> Identity:
 
 
 def is_same_sink(known: Identity, now: Identity) -> bool:
-    """Whether two identities name one output, or the same several. Brokers are added and renamed, and logins change."""
-    return _names(known) == _names(now)
+    """Whether two identities name one output, or the same several. Brokers are added and renamed, and logins change.
+
+    What is not recorded of the ``known`` one is not compared: a checkpoint does not name the output of its query.
+    """
+    if known == UNKNOWN or _AS_SPARK_NAMES_IT.search(known.get("kind", "")):
+        return True
+    before, after = _names(known), _names(now)
+    return len(before) == len(after) and all(map(_agree, before, after))
 
 
 def catalogue() -> tuple[CatalogueEntry, ...]:
@@ -178,6 +193,18 @@ def _loaded(value: Any) -> Any:
         return value
     module, _, name = value.partition(":")
     return getattr(import_module(module), name)
+
+
+def _agree(known: Identity, now: Identity) -> bool:
+    unrecorded = set() if known.get("format") else {"format"}
+    return _places(known, unrecorded) == _places(now, unrecorded)
+
+
+def _places(identity: Identity, without: set[str]) -> dict[str, str]:
+    """What names an output, a path in one spelling: a query can be given ``file:/a``, and Spark shows that."""
+    named = {key: value for key, value in identity.items() if key not in without}
+    local = local_path_of(named["path"]) if "path" in named else None
+    return named if local is None else {**named, "path": os.path.normpath(Path(local).absolute())}
 
 
 def _names(identity: Identity) -> list[dict[str, str]]:

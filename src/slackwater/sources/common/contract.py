@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 SourceEntries: TypeAlias = Mapping[int, str]
 """The entries of ``sources/<source>/`` by number, as strings; compacted ones are split."""
@@ -165,6 +165,14 @@ class RestartEffect:
 
     risk: Literal["duplicate", "stuck"]
     text: str
+
+
+class Ahead(NamedTuple):
+    """What a source has beyond a position: rows, or files with their bytes; ``None``: it has no such."""
+
+    rows: int | None = None
+    files: int | None = None
+    bytes: int | None = None
 
 
 class Uncounted(Exception):

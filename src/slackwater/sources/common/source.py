@@ -17,6 +17,7 @@ from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import Earliest, SourceTarget
 from slackwater.sources.common.contract import (
+    Ahead,
     Claims,
     EmptyBase,
     End,
@@ -30,6 +31,7 @@ from slackwater.sources.common.contract import (
     SourceRange,
     SourceSeen,
     SparkSource,
+    Uncounted,
 )
 from slackwater.sources.common.targets import unsupported
 
@@ -278,6 +280,14 @@ class LiveSource:
         ``description`` is that of progress events. Raises Uncounted, OSError and FormatError.
         """
         return ()
+
+    def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
+        """What the source has beyond ``end``; ``read`` are all files that its own log lists.
+
+        ``address`` is where it is, where the checkpoint does not have that. Nothing runs in a JVM. Raises Uncounted,
+        EnvironmentMissing, OSError and FormatError.
+        """
+        raise Uncounted(f"of kind {self.kind.kind} does not show what it has beyond a position")
 
 
 def encoded(entry: str) -> bytes:

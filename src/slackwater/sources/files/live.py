@@ -25,7 +25,15 @@ from slackwater.formats.compactible import (
     parse_file_source_log,
     render_source_file,
 )
-from slackwater.sources.common.contract import EmptyBase, Position, SourceRange, SourceSeen, SparkSource, Uncounted
+from slackwater.sources.common.contract import (
+    Ahead,
+    EmptyBase,
+    Position,
+    SourceRange,
+    SourceSeen,
+    SparkSource,
+    Uncounted,
+)
 from slackwater.sources.common.source import LiveSource, encoded
 from slackwater.sources.common.targets import check_offset, listed, out_of_range, unrecorded
 from slackwater.sources.files import NO_FILES
@@ -78,11 +86,32 @@ class FilesLive(LiveSource):
         store = _directory(description)
         if FILES.unrecorded(span):
             raise Uncounted("has read files that the ledger does not list")
-        read = {local_path_of(file.path) for file in FILES.files(span)}
-        written = _of_manifest(store, files_max)
-        if written is not None:
-            return [size for path, size in written.items() if path not in read]
-        return [store.size(name) for name in _names(store, files_max) if f"{store.location}/{name}" not in read]
+        return _unread(store, FILES.files(span), files_max)
+
+    def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
+        """By the folders of the files that were read, or ``address``. Lists local directories only."""
+        folders = {address} if address is not None else {_without_partitions(file.path) for file in read}
+        if not folders:
+            raise Uncounted("has read no file yet, so that its folder is unknown")
+        sizes = [size for one in folders for size in _unread(_directory(f"FileStreamSource[{one}]"), read, files_max)]
+        return Ahead(None, len(sizes), sum(sizes))
+
+
+def _unread(store: LocalStore, read: Sequence[SourceFile], files_max: int) -> list[int]:
+    """The bytes of each file of a directory that was not read."""
+    known = {local_path_of(file.path) for file in read}
+    written = _of_manifest(store, files_max)
+    if written is not None:
+        return [size for path, size in written.items() if path not in known]
+    return [store.size(name) for name in _names(store, files_max) if f"{store.location}/{name}" not in known]
+
+
+def _without_partitions(path: str) -> str:
+    """The folder of a file, without those of partitions. Paths in the log of a source are percent-encoded URIs."""
+    folder = (local_path_of(path) or path).rpartition("/")[0]
+    while "=" in folder.rpartition("/")[2]:
+        folder = folder.rpartition("/")[0]
+    return folder
 
 
 def _present(source: SourceSeen) -> tuple[SourceFile, ...]:

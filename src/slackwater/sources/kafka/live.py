@@ -13,11 +13,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeAlias, assert_never
 
+from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
-from slackwater.sources.common.contract import Position, SourceSeen, SparkSource
+from slackwater.sources.common.contract import Ahead, Position, SourceSeen, SparkSource, Uncounted
 from slackwater.sources.common.source import LiveSource
 from slackwater.sources.common.targets import check_offset, listed, out_of_range, unsupported
 from slackwater.sources.kafka import SOURCE as KAFKA
@@ -186,6 +187,14 @@ class KafkaLive(LiveSource):
             for one in sorted(before.keys() | held.keys())
             if (found := _compared(one, before.get(one), after.get(one, 0), held.get(one), _subscribed(shape)))
         )
+
+    def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
+        """Of the partitions that were read, and of new ones of their topics. ``address`` names the brokers."""
+        if address is None:
+            raise Uncounted("does not name its brokers in the checkpoint")
+        at = positions_of(end)
+        held = _held(SourceShape("kafka", options={SERVERS: address}), {topic for topic, _ in at})
+        return Ahead(sum(max(newest - max(at.get(one, oldest), oldest), 0) for one, (oldest, newest) in held.items()))
 
     def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:
         return EnvironmentMissing(

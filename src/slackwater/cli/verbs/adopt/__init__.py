@@ -1,0 +1,31 @@
+"""``slackwater adopt``: takes what a checkpoint of the user's own program still has into the ledger."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.arguments import Parser, add_consent, add_format, add_home, string
+from slackwater.cli.common.verb import Verb
+from slackwater.core.commands import mention
+
+
+def declare(parser: Parser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("location", metavar="LOCATION", type=string, help="the checkpoint's path or URI")
+    parser.add_argument("--sink", metavar="URI", type=string, help="where its query writes: a path or URI")
+    parser.add_argument(
+        "--name",
+        metavar="NAME",
+        type=string,
+        help="the stream's name (default: the last part of --sink, else of LOCATION); "
+        "a run takes the query's own name, else the last part of its output",
+    )
+    add_home(parser)
+    add_consent(parser)
+    add_format(parser)
+    parser.epilog = (
+        "Nothing in the checkpoint and in the output is changed, and the query may run meanwhile. Repeated, it takes "
+        f"in what is new. {mention('release')} forgets the stream."
+    )
+    parser.set_defaults(verb="slackwater.cli.verbs.adopt.take_in:adopt")
+
+
+VERB = Verb("Record a checkpoint of a program that starts its own queries.", order=32, declare=declare)

@@ -1,0 +1,314 @@
+"""Records a checkpoint that Slackwater has not seen, with all that its logs still have. The checkpoint is only read.
+
+What may not happen: a stream that is known without its generation; two streams with one checkpoint. A command that was
+killed is finished by typing it again.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.writer import is_halted
+from slackwater.cli.common.arguments import Format, consent_of
+from slackwater.cli.common.console import out, prepare, print_json, say
+from slackwater.cli.common.targets import require_reachable
+from slackwater.cli.common.words import mark
+from slackwater.core.commands import command
+from slackwater.core.errors import EnvironmentMissing, NotFound, Refused, UsageError
+from slackwater.core.facts import Facts
+from slackwater.core.marks import Marks
+from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
+from slackwater.core.sink import WriterCalls
+from slackwater.core.units import counted
+from slackwater.facts.collect import facts_of_stream
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.ledger.recording.history import history_of
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.adopted import stream_at
+from slackwater.operations.check_home import Consent, check_home
+from slackwater.sinks.common.registry import UNKNOWN, Identity, identity_at, is_same_sink, open_output, recognised
+from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
+
+SCHEMA = "slackwater.adopt/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to adopt: a location, where its query writes, and the name of the stream, as far as they are given."""
+
+    location: str
+    sink: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The batches whose ranges are recorded, without a gap up to the newest; -1 for none.
+
+    ``rebuilds_from`` is the oldest batch that a rebuild can read again, ``None`` for none; ``missing`` is what the
+    sources no longer have of the batches before it.
+    """
+
+    first: int
+    last: int
+    rebuilds_from: int | None
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The stream, and what is known of it. ``entries`` are those that this command has taken into the ledger."""
+
+    stream: StreamRecord
+    entries: int
+    facts: Facts
+    ranges: Ranges
+    unknown: tuple[str, ...]
+
+
+def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = None) -> Adopted:
+    """Record the checkpoint as a stream, or what is new in it. Raises SlackwaterError; nothing is recorded then."""
+    location = _absolute(request.location)
+    store = open_read_store(location)
+    require_reachable(store)
+    if is_halted(store):
+        raise Refused(
+            "adopt-replaced",
+            "An operation of Slackwater is replacing the files of this checkpoint",
+            where=location,
+            hint="finish or undo the operation in the home that started it; the file metadata has the command",
+        )
+    sink = _identity(request.sink)
+    check_home(workspace, consent, workspace.say)
+    stream, known = _stream(workspace, location, sink, request)
+    with LeaseKeeper([stream], workspace.home, workspace.ledger, "adopt", workspace.say):
+        # The one step that makes it known. Until then a kill leaves nothing; after it, less in the ledger.
+        first = GenerationRecord(stream.full_name, 1, location, query_id=read_logs(store).query_id)
+        workspace.ledger.register_stream(stream, None if known else first)
+        write_stream_file_of(workspace.home, workspace.ledger, stream.full_name)
+        entries = copy_new(
+            workspace.ledger, stream.full_name, stream.current_generation, store, open_output(stream.sink)
+        )
+    facts = facts_of_stream(workspace, stream)
+    return Adopted(stream, entries, facts, _ranges(workspace, stream), _unknown(workspace, stream, facts))
+
+
+def _absolute(location: str) -> str:
+    """As an application's own checkpoint is recorded: an absolute path, or the URI."""
+    check_no_secret(location)
+    local = local_path_of(location)
+    return location.rstrip("/") if local is None else os.path.normpath(Path(local).expanduser().absolute())
+
+
+def _identity(sink: str | None) -> Identity:
+    if sink is None:
+        return UNKNOWN
+    try:
+        found = identity_at(sink)
+    except OSError as error:
+        raise EnvironmentMissing(
+            "store-unreachable",
+            "The output cannot be listed",
+            where=sink,
+            found=str(error),
+            hint="check its address, and that you may read there",
+        ) from error
+    if found is None:
+        raise NotFound(
+            "no-output",
+            "There is no output of a known kind at this location",
+            where=sink,
+            expected="the log of Spark's file sink, of a Delta table or of an Iceberg table",
+            found="none of these",
+            hint="leave --sink out: what needs the output is then reported as unknown",
+        )
+    # As an application's own writer names it: Spark writes tables in another way than Slackwater's own sinks.
+    return recognised(WriterCalls(found["kind"], {"path": _absolute(found["path"])}))
+
+
+def _stream(workspace: Workspace, location: str, sink: Identity, request: Request) -> tuple[StreamRecord, bool]:
+    """The record of the stream, and whether it is known. Raises Refused where name, place and sink do not agree."""
+    found = stream_at(workspace.ledger, location)
+    name = request.name or (found.name if found is not None else _name_of(request.sink or location))
+    if STREAM_NAME.fullmatch(name) is None:
+        raise UsageError(
+            "adopt-name",
+            "This cannot be the name of a stream, which is the name of a folder",
+            expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
+            found=repr(name),
+            hint="give one with --name",
+        )
+    full_name = f"{WATCHED}/{name}"
+    if found is not None and found.full_name != full_name:
+        raise Refused(
+            "adopt-known",
+            f"The checkpoint is that of stream {found.full_name}",
+            where=location,
+            expected=found.full_name,
+            found=full_name,
+            hint=f"use that name, or forget the stream first: {command('release', found.full_name)}",
+        )
+    if found is None:
+        if full_name in workspace.ledger.stream_names():
+            raise Refused(
+                "adopt-taken",
+                f"Stream {full_name} has another checkpoint",
+                expected="a name of its own for this checkpoint",
+                found=full_name,
+                hint=f"give another name: {command('adopt', location, '--name', 'NAME')}",
+            )
+        return StreamRecord(WATCHED, name, sink, "append", "", id=str(uuid.uuid4())), False
+    if request.sink is None:
+        return found, True
+    if not is_same_sink(found.sink, sink):
+        raise Refused(
+            "adopt-sink",
+            f"Stream {full_name} is known with another output",
+            expected=_shown(found.sink),
+            found=_shown(sink),
+            hint="leave --sink out",
+        )
+    return (replace(found, sink=sink) if found.sink == UNKNOWN else found), True
+
+
+def _name_of(location: str) -> str:
+    return location.rstrip("/").rpartition("/")[2]
+
+
+def _shown(sink: Identity) -> str:
+    return " ".join(f"{key}={value}" for key, value in sorted(sink.items()))
+
+
+def _ranges(workspace: Workspace, stream: StreamRecord) -> Ranges:
+    history = BatchHistory(history_of(workspace.ledger, stream))
+    batches = history.batches
+    if not batches:
+        return Ranges(-1, -1, None)
+    last = first = batches[-1]
+    while first - 1 in history.history.offsets:
+        first -= 1
+    # The range of a batch begins where the one before it ends.
+    oldest = 0 if first == 0 else first + 1
+    reach = StoreReach()
+    for batch in range(last, oldest - 1, -1):
+        missing = history.missing(batch, batch, reach)
+        if missing:
+            return Ranges(first, last, batch + 1 if batch < last else None, tuple(missing))
+    return Ranges(first, last, oldest if oldest <= last else None)
+
+
+def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> tuple[str, ...]:
+    """What the checkpoint does not have, a sentence each."""
+    last_run = workspace.ledger.last_run(stream.full_name)
+    found = []
+    if stream.sink == UNKNOWN:
+        found.append("where the query writes: repeat the command with --sink, or run the application")
+    elif facts.marks.written is None:
+        found.append("which batches the output has: this kind of output does not show them")
+    if last_run is None:
+        found.append("the code of the query and its settings, other than those that the checkpoint pins")
+        found.append("event times and row counts of the batches: a rebuild reads all recorded batches")
+    return tuple(found)
+
+
+def adopt_document(adopted: Adopted) -> dict[str, Any]:
+    """What was taken in, and what is known."""
+    report, ranges = adopted.facts.checkpoint.report, adopted.ranges
+    return {
+        "schema": SCHEMA,
+        "stream": adopted.stream.full_name,
+        "checkpoint": report.location,
+        "query_id": report.query_id,
+        "spark_version": report.spark_version.at_least,
+        "sink": dict(adopted.stream.sink),
+        "entries": adopted.entries,
+        "marks": _marks(adopted.facts.marks),
+        "ranges": {**asdict(ranges), "missing": list(ranges.missing)},
+        "state": [
+            {"operator": one.id, "name": one.name, "first": first, "last": last}
+            for one in report.operators
+            for first, last in [_versions([store.versions for store in one.stores])]
+        ],
+        "damage": len(adopted.facts.checkpoint.damage),
+        "unknown": list(adopted.unknown),
+        "next": command("status", adopted.stream.full_name),
+    }
+
+
+def _marks(marks: Marks) -> dict[str, int | None]:
+    return {
+        "planned": marks.planned,
+        "committed": marks.committed,
+        "state": marks.state,
+        "written": marks.written,
+    }
+
+
+def _versions(stores: Sequence[Any]) -> tuple[int | None, int | None]:
+    """The batches whose state every store of an operator can load: state version N+1 is that after batch N."""
+    firsts, lasts = [one.first for one in stores], [one.last for one in stores]
+    if not stores or None in firsts or None in lasts:
+        return None, None
+    return max(firsts) - 1, min(lasts) - 1
+
+
+def adopt_page(document: dict[str, Any]) -> str:
+    """The document for people."""
+    marks, ranges = document["marks"], document["ranges"]
+    lines = [
+        f"{document['stream']}  {counted(document['entries'], 'entry', 'entries')} of its logs recorded",
+        _line("checkpoint", f"{document['checkpoint']}, Spark {document['spark_version'] or 'unknown'} or later"),
+        _line("marks", ", ".join(f"{name} {mark(value)}" for name, value in marks.items())),
+        _line("ranges", f"of batches {ranges['first']} to {ranges['last']}" if ranges["last"] >= 0 else "none"),
+        _line("rebuild", _reach(ranges)),
+    ]
+    for one in document["state"]:
+        kept = "cannot be read" if one["last"] is None else f"of batches {one['first']} to {one['last']}"
+        lines.append(_line("state", f"operator {one['operator']} ({one['name']}) {kept}"))
+    if document["damage"]:
+        examined = command("doctor", document["stream"])
+        lines.append(_line("damage", f"{counted(document['damage'], 'damaged file')}: {examined}"))
+    lines += [_line("unknown", text) for text in document["unknown"]]
+    return "\n".join([*lines, _line("next", document["next"])])
+
+
+def _reach(ranges: dict[str, Any]) -> str:
+    first = ranges["rebuilds_from"]
+    text = "reads no batch again" if first is None else f"can read batches {first} and later again"
+    return text + (f"; the source no longer has {ranges['missing'][0]}" if ranges["missing"] else "")
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<11}{text}"
+
+
+def adopt(
+    *,
+    location: str,
+    sink: str | None,
+    name: str | None,
+    home: str | None,
+    moved: bool,
+    copied: bool,
+    shown_as: Format,
+) -> int:
+    """Take the checkpoint in, and show what is known of it."""
+    settings = prepare(home, shown_as)
+    with open_workspace(settings, create=True, say=say) as workspace:
+        consent = consent_of(moved=moved, copied=copied)
+        document = adopt_document(adopt_checkpoint(workspace, Request(location, sink, name), consent))
+    if shown_as is Format.JSON:
+        print_json(document)
+    else:
+        out().print(adopt_page(document), soft_wrap=True)
+    return 0

@@ -1,0 +1,34 @@
+"""``slackwater watch``: marks and lag of any checkpoint, live. Reads only."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.arguments import Parser, add_format, string
+from slackwater.cli.common.verb import Verb
+from slackwater.core.commands import mention
+
+
+def declare(parser: Parser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
+    add("location", metavar="LOCATION", type=string, help="the checkpoint's path or URI")
+    add("--sink", metavar="URI", type=string, help="where its query writes: a path or URI")
+    add(
+        "--source",
+        dest="sources",
+        metavar="N=ADDRESS",
+        type=string,
+        action="append",
+        help="where source N is, which a checkpoint does not have: Kafka's bootstrap servers, or a folder; "
+        "may be repeated",
+    )
+    add("--every", metavar="INTERVAL", type=string, default="2s", help="how often to look (default: %(default)s)")
+    add("--once", action="store_true", help="look once")
+    add_format(parser)
+    parser.epilog = (
+        "Nothing is changed, and neither the program nor Spark is asked: only files are read, and the sources are "
+        f"listed. It needs no home. Ctrl-C ends it. Streams that are recorded: {mention('status', '--watch')}."
+    )
+    parser.set_defaults(verb="slackwater.cli.verbs.watch.look:watch")
+
+
+VERB = Verb("Show the marks and the lag of any checkpoint while its query runs.", order=55, declare=declare)

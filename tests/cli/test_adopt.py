@@ -1,0 +1,351 @@
+"""``slackwater adopt``, ``release`` and ``watch``, none of which changes the checkpoint of the user's own program."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from slackwater.cli.main import main
+from slackwater.core.sink import Owner
+from slackwater.ledger.ledger import Ledger
+from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output
+from tests.cli.conftest import Slackwater
+from tests.cli.test_confirmation import Terminal
+from tests.cli.test_documents import undocumented
+from tests.support.adopted import AdoptedProject, make_adopted
+from tests.support.homes import QUERY_ID, RAN_MS
+from tests.support.kill_points import count_commits, kill_points
+from tests.support.memory import folder_in_memory
+
+count_commits()
+HOME = ("--home", "home")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> AdoptedProject:
+    """The checkpoint of a program: batches 0 to 6, of which the last was interrupted. No home has recorded it."""
+    return unrecorded(tmp_path)
+
+
+def unrecorded(folder: Path) -> AdoptedProject:
+    project = make_adopted(folder)
+    shutil.rmtree(project.home)
+    return project
+
+
+def adopting(project: AdoptedProject, *words: str) -> tuple[str, ...]:
+    return ("adopt", str(project.path), "--name", "clicks", *words, *HOME)
+
+
+def all_of(stream: str, folder: Path) -> dict[str, object]:
+    """What a ledger has of a stream."""
+    with Ledger.open(folder / "home" / "ledger.db", create=False) as ledger:
+        logs = ("offsets", "commits", "sources/0", "metadata", "sink")
+        return {
+            "generations": [(one.number, one.location, one.query_id) for one in ledger.generations(stream)],
+            "logs": {log: {n: line.text for n, line in ledger.lines(stream, log).items()} for log in logs},
+        }
+
+
+def test_what_a_checkpoint_has_is_recorded_and_reported(slackwater: Slackwater, project: AdoptedProject) -> None:
+    before = project.in_use()
+
+    document = slackwater(*adopting(project, "--sink", "out", "--format", "json")).document
+
+    assert project.in_use() == before
+    assert undocumented(document) == []
+    assert document["marks"] == {"planned": 6, "committed": 5, "state": 5, "written": 5}
+    assert (document["stream"], document["query_id"]) == ("watched/clicks", QUERY_ID)
+    assert document["ranges"] == {"first": 0, "last": 6, "rebuilds_from": 0, "missing": []}
+    assert [(one["name"], one["last"]) for one in document["state"]] == [("stateStoreSave", 5)]
+    recorded = all_of("watched/clicks", project.folder)
+    assert recorded["generations"] == [(1, str(project.path), QUERY_ID)]
+    logs = recorded["logs"]
+    assert isinstance(logs, dict)
+    for log in ("offsets", "commits", "sources/0"):
+        files = {int(file.name): file.read_text() for file in (project.path / log).iterdir() if file.name.isdigit()}
+        assert logs[log] == files
+    assert set(logs["sink"]) == set(range(6))
+
+
+def test_what_sources_and_checkpoint_no_longer_have_is_reported(
+    slackwater: Slackwater, project: AdoptedProject
+) -> None:
+    for batch in (0, 1):
+        (project.path / "offsets" / str(batch)).unlink()
+    (project.folder / "clicks" / "003.json").unlink()
+
+    done = slackwater(*adopting(project))
+
+    assert (done.code, done.err) == (0, "")
+    assert "of batches 2 to 6" in done.out
+    assert "can read batches 4 and later again" in done.out
+    assert "003.json" in done.out
+    assert "where the query writes: repeat the command with --sink" in done.out
+
+
+def test_adopting_again_takes_in_what_is_new(slackwater: Slackwater, project: AdoptedProject) -> None:
+    newest = project.path / "offsets" / "6"
+    text = newest.read_text()
+    newest.unlink()
+    assert slackwater(*adopting(project)).code == 0
+    newest.write_text(text)
+
+    document = slackwater(*adopting(project, "--sink", "out", "--format", "json")).document
+
+    assert document["entries"] > 0
+    assert document["sink"] == {"kind": "files", "path": "<folder>/out"}
+    logs = all_of("watched/clicks", project.folder)["logs"]
+    assert isinstance(logs, dict)
+    assert logs["offsets"][6] == text
+    assert slackwater(*adopting(project, "--format", "json")).document["entries"] == 0
+
+
+def test_an_adopted_stream_is_planned_for(slackwater: Slackwater, project: AdoptedProject) -> None:
+    slackwater(*adopting(project, "--sink", "out"))
+
+    done = slackwater("plan", "replay", "clicks", "--from", "batch:4", *HOME)
+
+    assert done.code == 0, done.err
+    assert "code-needed" in slackwater("plan", "rebuild", "clicks", *HOME).err
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words", "code"),
+    [
+        (lambda project: project.path.rename(project.folder / "per page"), ("per page",), "adopt-name"),
+        (lambda project: main(adopting(project)), ("{path}", "--name", "other"), "adopt-known"),
+        (
+            lambda project: (main(adopting(project)), shutil.copytree(project.path, project.folder / "copy")),
+            ("copy", "--name", "clicks"),
+            "adopt-taken",
+        ),
+        (
+            lambda project: (
+                main(adopting(project, "--sink", "out")),
+                shutil.copytree(project.folder / "out", project.folder / "other"),
+            ),
+            ("{path}", "--sink", "other"),
+            "adopt-sink",
+        ),
+        (
+            lambda project: (project.path / "metadata").write_text("slackwater_is_replacing_this_checkpoint x"),
+            ("{path}", "--name", "clicks"),
+            "adopt-replaced",
+        ),
+        (lambda _: None, ("{path}", "--name", "x", "--sink", "clicks"), "no-output"),
+        (lambda _: None, ("out", "--name", "x"), "not-a-checkpoint"),
+    ],
+)
+def test_what_cannot_be_adopted_is_refused(
+    slackwater: Slackwater,
+    project: AdoptedProject,
+    prepare: Callable[[AdoptedProject], object],
+    words: tuple[str, ...],
+    code: str,
+) -> None:
+    slackwater("status", *HOME)
+    prepare(project)
+
+    done = slackwater("adopt", *(word.format(path=project.path) for word in words), *HOME)
+
+    assert f"error {code}: " in done.err
+
+
+class Scene:
+    """A project that can be put back, with the command in question."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = unrecorded(folder / "project")
+        self._saved = folder / "saved"
+
+    def save(self) -> None:
+        shutil.copytree(self.project.folder, self._saved)
+
+    def restore(self) -> None:
+        shutil.rmtree(self.project.folder)
+        shutil.copytree(self._saved, self.project.folder)
+        os.chdir(self.project.folder)
+
+    def do(self, *words: str) -> None:
+        assert main(words) == 0
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    with folder_in_memory() as folder:
+        scene = Scene(folder)
+        monkeypatch.chdir(scene.project.folder)
+        yield scene
+        monkeypatch.undo()
+
+
+def test_an_adoption_that_is_killed_is_finished_by_typing_it_again(scene: Scene) -> None:
+    project, words = scene.project, adopting(scene.project, "--sink", "out")
+    before = project.in_use()
+    scene.save()
+    scene.do(*words)
+    expected = all_of("watched/clicks", project.folder)
+    number = 0
+    for number in kill_points(lambda: scene.do(*words), project.folder, scene.restore):
+        assert project.in_use() == before
+        scene.do(*words)
+        assert all_of("watched/clicks", project.folder) == expected, number
+        assert project.in_use() == before
+        scene.do("status", *HOME) if number % 5 == 0 else None
+    assert number > 5
+
+
+def test_a_release_that_is_killed_is_finished_by_typing_it_again(scene: Scene) -> None:
+    project, words = scene.project, ("release", "clicks", "--yes", *HOME)
+    before = project.in_use()
+    scene.do(*adopting(project, "--sink", "out"))
+    claim(project)
+    scene.save()
+    number = 0
+    for number in kill_points(lambda: scene.do(*words), project.folder, scene.restore):
+        if known(project):
+            scene.do(*words)
+        assert not known(project), number
+        assert project.in_use() == before, number
+        assert not (project.folder / "home" / "streams" / "watched" / "clicks").exists(), number
+        # Nothing of the released stream keeps its checkpoint from being adopted again.
+        scene.do(*adopting(project, "--sink", "out"))
+    assert number > 5
+
+
+def claim(project: AdoptedProject) -> None:
+    """The output is marked as that of the stream, as a run marks it."""
+    stream = json.loads((project.folder / "home" / "streams" / "watched" / "clicks" / "stream.json").read_text())
+    owner = Owner(stream["id"], "watched/clicks", "home")
+    open_output({"kind": "files", "format": "parquet", "path": str(project.folder / "out")}).claim(owner)
+    assert (project.folder / "out" / "_slackwater.json").is_file()
+
+
+def known(project: AdoptedProject) -> bool:
+    with Ledger.open(project.folder / "home" / "ledger.db", create=False) as ledger:
+        return ledger.stream_names() == ["watched/clicks"]
+
+
+def test_a_release_asks_first_and_keeps_what_is_not_its_own(
+    slackwater: Slackwater, project: AdoptedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slackwater(*adopting(project, "--sink", "out"))
+    (project.folder / "out" / "_slackwater.json").write_text('{"stream_id": "a", "stream": "b/c", "home": "d"}')
+    before = project.in_use()
+    monkeypatch.setattr("sys.stdin", Terminal("no\n"))
+    assert "name-mistyped" in slackwater("release", "clicks", *HOME).err
+    monkeypatch.setattr("sys.stdin", Terminal("clicks\n"))
+
+    done = slackwater("release", "clicks", *HOME)
+
+    assert done.code == 0, done.err
+    assert "watched/clicks: forgotten; <folder>/state/per_page checkpoint was not changed" in done.out
+    assert project.in_use() == before
+    assert "stream-unknown" in slackwater("release", "watched/clicks", "--yes", *HOME).err
+
+
+def test_a_released_document(slackwater: Slackwater, project: AdoptedProject) -> None:
+    slackwater(*adopting(project))
+
+    document = slackwater("release", str(project.path), "--yes", "--format", "json", *HOME).document
+
+    assert undocumented(document) == []
+    assert document["stream"] == "watched/clicks"
+
+
+def test_a_stream_with_a_kept_checkpoint_is_released_after_a_prune(slackwater: Slackwater, tmp_path: Path) -> None:
+    project = make_adopted(tmp_path)
+    project.apply(project.plan("batch:4", goal="replay"))
+    command = ("release", "watched/per_page", "--yes", "--i-stopped-it")
+
+    refused = slackwater(*command)
+
+    assert "error release-kept: " in refused.err
+    assert "slackwater prune watched/per_page --keep 0" in refused.err
+    assert slackwater("prune", "watched/per_page", "--keep", "0", "--yes").code == 0
+    assert slackwater(*command).code == 0
+    assert project.beside() == []
+
+
+def test_a_stream_of_a_pipeline_is_not_released(slackwater: Slackwater, tmp_path: Path) -> None:
+    from tests.support.rebuilds import make_project  # noqa: PLC0415 - the only test with a pipeline
+
+    make_project(tmp_path)
+
+    done = slackwater("release", "per_page", "--yes")
+
+    assert (done.code, "error release-pipeline: " in done.err) == (5, True)
+
+
+def test_a_checkpoint_that_is_written_to_is_not_released(slackwater: Slackwater, project: AdoptedProject) -> None:
+    slackwater(*adopting(project))
+    (project.path / "state" / "0" / "0" / "7.delta").write_bytes(b"")
+
+    done = slackwater("release", "clicks", "--yes", *HOME)
+
+    assert (done.code, "error checkpoint-in-use: " in done.err) == (5, True)
+
+
+def test_a_look_shows_marks_and_lag(slackwater: Slackwater, project: AdoptedProject) -> None:
+    before = project.files(project.folder)
+    (project.folder / "clicks" / "007.json").write_text("x" * 10)
+
+    document = slackwater("watch", str(project.path), "--sink", "out", "--once", "--format", "json").document
+
+    (project.folder / "clicks" / "007.json").unlink()
+    assert project.files(project.folder) == before
+    assert undocumented(document) == []
+    assert document["marks"] == {"planned": 6, "committed": 5, "state": 5, "written": 5}
+    assert (document["next_batch"], document["next_batch_planned"]) == (6, True)
+    assert [(one["kind"], one["files"], one["bytes"]) for one in document["sources"]] == [("files", 1, 10)]
+    page = slackwater("watch", str(project.path), "--once").out
+    assert "planned 6, committed 5, state 5, written -" in page
+    assert "add --sink" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--every", "0.1s"), "watch-interval"),
+        (("--source", "broker:9092"), "source-address"),
+        (("--sink", "clicks"), "no-output"),
+    ],
+)
+def test_mistakes_are_refused(
+    slackwater: Slackwater, project: AdoptedProject, words: tuple[str, ...], code: str
+) -> None:
+    assert f"error {code}: " in slackwater("watch", str(project.path), "--once", *words).err
+
+
+def test_it_is_shown_again_until_ctrl_c(project: AdoptedProject) -> None:
+    words = [sys.executable, "-m", "slackwater", "watch", str(project.path), "--every", "0.5s", "--format", "json"]
+    with subprocess.Popen(words, cwd=project.folder, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        (project.path / "commits" / "6").write_text('v1\n{"nextBatchWatermarkMs":0}')
+        os.utime(project.path / "commits" / "6", (RAN_MS / 1000, RAN_MS / 1000))
+        marks = first["marks"]
+        while marks["committed"] != 6:
+            marks = json.loads(process.stdout.readline())["marks"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+    assert (first["marks"]["committed"], first["newest_file"][:4]) == (5, "2026")
+
+
+def test_what_was_not_recorded_of_an_output_is_not_compared() -> None:
+    now = {"kind": "files", "format": "parquet", "path": "/data/out"}
+    assert is_same_sink(UNKNOWN, now)
+    assert is_same_sink({"kind": "files", "format": "", "path": "file:/data/out"}, now)
+    assert is_same_sink({"kind": "ForeachBatchSink"}, {"kind": "foreach_batch"})
+    assert not is_same_sink({"kind": "files", "format": "json", "path": "/data/out"}, now)
+    assert not is_same_sink({"kind": "files", "format": "", "path": "/data/other"}, now)
+    assert not is_same_sink({"kind": "kafka", "topic": "a"}, now)
