@@ -101,8 +101,10 @@ class Command:
         return not self.alive()
 
     def kill(self) -> None:
-        """End everything silently."""
-        self.refresh()
+        """End everything silently, and at one moment: a JVM that outlives its Python goes on with the next batch."""
+        for pid in self.alive():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
         if self.process.poll() is None:
             self.process.kill()
         for pid in self.alive():
