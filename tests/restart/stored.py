@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import ReadStore
 from tests.restart.scenario import CONF, STREAM, FileClicks, Workspace
 from tests.support.killing import kill_when
 from tests.support.outputs import Rows, rows_of
@@ -52,13 +53,18 @@ class StoreWorkspace(Workspace):
 
     def rows(self, first: int = 0, last: int | None = None) -> Rows:
         """The rows that count, read from a copy on this machine."""
-        with tempfile.TemporaryDirectory() as copy:
-            for folder in self.store.folders("out"):
-                in_log = folder.path.endswith("_spark_metadata")
-                for name in folder.files:
-                    target = Path(copy, folder.path, name)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    data = self.store.read(f"{folder.path}/{name}")
-                    place = re.sub(rb"\w+://" + self.location.partition("://")[2].encode(), copy.encode(), data)
-                    target.write_bytes(place if in_log else data)
-            return rows_of(Path(copy, "out"), first, last)
+        return stored_rows(self.store, self.location, "out", first, last)
+
+
+def stored_rows(store: ReadStore, location: str, output: str, first: int = 0, last: int | None = None) -> Rows:
+    """The rows that count in an output below ``location``, read from a copy on this machine."""
+    with tempfile.TemporaryDirectory() as copy:
+        for folder in store.folders(output):
+            in_log = folder.path.endswith("_spark_metadata")
+            for name in folder.files:
+                target = Path(copy, folder.path, name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                data = store.read(f"{folder.path}/{name}")
+                place = re.sub(rb"\w+://" + location.partition("://")[2].encode(), copy.encode(), data)
+                target.write_bytes(place if in_log else data)
+        return rows_of(Path(copy, output), first, last)

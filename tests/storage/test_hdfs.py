@@ -16,9 +16,9 @@ from slackwater.core.errors import UsageError
 from slackwater.storage import hdfs_filesystem
 from slackwater.storage.hadoop import hadoop_settings
 from slackwater.storage.hdfs_filesystem import HdfsFileSystem
-from slackwater.storage.kinds.hdfs import http_addresses
+from slackwater.storage.kinds.hdfs import http_addresses, umask
 from slackwater.storage.open import open_read_store, open_write_store
-from tests.support.hdfs import HdfsServer
+from tests.support.hdfs import USER, HdfsServer
 
 HIDDEN = "not-to-be-shown"
 HA = {
@@ -54,6 +54,22 @@ def test_the_configuration_of_hadoop(tmp_path: Path) -> None:
     (tmp_path / "hdfs-site.xml").write_text("<configuration>")
     with pytest.raises(UsageError) as refused:
         hadoop_settings({"HADOOP_CONF_DIR": str(tmp_path)})
+    assert refused.value.code == "hadoop-configuration"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("022", 0o022), ("0002", 0o002), (" 77 ", 0o077), ("u=rwx,g=rwx,o=rx", 0o002), ("u=rwx,g=,o=", 0o077)],
+)
+def test_the_umask_of_hadoop(text: str, expected: int) -> None:
+    assert umask({"fs.permissions.umask-mode": text}) == expected
+    assert umask({}) == 0o022
+
+
+@pytest.mark.parametrize("text", ["", "8", "u=rwx", "u=rwx,g=rwx,o=rwz", "u=rwx,u=rwx,o=rwx"])
+def test_what_is_no_umask_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        umask({"fs.permissions.umask-mode": text})
     assert refused.value.code == "hadoop-configuration"
 
 
@@ -122,6 +138,20 @@ def test_an_error_is_not_absence_and_shows_no_token() -> None:
         filesystem.exists("/a")
     assert HIDDEN not in str(failed.value)
     assert failed.value.__cause__ is None
+
+
+@pytest.mark.spark
+def test_what_is_created_has_the_rights_that_the_umask_leaves(hdfs_server: HdfsServer, hdfs_location: str) -> None:
+    filesystem = HdfsFileSystem(hdfs_server.filesystem().addresses, user=USER, umask=0o007)
+    place = hdfs_location.removeprefix(hdfs_server.uri)
+    filesystem.makedirs(f"{place}/a/b")
+    filesystem.pipe_file(f"{place}/a/put", b"1")
+    filesystem.pipe_file(f"{place}/a/created", b"1", mode="create")
+    with filesystem.open(f"{place}/a/parts", "wb") as file:
+        file.write(b"1")
+    listed = filesystem._call("LISTSTATUS", path=f"{place}/a").json()["FileStatuses"]["FileStatus"]
+    rights = {one["pathSuffix"]: one["permission"] for one in listed}
+    assert rights == {"b": "770", "put": "660", "created": "660", "parts": "660"}
 
 
 @pytest.mark.spark

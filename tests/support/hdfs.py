@@ -51,11 +51,12 @@ rootLogger.appenderRef.stdout.ref=stdout
 class HdfsServer:
     """One NameNode and one DataNode in a folder: ``with HdfsServer(folder) as hdfs: ... hdfs.uri``.
 
-    ``configuration`` is the folder for ``HADOOP_CONF_DIR``.
+    ``configuration`` is the folder for ``HADOOP_CONF_DIR``; ``settings`` are more of its ``core-site.xml``.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
+        self._settings = dict(settings or {})
         self.configuration = folder / "conf"
         self._rpc_port, self._http_port = _free_ports(2)
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -149,7 +150,8 @@ class HdfsServer:
     def _write_configuration(self) -> None:
         self.configuration.mkdir(parents=True)
         data = self.folder / "data"
-        _write_xml(self.configuration / "core-site.xml", {"fs.defaultFS": self.uri, "hadoop.tmp.dir": str(data)})
+        core = {"fs.defaultFS": self.uri, "hadoop.tmp.dir": str(data), **self._settings}
+        _write_xml(self.configuration / "core-site.xml", core)
         addresses = {
             "dfs.namenode.rpc-bind-host": HOST,
             "dfs.namenode.http-address": self.http_address,
@@ -165,7 +167,7 @@ class HdfsServer:
             "dfs.namenode.edits.noeditlogchannelflush": "false",
         }
         _write_xml(self.configuration / "hdfs-site.xml", {**addresses, **small})
-        (self.configuration / "log4j2.properties").write_text(_LOGGING)
+        (self.folder / "log4j2.properties").write_text(_LOGGING)
 
     def _format(self) -> None:
         with self._log(_NAMENODE).open("ab") as log:
@@ -177,7 +179,7 @@ class HdfsServer:
     def _java(self, *arguments: str) -> list[str]:
         jars = [*connectors.resolve(["hdfs-server"], "any"), *_spark_jars()]
         path = [str(self.configuration), *map(str, jars)]
-        logging = f"-Dlog4j2.configurationFile={(self.configuration / 'log4j2.properties').as_uri()}"
+        logging = f"-Dlog4j2.configurationFile={(self.folder / 'log4j2.properties').as_uri()}"
         options = ["-Xmx384m", *JVM_OPTIONS.split(), logging, "-Djava.net.preferIPv4Stack=true"]
         return [str(java_program()), *options, "-cp", os.pathsep.join(path), *arguments]
 

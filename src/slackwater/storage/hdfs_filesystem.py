@@ -43,11 +43,17 @@ _NUMBERS: Mapping[type[OSError], int] = {
 
 
 class HdfsFileSystem(WebHDFS):
-    """``addresses``: host and port of each NameNode; of several the one that is active answers."""
+    """``addresses``: host and port of each NameNode; of several the one that is active answers.
 
-    def __init__(self, addresses: Sequence[tuple[str, int]], **options: Any) -> None:
+    ``umask``: the rights that new files and folders do not have. A NameNode knows only that of its own machine.
+    """
+
+    def __init__(self, addresses: Sequence[tuple[str, int]], umask: int = 0o022, **options: Any) -> None:
+        self.addresses = tuple(addresses)
         host, port = addresses[0]
         super().__init__(host, port, **options)
+        self._for_files = f"{0o666 & ~umask:o}"
+        self._for_folders = f"{0o777 & ~umask:o}"
         scheme = self.url.partition(":")[0]
         self._urls = [f"{scheme}://{host}:{port}/webhdfs/v1" for host, port in addresses]
 
@@ -165,8 +171,12 @@ class HdfsFileSystem(WebHDFS):
             self.rm_file(temporary)
             raise
 
+    def mkdir(self, path: str, **_: Any) -> None:
+        self._call("MKDIRS", "put", path, permission=self._for_folders)
+
     def _create(self, path: str, value: bytes) -> None:
-        place = self._call("CREATE", "put", path, redirect=False, overwrite="true").headers["Location"]
+        query = {"overwrite": "true", "permission": self._for_files}
+        place = self._call("CREATE", "put", path, redirect=False, **query).headers["Location"]
         headers = {"content-type": "application/octet-stream"}
         _checked(self._sent("put", self._apply_proxy(place), data=value, headers=headers), path)
 
@@ -184,6 +194,8 @@ class HdfsFileSystem(WebHDFS):
             raise OSError(errno.EIO, f"not renamed to {path2}: the server has no rename with options", path1)
 
     def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **options: Any) -> HdfsFile:
+        if mode == "wb":
+            options["permission"] = self._for_files
         return HdfsFile(self, path, mode=mode, block_size=block_size or self.blocksize, tempdir="", **options)
 
 

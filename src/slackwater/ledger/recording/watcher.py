@@ -1,7 +1,8 @@
 """A thread in the driver that copies each log entry into the ledger as soon as Spark has written it.
 
-The query's listener runs behind the batch, so after a kill it would be one or more batches behind; with the watcher at
-most the batch in flight is unknown. What may not happen: an error of the ledger or the store reaching the query.
+The query's listener runs behind the batch, so after a kill it would be one or more batches behind; with the watcher
+only what was planned since its last turn is unknown: the batch in flight, or on a busy machine a few of a tenth of a
+second each. What may not happen: an error of the ledger or the store reaching the query.
 """
 
 from __future__ import annotations

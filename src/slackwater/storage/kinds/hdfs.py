@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 from collections.abc import Mapping
 
 from slackwater.core.errors import UsageError
@@ -14,6 +15,8 @@ from slackwater.storage.hadoop import hadoop_settings
 from slackwater.storage.protocols import HADOOP
 from slackwater.storage.registry import FsspecKind
 
+_UMASK = "fs.permissions.umask-mode"
+_RIGHTS = {"r": 4, "w": 2, "x": 1}
 _PORTS = {"http": 9870, "https": 9871}
 """The defaults of Hadoop 3 (hdfs-default.xml)."""
 
@@ -38,12 +41,36 @@ class HdfsKind(FsspecKind):
         options: dict[str, object] = {
             "addresses": http_addresses(scheme, authority, settings, https=https),
             "use_https": https,
+            "umask": umask(settings),
         }
         if settings.get("hadoop.security.authentication") == "kerberos":
             options["kerberos"] = True
         else:
             options["user"] = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
         return f"{self.protocol}://{authority}/{path}", options
+
+
+def umask(settings: Mapping[str, str]) -> int:
+    """The rights that new files do not have: ``fs.permissions.umask-mode``, octal or as ``u=rwx,g=rwx,o=rx``.
+
+    Raises UsageError (``hadoop-configuration``) where it is neither.
+    """
+    text = settings.get(_UMASK, "022").strip()
+    if re.fullmatch("[0-7]{1,4}", text):
+        return int(text, 8) & 0o777
+    given = dict(re.findall(r"([ugo])=([rwx]*)(?:,|$)", text))
+    if not re.fullmatch("(?:[ugo]=[rwx]*(?:,|$))+", text) or len(given) != 3:  # noqa: PLR2004 - user, group, others
+        raise UsageError(
+            "hadoop-configuration",
+            f"{_UMASK} is no umask",
+            expected="an octal number such as 002, or u=rwx,g=rwx,o=rx",
+            found=text,
+            hint="correct the file, or set HADOOP_CONF_DIR to another folder",
+        )
+    allowed = 0
+    for who in "ugo":
+        allowed = allowed << 3 | sum(_RIGHTS[right] for right in set(given[who]))
+    return 0o777 & ~allowed
 
 
 def default_authority(settings: Mapping[str, str]) -> str:
