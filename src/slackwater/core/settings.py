@@ -22,15 +22,15 @@ ROOT = 0
 _KINDS: Mapping[object, str] = {dict: "a table", list: "a list", str: "a string"}
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
 _HOME_HINT = "choose another with --home, SLACKWATER_HOME, or home in slackwater.toml"
-KNOWN_KEYS = {"home", "ledger", "master", "log_level", "log_format", "connectors", "spark", "restarts"}
+KNOWN_KEYS = {"home", "ledger", "master", "log_level", "log_format", "connectors", "spark", "storage", "restarts"}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a command works with.
 
-    ``home`` is a folder of this machine, or the URI of a store. ``spark`` holds ``--conf`` settings, ``restarts`` the
-    most restarts after failures.
+    ``home`` is a folder of this machine, or the URI of a store. ``spark`` holds ``--conf`` settings, ``storage`` those
+    of each kind of store, ``restarts`` the most restarts after failures.
     """
 
     home: Path | str
@@ -40,6 +40,7 @@ class Settings:
     log_format: str = "console"
     connectors: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     restarts: int = 5
 
 
@@ -66,6 +67,7 @@ def load(
         log_format=_choice(environment, values, "log_format", ("console", "json"), file),
         connectors=_strings(values, "connectors", file),
         spark=_spark(values, file),
+        storage=_storage(values, file),
         restarts=_count(values, "restarts", 5, file),
     )
 
@@ -307,6 +309,16 @@ def _spark(values: Mapping[str, Any], file: Path | None) -> dict[str, str]:
             kind = _KINDS.get(type(item), "a value")
             _refuse_as("spark", expected, f"{kind} for the key {brief(ascii(key))}, not shown here", file)
     return {key: _spark_string(item) for key, item in value.items()}
+
+
+def _storage(values: Mapping[str, Any], file: Path | None) -> dict[str, dict[str, str]]:
+    value = values.get("storage", {})
+    tables = value.values() if isinstance(value, dict) else [value]
+    if not all(isinstance(table, dict) and all(map(_is_usable, table.values())) for table in tables):
+        # A key may stand where a reference to it belongs.
+        expected = 'tables of strings, such as [storage.s3] with secret_access_key = "env:NAME"'
+        _refuse_as("storage", expected, f"{_KINDS.get(type(value), 'a value')}, not shown here", file)
+    return {kind: dict(table) for kind, table in value.items()}
 
 
 def _is_spark_setting(key: str, value: object) -> bool:

@@ -32,6 +32,11 @@ class StoreKind(ABC):
         Raises EnvironmentMissing where a package is not installed or the store is unreachable.
         """
 
+    settings: Mapping[str, str] = {}
+    """The keys of ``[storage.KIND]``, each with the environment variable by which clients of these stores know it."""
+    secrets: frozenset[str] = frozenset()
+    """The keys whose values are secrets: a file of settings has a reference to them only."""
+
     connector: str | None = None
     """The connector group that Spark needs to read and write these stores, if it is not a part of Spark."""
 

@@ -84,6 +84,10 @@ def prepare(
     global _shown_as, _debug
     _shown_as, _debug = shown_as, debug
     settings = load(home=home)
+    if settings.storage:
+        from slackwater.storage.configured import configure  # noqa: PLC0415 - most settings have no stores
+
+        configure(settings.storage)
     if logging:
         from slackwater.core import logs  # noqa: PLC0415 - light start
 

@@ -1,7 +1,8 @@
 """Amazon S3 and what has its interface. ``s3a`` is Hadoop's name of it; ``s3n`` was.
 
-Both clients take endpoint, region and credentials from the environment: s3fs by boto3's own rules, Spark's S3A by the
-settings here. Credentials are no settings: Spark's driver reads them from its environment.
+All clients take endpoint, region and credentials from the environment: s3fs, deltalake and pyiceberg by their own rules,
+Spark's S3A by the settings here. Credentials become settings of a session only where ``[storage.s3]`` names them;
+else Spark's driver reads them from its environment by itself.
 """
 
 from __future__ import annotations
@@ -9,9 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from slackwater.storage.configured import given
 from slackwater.storage.protocols import OBJECT_STORE
 from slackwater.storage.registry import FsspecKind
 
+_CREDENTIALS = {
+    "access_key_id": "spark.hadoop.fs.s3a.access.key",
+    "secret_access_key": "spark.hadoop.fs.s3a.secret.key",
+    "session_token": "spark.hadoop.fs.s3a.session.token",
+}
 _S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 
@@ -19,6 +26,14 @@ class S3Kind(FsspecKind):
     """Read by s3fs, and by Spark through S3A."""
 
     connector = "s3a"
+    settings = {  # noqa: RUF012 - a constant of the kind, as its other attributes
+        "access_key_id": "AWS_ACCESS_KEY_ID",
+        "secret_access_key": "AWS_SECRET_ACCESS_KEY",
+        "session_token": "AWS_SESSION_TOKEN",
+        "endpoint": "AWS_ENDPOINT_URL",
+        "region": "AWS_DEFAULT_REGION",
+    }
+    secrets = frozenset(_CREDENTIALS)
 
     def session_settings(self) -> Mapping[str, str]:
         settings = {f"spark.hadoop.fs.{scheme}.impl": _S3A for scheme in self.schemes}
@@ -30,7 +45,7 @@ class S3Kind(FsspecKind):
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         if region:
             settings["spark.hadoop.fs.s3a.endpoint.region"] = region
-        return settings
+        return settings | {_CREDENTIALS[key]: os.environ[self.settings[key]] for key in _CREDENTIALS if key in given(self)}
 
     def spark_uri(self, location: str) -> str:
         return f"s3a:{location.partition(':')[2]}"
