@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from examples.demo.broker import Broker
-from scripts.conformance import expected, streams
+from scripts.conformance import expected, shown, streams
 from tests.conformance.matrix import Area, Workspace, before_commit, compared
 from tests.support.kafka_topics import create_topic, values
 from tests.support.outputs import Rows
@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 
 
 def test_outputs_on_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    area = Area("servers", streams("servers"), {}, ["kafka", "postgresql"], before_commit)
+    connectors = sorted({"postgresql", *(row.connector for row in shown("servers") if row.connector)})
+    area = Area("servers", streams("servers"), {}, connectors, before_commit)
     with Broker.start(tmp_path / "broker") as broker, postgres_server() as server:
         monkeypatch.setenv("KAFKA_SERVERS", broker.bootstrap_servers)
         url = server.url(server.new_database())

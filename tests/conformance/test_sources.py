@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.conformance import expected, streams
+from scripts.conformance import expected, shown, streams
 from tests.conformance.matrix import Area, measured
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -18,7 +18,8 @@ CATALOG = {
     "spark.sql.catalog.guide.type": "hadoop",
     "spark.sql.catalog.guide.warehouse": "tables/iceberg",
 }
-CONNECTORS = ("avro", "delta", "iceberg")
+CONNECTORS = sorted({row.connector for row in shown("sources") if row.connector})
+"""Of those rows that this Spark has: some jars are not locked for each."""
 SOURCES = Area("sources", streams("sources"), CATALOG, CONNECTORS, makers=("make_tables.py",))
 
 
