@@ -25,6 +25,8 @@ NEEDS_SPARK = {
     "SW-CHG-002": "check builds the query",
     "SW-STATE-006": "check builds the query",
     "SW-KAFKA-002": "a reset asks the broker",
+    "SW-DELTA-005": "a reset asks the table",
+    "SW-DELTA-006": "a reset asks the table",
 }
 """Commands that only a session of Spark, or a broker, can carry out: they are parsed."""
 UUID = "00000000-0000-0000-0000-000000000000"

@@ -83,9 +83,10 @@ def _templates(groups: tuple[tuple[ErrorText, ...], ...]) -> tuple[tuple[Templat
 
 
 def _found_in(part: Part) -> Iterator[_Found]:
+    joined = part.text.replace("\n", " ")
     for template, error in _templates(ERRORS.all()):
-        if template.literal in part.text:
-            for place in template.places(part.text, _PLACES_MAX):
+        if template.literal in joined:
+            for place in template.places(part.text, joined, _PLACES_MAX):
                 around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
                 if not error.needs or any(literal in around for literal in error.needs):
                     yield _judged(error, place, around, part)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
 from slackwater.core.errors import FormatError
+from slackwater.core.units import counted
 from slackwater.formats.text_log import integer_field, parse_json, parse_object, render_json, shown, split_log
 
 NEWEST_VERSION = 2
@@ -20,7 +21,7 @@ def parse_offset_entry(data: bytes) -> OffsetEntry:
     version, lines = split_log(data, newest=NEWEST_VERSION)
     if len(lines) < 2 or not all(lines[1:]):  # noqa: PLR2004  (the metadata line and at least one source)
         raise FormatError(
-            "torn", "the entry has no offsets", expected="a line for each source", found=f"{len(lines)} lines"
+            "torn", "the entry has no offsets", expected="a line for each source", found=counted(len(lines), "line")
         )
     metadata = _parse_metadata(lines[0]) if lines[0].strip() else None
     if version == _BY_NAME:

@@ -32,10 +32,12 @@ GROUP = (
             "Provided value schema does not match existing state value schema",
             "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
             "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+            "query without schema validation, please set spark.sql.streaming.stateStore.stateSchemaCheck",
+            "query without schema validation, set spark.sql.streaming.stateStore.stateSchemaCheck",
         ),
         near=(
             Near(_DEDUPLICATION, ("CHG-15",)),
-            Near(("GroupsWithState", "groupState"), ("CHG-12", "CHG-05")),
+            Near(("GroupsWithState", "groupState"), ("CHG-05", "CHG-12")),
         ),
     ),
     ErrorText(

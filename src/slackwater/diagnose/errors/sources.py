@@ -13,8 +13,17 @@ GROUP = (
             "Cannot find next snapshot: as Snapshot <version> expired",
             'org.apache.iceberg.Snapshot.operation()" because "snapshot" is null',
             "The snapshot with id <version> has expired",
+            "org.apache.iceberg.exceptions.NoSuchSnapshotException",
             "HoodieIncrementalPathNotFoundException",
         ),
+    ),
+    ErrorText(
+        # What Iceberg says where it does not check that a snapshot is still there.
+        "source-snapshot-null",
+        ("SRC-01",),
+        ("java.lang.NullPointerException",),
+        certainty=Certainty.LIKELY,
+        needs=("iceberg.spark.source.SparkMicroBatchStream",),
     ),
     ErrorText(
         "source-positions-aged-out",

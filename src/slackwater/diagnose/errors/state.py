@@ -79,6 +79,7 @@ GROUP = (
             "Checksum verification failed, the file may be corrupted. File: <path>",
             "CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED",
             "ChecksumException: Checksum error: <path>/state/<operator>/",
+            "Could not obtain block: <any> file=<path>/state/<operator>/",
         ),
     ),
     ErrorText(
@@ -201,6 +202,14 @@ GROUP = (
             "CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR",
             "RocksDB instance could not be acquired by",
         ),
+    ),
+    ErrorText(
+        # Another attempt of the task has closed the store that this one uses.
+        "state-store-closed",
+        ("STATE-12",),
+        ("java.lang.NullPointerException",),
+        certainty=Certainty.LIKELY,
+        needs=("execution.streaming.state.RocksDB.",),
     ),
     ErrorText(
         "join-state-inconsistent",

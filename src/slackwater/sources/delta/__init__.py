@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from slackwater.sources.common.contract import End, Reached, SourceEntries, SourceRange
+from slackwater.sources.common.contract import EmptyBase, End, Reached, SourceEntries, SourceRange
 from slackwater.sources.common.shapes import decoded, is_long
 from slackwater.sources.common.source import LiveSource, Source
 
+BEFORE_ALL = -1
+"""The ``index`` before all files of a version."""
 _FIELDS = {"sourceVersion", "reservoirId", "reservoirVersion", "index", "isStartingVersion"}
 
 
@@ -27,6 +31,11 @@ class Delta(Source):
     )
     start_options = frozenset({"startingtimestamp", "startingversion"})
     end_field = "lastOffsetForTriggerAvailableNow"
+    example = "the offset of a table, as slackwater offsets shows it"
+
+    def is_named(self, description: str) -> bool:
+        """Spark names it by its format before a run, and by its path in progress events."""
+        return description == "delta" or description.startswith("DeltaSource[")
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         return (
@@ -40,17 +49,41 @@ class Delta(Source):
         live: LiveSource = import_module("slackwater.sources.delta.live").LIVE
         return live
 
+    def at(self, table: str, version: int, *, whole: bool) -> str:
+        """The position before all files of a version; ``whole``: of the table as it is then, not of it alone."""
+        position = {
+            "sourceVersion": 1,
+            "reservoirId": table,
+            "reservoirVersion": version,
+            "index": BEFORE_ALL,
+            "isStartingVersion": whole,
+        }
+        return json.dumps(position, separators=(",", ":"))
+
+    def first_log(self, base: EmptyBase) -> Mapping[str, bytes] | None:
+        # Without a position Delta reads the whole table first.
+        position = decoded(base.end)
+        return {} if isinstance(position, dict) and _is_whole(position) else None
+
     def describe(self, offset: str | None) -> str:
         value = decoded(offset)
         if not isinstance(value, dict) or not self.owns(value, {}):
             return super().describe(offset)
-        return f"version {value['reservoirVersion']}, file {value.get('index', -1)} of table {value['reservoirId']}"
+        version, table = value["reservoirVersion"], value["reservoirId"]
+        if _is_whole(value):
+            return f"all rows of version {version} of table {table}"
+        return f"version {version}, file {value.get('index', BEFORE_ALL)} of table {table}"
 
     def fixed_end(self, value: Any, source: str, log: SourceEntries) -> End | None:
         return {"offset": str(value.get().json())} if value.isDefined() else None
 
     def reached(self, end: End, span: SourceRange) -> Reached:
         return "end" if decoded(end["offset"]) == decoded(span.end) else "unknown"
+
+
+def _is_whole(position: Mapping[str, Any]) -> bool:
+    """Whether it is before all rows of the table as it is at the version."""
+    return bool(position.get("isStartingVersion")) and position.get("index") == BEFORE_ALL
 
 
 SOURCE = Delta()

@@ -1,4 +1,8 @@
-"""Asks a Delta table whether it is the one that was read, and whether its log still has the next version."""
+"""Asks a Delta table where it begins and ends, whether it is the one that was read, and what its log still has.
+
+Positions of a query are asked through its session: it reaches what the query reaches. Whether a table still has the
+next version is read without a JVM.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,11 @@ from importlib.util import find_spec
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
+from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget
+from slackwater.sources.common.contract import EmptyBase, Position, SourceSeen, SparkSource
 from slackwater.sources.common.shapes import decoded
 from slackwater.sources.common.source import LiveSource
+from slackwater.sources.common.targets import BY_BATCH, ENDS, check_offset, unsupported
 from slackwater.sources.delta import SOURCE as DELTA
 from slackwater.storage.open import is_uri, open_read_store
 
@@ -21,6 +28,33 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 
 class DeltaLive(LiveSource):
     """Reads the log of a table that is named by its path."""
+
+    def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+        """The whole table as it is now, the next version of it, or a given offset of this table.
+
+        Raises Refused and UsageError. A whole table is what Delta itself reads first without a start option.
+        """
+        match target:
+            case Earliest() if any(key.lower() in DELTA.start_options for key in source.spark.options):
+                raise unsupported(
+                    source.where,
+                    "without a position the program starts it at a version, and not with the whole table",
+                    hint=f"remove {' or '.join(sorted(DELTA.start_options))} from the program before",
+                )
+            case Earliest() | Latest():
+                table, newest = _newest(source.spark)
+                whole = isinstance(target, Earliest)
+                after = DELTA.at(table, newest if whole else newest + 1, whole=whole)
+            case FromFile() if given is not None:
+                check_offset(DELTA, source.name, given, given)
+                after = given
+            case _:
+                raise unsupported(
+                    source.where,
+                    "of a Delta table only the whole table and its newest version are known",
+                    hint=f"{ENDS}; {BY_BATCH}",
+                )
+        return source.at(EmptyBase(after), f"{DELTA.describe(source.current)} -> {DELTA.describe(after)}")
 
     def unserved(self, shape: SourceShape, start: str | None, end: str | None) -> Sequence[Unserved]:
         value, location = decoded(start), shape.location
@@ -44,6 +78,16 @@ class DeltaLive(LiveSource):
             found = f"version {versions[0]} as the oldest"
             return (Unserved("versions-cleaned", location, f"version {oldest}", found, versions[0] - oldest),)
         return ()
+
+
+def _newest(source: SparkSource) -> tuple[str, int]:
+    """The id of the table that the source names by its path, and its newest version."""
+    path = next((value for key, value in source.options.items() if key.lower() == "path"), None)
+    if path is None:
+        raise unsupported(source.where, "the table is one of a catalog, whose path is not known", hint=BY_BATCH)
+    table = source.jvm.io.delta.tables.DeltaTable.forPath(path)
+    detail, newest = table.detail().first(), table.history(1).first()
+    return str(detail.getAs("id")), int(newest.getAs("version"))
 
 
 def _table_id(location: str) -> str:

@@ -23,6 +23,7 @@ from slackwater.core.records import BatchRecord, OperationRecord, RunRecord
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import Diagnosis, documented
+from slackwater.facts.collect import NEWEST_BATCHES
 
 REFUSED = "refused"
 
@@ -179,7 +180,11 @@ def _batches(facts: Facts | None, recorded: Recorded | None) -> tuple[model.Batc
     lines = {line.id: line for line in facts.checkpoint.report.batches} if facts is not None else {}
     records = {record.batch_id: record for record in recorded.batches} if recorded is not None else {}
     written = facts.marks.written if facts is not None else None
-    return tuple(_batch(batch, lines.get(batch), records.get(batch), written) for batch in sorted({*lines, *records}))
+    known = {*lines, *records}
+    if written is not None:
+        # Those that a checkpoint from a backup lacks.
+        known.update(range(max([-1, written - NEWEST_BATCHES, *known]) + 1, written + 1))
+    return tuple(_batch(batch, lines.get(batch), records.get(batch), written) for batch in sorted(known))
 
 
 def _batch(batch: int, line: BatchLine | None, record: BatchRecord | None, written: int | None) -> model.Batch:

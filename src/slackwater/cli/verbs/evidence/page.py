@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from slackwater.cli.verbs.evidence.markup import Html, element, join, pairs, pro
 from slackwater.cli.verbs.evidence.model import Evidence, Head
 from slackwater.cli.verbs.evidence.number_line import MEANINGS, next_words, number_line, shown
 from slackwater.core.units import counted, utc_text
+from slackwater.operations.goals.common.goal import GOALS
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The page loads nothing, whatever is in it."""
@@ -24,6 +26,8 @@ RISKS = {
     "wrong": "Rows can be wrong",
     "stuck": "The stream does not run; no row is lost or doubled by it",
 }
+_COMMAND = re.compile(r"(?:^|: |after |or )((?:slackwater (?:run|plan|apply|undo)|mkdir -p|mv -n|printf %s) [^;\n]*)")
+"""A command in an advice: up to the next part of the sentence."""
 WORDS = {"stop": "STOP", "warning": "WARNING", "not-checked": "NOT ALL CHECKED", "healthy": "HEALTHY"}
 
 
@@ -64,7 +68,7 @@ def _head(made: Evidence, head: Head) -> Html:
         ("Expected", head.expected),
         ("Found", head.found),
         ("Certainty", head.certainty),
-        ("Goal", head.goal),
+        ("Goal", _goal(head.goal)),
         ("Also", counted(head.others, "finding") + " below" if head.others else None),
         ("Not checked", counted(head.not_checked, "check") + ", with the reasons below" if head.not_checked else None),
         ("In use by", made.stream.holder),
@@ -91,14 +95,34 @@ def _stake(made: Evidence, head: Head) -> str | None:
     return ". ".join(filter(None, (f"{RISKS[head.risk]}{': ' + head.at_stake if head.at_stake else ''}", why)))
 
 
+def _goal(goal: str | None) -> str | None:
+    """A goal with what its plan does, for those who read its name for the first time."""
+    known = GOALS.get(goal) if goal is not None else None
+    return goal if known is None else f"{goal}: {known.summary[:1].lower()}{known.summary[1:]}"
+
+
 def _next(head: Head) -> Iterator[Html]:
     if head.next is not None:
         yield element("p", element("strong", "Next command"))
         yield element("code", head.next, class_="command")
+        if head.next.startswith("slackwater plan "):
+            yield element(
+                "p", "It writes a plan, which says what would be done. Nothing is changed before that is applied."
+            )
     if head.advice is not None:
-        yield element("p", element("strong", "What to do: "), prose(head.advice), class_="advice")
+        yield element("p", element("strong", "What to do: "), *_with_commands(head.advice), class_="advice")
     if head.next is None and head.advice is None and head.state in {"stop", "warning"}:
         yield element("p", "No command of Slackwater changes this: the finding below says what to do.")
+
+
+def _with_commands(advice: str) -> Iterator[Html]:
+    """The words of an advice, with each command in a box of its own, out of which it can be copied whole."""
+    at = 0
+    for found in _COMMAND.finditer(advice):
+        yield prose(advice[at : found.start(1)])
+        yield element("code", found[1], class_="command")
+        at = found.end(1)
+    yield prose(advice[at:])
 
 
 def _contents(sections: list[tuple[str, str, Html]]) -> Html:

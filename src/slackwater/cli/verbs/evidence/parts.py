@@ -23,20 +23,21 @@ def batches(made: Evidence) -> Html:
     title = f"Newest {len(known)} of {len(made.batches)} known batches" + (
         ", all of them in evidence.json" if len(known) < len(made.batches) else ""
     )
-    head = ("batch", "planned at", "rows in", "watermark used", "event times over", "duration", "committed", "written")
-    return table(title, head, map(_batch, reversed(known)), numbers=(2, 4, 5))
+    # A phone shows the first columns.
+    head = ("batch", "committed", "written", "rows in", "duration", "planned at", "watermark used", "event times over")
+    return table(title, head, map(_batch, reversed(known)), numbers=(3, 4, 7))
 
 
 def _batch(batch: Batch) -> Sequence[object]:
     return (
         batch.batch,
-        _time(batch.planned_ms) if batch.planned else "no entry in offsets/",
-        number(batch.input_rows),
-        _time(batch.watermark_ms),
-        span_text(batch),
-        duration_text(batch.duration_ms) if batch.duration_ms is not None else "-",
         YES[batch.committed],
         YES[batch.written],
+        number(batch.input_rows),
+        duration_text(batch.duration_ms) if batch.duration_ms is not None else "-",
+        _time(batch.planned_ms) if batch.planned else "no entry in offsets/",
+        _time(batch.watermark_ms),
+        span_text(batch),
     )
 
 

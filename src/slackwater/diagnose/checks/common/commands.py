@@ -38,6 +38,14 @@ def move_away(checkpoint: CheckpointSeen, path: str) -> str:
     return f"mkdir -p {aside} && mv -n {files} {aside}/"
 
 
+def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:
+    """Shell words that move the checkpoint beside itself, so that its query starts with a new one."""
+    root = checkpoint.location.rstrip("/")
+    if "://" in root:
+        return f"move {root} to another place"
+    return f"mv -n {quoted(root)} {quoted(root + '.removed')}"
+
+
 def write_query_id(checkpoint: CheckpointSeen, query_id: str | None) -> str:
     """Shell words that write the file ``metadata`` as Spark does, where the id is known; else where to find the id."""
     root = checkpoint.location.rstrip("/")

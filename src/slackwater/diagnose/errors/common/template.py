@@ -51,14 +51,15 @@ class Template:
     literal: str
     pattern: re.Pattern[str]
 
-    def places(self, text: str, most: int) -> Iterator[Place]:
+    def places(self, text: str, joined: str, most: int) -> Iterator[Place]:
         """Where the template matches, the last place first; at most ``most`` places of its literal are compared.
 
-        The work for each place is bounded, because only some text around the literal is compared.
+        The literal is looked for in ``joined``, the text with blanks for its line ends: a page or a terminal may have
+        wrapped it. The work for each place is bounded, because only some text around the literal is compared.
         """
         at = len(text)
         for _ in range(most):
-            at = text.rfind(self.literal, 0, at)
+            at = joined.rfind(self.literal, 0, at)
             if at < 0:
                 return
             for found in self.pattern.finditer(text, max(0, at - _BEFORE_MAX), min(len(text), at + _AFTER_MAX)):
