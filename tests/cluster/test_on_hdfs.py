@@ -1,4 +1,4 @@
-"""The reference pipeline on a cluster, its home on HDFS and its ledger in PostgreSQL, moved to another machine and user.
+"""The reference pipeline on a cluster, its home on HDFS and its ledger in PostgreSQL, moved to another machine.
 
 A worker is killed in a batch, then the driver. Another driver, which shares only HDFS and the database with the first
 one, continues, and rebuilds the last stage there. The rows of every stage are those of an uninterrupted run.

@@ -114,7 +114,8 @@ def test_a_stream_runs_with_them_and_shows_them_nowhere(
     assert any("org.apache.spark.deploy.SparkSubmit" in line for line in shown)
 
     texts = [*shown, command.log, *(file.read_text("latin-1") for file in project.folder.glob("ledger.db*"))]
-    home = [store.read(f"{folder.path}/{name}").decode("latin-1") for folder in store.folders() for name in folder.files]
+    paths = [f"{folder.path}/{name}" for folder in store.folders() for name in folder.files]
+    home = [store.read(path).decode("latin-1") for path in paths]
     assert [text for text in [*texts, *home] if SECRET in text or KEY in text] == []
 
 
@@ -123,4 +124,3 @@ def _command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return ""
-

@@ -13,14 +13,14 @@ from deltalake import DeltaTable
 
 from tests.doctor.live.delta_scene import DELTA, MINUTES, TO_TABLE
 from tests.doctor.live.frame import FILES, READ, Scene
-from tests.support.outputs import Rows
+from tests.support.outputs import Rows, row_text
 
 pytestmark = pytest.mark.spark
 
 
 def rows_of(table: Path) -> Rows:
     """The rows of the table."""
-    return Counter(tuple(sorted((key, str(value)) for key, value in row.items())) for row in _read(table))
+    return Counter(row_text(row) for row in _read(table))
 
 
 def _read(table: Path) -> list[dict[str, object]]:

@@ -14,6 +14,7 @@ from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.escaping import printable
 from slackwater.core.masking import mask
 from slackwater.core.settings import Settings, load
+from slackwater.storage.configured import configure
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -85,8 +86,6 @@ def prepare(
     _shown_as, _debug = shown_as, debug
     settings = load(home=home)
     if settings.storage:
-        from slackwater.storage.configured import configure  # noqa: PLC0415 - most settings have no stores
-
         configure(settings.storage)
     if logging:
         from slackwater.core import logs  # noqa: PLC0415 - light start

@@ -31,7 +31,7 @@ class Delta(Source):
     )
     start_options = frozenset({"startingtimestamp", "startingversion"})
     end_field = "lastOffsetForTriggerAvailableNow"
-    example = "the offset of a table, as slackwater offsets shows it"
+    example = "the offset of a table, as the command offsets shows it"
 
     def is_named(self, description: str) -> bool:
         """Spark names it by its format before a run, and by its path in progress events."""

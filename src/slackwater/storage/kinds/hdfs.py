@@ -59,7 +59,7 @@ def umask(settings: Mapping[str, str]) -> int:
     if re.fullmatch("[0-7]{1,4}", text):
         return int(text, 8) & 0o777
     given = dict(re.findall(r"([ugo])=([rwx]*)(?:,|$)", text))
-    if not re.fullmatch("(?:[ugo]=[rwx]*(?:,|$))+", text) or len(given) != 3:  # noqa: PLR2004 - user, group, others
+    if not re.fullmatch("(?:[ugo]=[rwx]*(?:,|$))+", text) or given.keys() != set("ugo"):
         raise UsageError(
             "hadoop-configuration",
             f"{_UMASK} is no umask",

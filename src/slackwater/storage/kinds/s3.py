@@ -1,8 +1,8 @@
 """Amazon S3 and what has its interface. ``s3a`` is Hadoop's name of it; ``s3n`` was.
 
-All clients take endpoint, region and credentials from the environment: s3fs, deltalake and pyiceberg by their own rules,
-Spark's S3A by the settings here. Credentials become settings of a session only where ``[storage.s3]`` names them;
-else Spark's driver reads them from its environment by itself.
+All clients take endpoint, region and credentials from the environment: s3fs, deltalake and pyiceberg by their own
+rules, Spark's S3A by the settings here. Credentials become settings of a session only where ``[storage.s3]`` names
+them; else Spark's driver reads them from its environment by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class S3Kind(FsspecKind):
     """Read by s3fs, and by Spark through S3A."""
 
     connector = "s3a"
-    settings = {  # noqa: RUF012 - a constant of the kind, as its other attributes
+    settings: Mapping[str, str] = {
         "access_key_id": "AWS_ACCESS_KEY_ID",
         "secret_access_key": "AWS_SECRET_ACCESS_KEY",
         "session_token": "AWS_SESSION_TOKEN",
@@ -45,7 +45,8 @@ class S3Kind(FsspecKind):
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         if region:
             settings["spark.hadoop.fs.s3a.endpoint.region"] = region
-        return settings | {_CREDENTIALS[key]: os.environ[self.settings[key]] for key in _CREDENTIALS if key in given(self)}
+        named = given(self)
+        return settings | {of: os.environ[self.settings[key]] for key, of in _CREDENTIALS.items() if key in named}
 
     def spark_uri(self, location: str) -> str:
         return f"s3a:{location.partition(':')[2]}"

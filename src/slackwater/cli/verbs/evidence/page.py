@@ -105,7 +105,7 @@ def _next(head: Head) -> Iterator[Html]:
     if head.next is not None:
         yield element("p", element("strong", "Next command"))
         yield element("code", head.next, class_="command")
-        if head.next.startswith("slackwater plan "):
+        if head.next.split()[1] == "plan":
             yield element(
                 "p", "It writes a plan, which says what would be done. Nothing is changed before that is applied."
             )
