@@ -47,6 +47,8 @@ STATEFUL = {
     "TransformWithStateInPySpark",
 }
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+WINDOW, DELAY = "spark.timeWindow", "spark.watermarkDelayMs"
+"""Keys in the metadata of columns: Spark hands the second one on from the watermark's column to its windows."""
 
 
 def profile_of(frame: DataFrame, code: str | None = None) -> QueryProfile:
@@ -81,7 +83,7 @@ def _retention_ms(
     """
     if not operators:
         return 0
-    if set(operators) != {"Aggregate"} or len(delays) != 1 or not windows:
+    if set(operators) != {"Aggregate"} or len(delays) != 1 or not windows or not _watermark_covers_all_sources(nodes):
         return None
     if any("session_window" in str(node.simpleString(200)) for node in nodes):
         return None
@@ -90,19 +92,18 @@ def _retention_ms(
     return sum(windows) if len(operators) == 1 else max(windows) * len(operators)
 
 
+def _watermark_covers_all_sources(nodes: list[Any]) -> bool:
+    """Whether each source is below a plan's one watermark: rows of another one are not in the recorded event times."""
+    below = next(node for node in nodes if class_name(node) == WATERMARK)
+    return sum(map(is_streaming_source, nodes_of(below))) == sum(map(is_streaming_source, nodes))
+
+
 def _groups_by_window(aggregate: Any) -> bool:
-    expressions = aggregate.groupingExpressions()
-    return any(_is_window(expressions.apply(index)) for index in range(expressions.size()))
-
-
-def _is_window(expression: Any) -> bool:
-    try:
-        metadata = expression.metadata()
-    except Exception as error:  # py4j: only a named expression has this method
-        if type(error).__name__ != "Py4JError":
-            raise
-        return False
-    return bool(metadata.contains("spark.timeWindow"))
+    """Whether a key is a window of the watermark's column. Spark keeps one of any other column for ever."""
+    return any(
+        class_name(key) == "AttributeReference" and all(map(key.metadata().contains, (WINDOW, DELAY)))
+        for key in elements(aggregate.groupingExpressions())
+    )
 
 
 def _windows_ms(node: Any) -> set[int]:
