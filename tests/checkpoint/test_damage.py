@@ -50,13 +50,19 @@ def test_an_empty_folder_and_a_fresh_checkpoint_are_sound(tmp_path: Path) -> Non
 
 
 def read_at_start(checkpoint: Path) -> list[str]:
-    """What Spark opens of the join when it starts: newest log entries, and all files of state version 6."""
+    """What Spark opens of the join when it starts: newest log entries, what each source read, and state version 6."""
     state = [
         str(path.relative_to(checkpoint))
         for path in files_below(checkpoint / "state")
         if path.name in {"6.delta", "5.snapshot"}
     ]
-    return ["metadata", "offsets/5", "offsets/4", "commits/5", "sources/0/4", "sources/1/4", *state]
+    sources = [
+        str(path.relative_to(checkpoint))
+        for path in files_below(checkpoint / "sources")
+        if path.name in {"2.compact", "3", "4", "4.compact"}
+    ]
+    assert len(sources) > len(["sources/0/4", "sources/1/4"])
+    return ["metadata", "offsets/5", "offsets/4", "commits/5", *sources, *state]
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_the_reference_pipeline_moves_to_another_machine(
     cluster: StandaloneCluster, place: Place, project: Project
 ) -> None:

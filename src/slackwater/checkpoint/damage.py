@@ -59,9 +59,10 @@ def cheap_damage(
     """Damage of what Spark reads at the next start, in a fraction of a second; nothing where no batch was planned yet.
 
     Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
-    ``commits/``, the newest entries of each source. By names: holes in the logs and in the state. Of the state version
-    that the next batch loads: no file is empty, and on a local disk the first and last file of each store are framed as
-    they must be and not cut, then those between (up to 500 files and 64 MiB), with the tables that a RocksDB zip lists.
+    ``commits/``, of each source the newest compacted entry and those after it. By names: holes in the logs and in the
+    state. Of the state version that the next batch loads: no file is empty, and on a local disk the first and last file
+    of each store are framed as they must be and not cut, then those between (up to 500 files and 64 MiB), with the
+    tables that a RocksDB zip lists.
 
     ``all_state`` compares every file of that version with its checksums, whatever that takes: Spark reads them all, and
     fails at one damaged byte. A remote store verifies what it serves by itself.
@@ -166,9 +167,14 @@ class _StartCheck(_Check):
             entries = _log_entries(self.opened.listing.folder(source_path(name)).files)
             compacted = [number for number, file in entries.items() if file.endswith(".compact")]
             newest = max(entries, default=-1)
-            for number in sorted({newest, max(compacted, default=-1)} - {-1}):
-                parse = planned[name][0].listed if name in planned else _parse_source_entry
-                self._parse(source_path(name, entries[number]), parse)
+            # CompactibleFileStreamLog.allFiles: the newest compacted entry, and all that came after it.
+            for number in range(max(compacted, default=0), newest + 1):
+                if number in entries:
+                    parse = planned[name][0].listed if name in planned else _parse_source_entry
+                    self._parse(source_path(name, entries[number]), parse)
+                elif name in planned:
+                    path = source_path(name, str(number))
+                    self.damage.append(Damage(path, "missing", "an entry, as later ones are there", "nothing"))
             if name in planned and newest < planned[name][1]:
                 # Spark would give the number to other files, and take them for read.
                 path = source_path(name, str(planned[name][1]))
