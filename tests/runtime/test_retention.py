@@ -15,7 +15,16 @@ from tests.support.warm_jvm import attached
 PROGRAM = Path(__file__).with_name("programs") / "bounds.py"
 HOUR = 3_600_000
 BOUNDED = dict.fromkeys(
-    ("tumbling", "sliding", "renamed", "joined with a table", "watermark above a union", "chained"), HOUR
+    (
+        "tumbling",
+        "sliding",
+        "renamed",
+        "joined with a table",
+        "watermark above a union",
+        "chained",
+        "chained by window_time",
+    ),
+    HOUR,
 )
 EVERYTHING = (
     "window of another column",

@@ -34,6 +34,9 @@ QUERIES = {
     "joined with a table": windows(marked().join(static, "device"), "at", "1 hour"),
     "watermark above a union": windows(rows().union(rows()).withWatermark("at", "10 minutes"), "at", "1 hour"),
     "chained": windows(marked(), "at", "10 minutes").groupBy(F.window("window", "30 minutes")).count(),
+    "chained by window_time": windows(marked(), "at", "10 minutes")
+    .groupBy(F.window(F.window_time("window"), "30 minutes"))
+    .count(),
     "window of another column": windows(marked(), "other", "1 hour"),
     "window of a sum": marked().groupBy(F.window(F.expr("at + INTERVAL 1 HOUR"), "1 hour")).count(),
     "a source without a watermark": windows(marked().union(rows()), "at", "1 hour"),
