@@ -375,7 +375,7 @@ def test_a_location_names_the_stream(project: AdoptedProject, monkeypatch: pytes
         with pytest.raises(NotFound) as unknown:
             find_stream(workspace, str(project.folder / "out"))
     assert unknown.value.code == "location-unknown"
-    assert "slackwater.watch" in (unknown.value.hint or "")
+    assert "slackwater adopt" in (unknown.value.hint or "")
 
 
 def test_prune_removes_what_operations_have_left_beside_it(project: AdoptedProject) -> None:

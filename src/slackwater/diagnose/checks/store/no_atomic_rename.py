@@ -5,9 +5,11 @@ checkpoint file manager that writes without renames.
 Why it matters: Spark makes each entry of a log and each file of state by a rename. A driver that dies during the copy
 leaves a part of a file under its final name, and of two drivers both can win.
 How to confirm: the driver's log has a warning about FileContext and rename() at the start of the query.
-What to do: set `spark.sql.streaming.checkpointFileManagerClass` to
-`org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager` where the store is S3, or move the
-checkpoint to HDFS or to a disk that all machines mount.
+What to do: move the checkpoint to HDFS or to a disk that all machines mount. Or, where it is on S3 and no output has a
+manifest on another store, add Spark's module `spark-hadoop-cloud` to `spark.jars.packages`, in Spark's own version, and
+set `spark.sql.streaming.checkpointFileManagerClass` to
+`org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager`, which the module has. Without it the
+query does not start (CANNOT_LOAD_CHECKPOINT_FILE_MANAGER).
 Is the remedy safe: yes; the files are the same. Stop the query before a checkpoint is copied, and compare the copy
 with `slackwater doctor LOCATION --verify`.
 References: SPARK-40039; SPARK-19407
@@ -55,7 +57,8 @@ CHECK = Check(
     where="{facts.checkpoint.location}",
     expected="{it.setting} with a class that does not rename",
     found="{it.manager}",
-    advice="on S3 set {it.setting} to "
+    advice="move the checkpoint to HDFS or to a disk that all machines mount; or on S3 add Spark's module "
+    "spark-hadoop-cloud to spark.jars.packages, and set {it.setting} to "
     "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager before the next start",
     needs=("renames",),
 )
