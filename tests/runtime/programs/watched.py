@@ -73,6 +73,8 @@ def broken() -> None:
     query = start("broken", "broken-1")
     wait(query, lambda: committed("broken-1") == 3)
     database = sqlite3.connect(FOLDER / "broken.db", timeout=30)
+    # The watcher looks ten times a second.
+    wait(query, lambda: _offsets(database) == [4, 5, 6, 7])
     for table in ("log_lines", "batches"):
         database.execute(f"ALTER TABLE {table} RENAME TO {table}_away")
     add_files(FOLDER / "broken-in", 4, 4)
