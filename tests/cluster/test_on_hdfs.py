@@ -25,7 +25,7 @@ from tests.support.hdfs import HdfsServer
 from tests.support.outputs import Rows, rows_of
 from tests.support.postgres_server import PostgresServer
 from tests.support.processes import Command
-from tests.support.standalone_cluster import SPARK_HOME, StandaloneCluster
+from tests.support.standalone_cluster import JOB, SPARK_HOME, StandaloneCluster
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +33,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 OUTPUTS = ("out/raw", "out/readings", "out/rejects", "out/gold")
 FILES, MORE = 5, 2
 LAST_STAGE = "home/streams/weather/sensor-merge-gold"
-JOB = "import sys\n\nfrom slackwater.cli.main import main\n\nsys.exit(main())\n"
 UNTIL = ("run", "weather.py", "--until-caught-up")
 GROUP, USERS = "pipelines", ("first", "second")
 SETTINGS = {

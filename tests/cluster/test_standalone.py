@@ -15,7 +15,7 @@ import pytest
 from tests.runtime.project import Project
 from tests.support.postgres_server import PostgresServer
 from tests.support.processes import Command
-from tests.support.standalone_cluster import SPARK_HOME, StandaloneCluster
+from tests.support.standalone_cluster import JOB, SPARK_HOME, StandaloneCluster
 
 pytestmark = pytest.mark.spark
 
@@ -55,7 +55,6 @@ def wait(file):
 START = 1767225600
 """When the first row is: each is a minute after the one before."""
 ARCHIVE = "slackwater-project.zip"
-JOB = "import sys\n\nfrom slackwater.cli.main import main\n\nsys.exit(main())\n"
 UNTIL = ("run", "pipeline.py", "--until-caught-up")
 
 

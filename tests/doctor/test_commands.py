@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -159,11 +158,7 @@ def test_in_a_home_it_is_carried_out(
     scene = Scene(tmp_path, spec)
     change(scene)
 
-    document = json.loads(scene.type("doctor per_page --format json").text)
-    found = document["streams"][0]["findings"]
-    [command] = {one["next"] for one in found if one["code"] == code}
-
-    typed = scene.type(command.removeprefix("slackwater "))
+    typed = scene.type(scene.next_of("doctor", code))
     assert typed.exit_code == 0, typed.text
 
 

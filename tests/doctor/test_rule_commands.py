@@ -6,7 +6,6 @@ That each can be parsed is in ``tests/diagnose/test_number_line.py``.
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -78,10 +77,7 @@ def test_in_a_home_it_is_carried_out(
     scene = Scene(tmp_path, spec)
     change(scene)
 
-    document = json.loads(scene.type("status per_page --format json").text)
-    [command] = {one["next"] for one in document["streams"][0]["findings"] if one["code"] == code}
-
-    typed = scene.type(command.removeprefix("slackwater "))
+    typed = scene.type(scene.next_of("status", code))
     if change in IS_REFUSED:
         assert typed.exit_code == REFUSED
         assert "hint:" in typed.text, f"it is refused, and says nothing of what is possible: {typed.text}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import shlex
 import sqlite3
@@ -108,6 +109,12 @@ class Scene:
         self.checkpoint = self.stream / "checkpoints" / "0001"
         self.before: dict[str, Callable[[], object]] = {}
         """What happens just before an action of this kind starts."""
+
+    def next_of(self, verb: str, code: str) -> str:
+        """The arguments of the one command that the findings with this code name next."""
+        (stream,) = json.loads(self.type(f"{verb} per_page --format json").text)["streams"]
+        [command] = {one["next"] for one in stream["findings"] if one["code"] == code}
+        return str(command).removeprefix("slackwater ")
 
     def type(self, command: str) -> Typed:
         """Run a command."""

@@ -19,6 +19,8 @@ from tests.support.killing import children_of
 START_S = 180.0
 SPARK_HOME = Path(pyspark.__file__).parent
 WORKER_MEMORY = "700m"
+JOB = "import sys\n\nfrom slackwater.cli.main import main\n\nsys.exit(main())\n"
+"""The file that ``spark-submit`` runs, as docs/cluster.md has it."""
 
 SETTINGS = {
     "spark.executor.memory": "512m",

@@ -167,10 +167,10 @@ class _StartCheck(_Check):
             entries = _log_entries(self.opened.listing.folder(source_path(name)).files)
             compacted = [number for number, file in entries.items() if file.endswith(".compact")]
             newest = max(entries, default=-1)
+            parse = planned[name][0].listed if name in planned else _parse_source_entry
             # CompactibleFileStreamLog.allFiles: the newest compacted entry, and all that came after it.
             for number in range(max(compacted, default=0), newest + 1):
                 if number in entries:
-                    parse = planned[name][0].listed if name in planned else _parse_source_entry
                     self._parse(source_path(name, entries[number]), parse)
                 elif name in planned:
                     path = source_path(name, str(number))

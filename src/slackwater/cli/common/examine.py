@@ -130,12 +130,17 @@ def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined
 def named_sink(sink: str) -> Fact[Identity]:
     """The output, or why it cannot be reached, which does not keep the checkpoint from being examined."""
     try:
-        found = identity_at(sink)
+        return require_output(sink, "not checked")
     except OSError as error:
         return Unknown(
             f"the output at {sink} cannot be listed: {mask(str(error))}",
             "check its address, and that you may read there",
         )
+
+
+def require_output(sink: str, otherwise: str) -> Identity:
+    """The output at a location. Raises OSError, and NotFound whose hint says how it is reported ``otherwise``."""
+    found = identity_at(sink)
     if found is None:
         raise NotFound(
             "no-output",
@@ -143,7 +148,7 @@ def named_sink(sink: str) -> Fact[Identity]:
             where=sink,
             expected="the log of Spark's file sink, of a Delta table or of an Iceberg table",
             found="none of these",
-            hint="leave --sink out: what needs the output is then reported as not checked",
+            hint=f"leave --sink out: what needs the output is then reported as {otherwise}",
         )
     return found
 

@@ -17,10 +17,11 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import Format, consent_of
 from slackwater.cli.common.console import out, prepare, print_json, say
+from slackwater.cli.common.examine import require_output
 from slackwater.cli.common.targets import require_reachable
 from slackwater.cli.common.words import mark
 from slackwater.core.commands import command
-from slackwater.core.errors import EnvironmentMissing, NotFound, Refused, UsageError
+from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.core.facts import Facts
 from slackwater.core.marks import Marks
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
@@ -36,7 +37,7 @@ from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import stream_at
 from slackwater.operations.check_home import Consent, check_home
-from slackwater.sinks.common.registry import UNKNOWN, Identity, identity_at, is_same_sink, open_output, recognised
+from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
 
 SCHEMA = "slackwater.adopt/1"
@@ -114,7 +115,7 @@ def _identity(sink: str | None) -> Identity:
     if sink is None:
         return UNKNOWN
     try:
-        found = identity_at(sink)
+        found = require_output(sink, "unknown")
     except OSError as error:
         raise EnvironmentMissing(
             "store-unreachable",
@@ -123,15 +124,6 @@ def _identity(sink: str | None) -> Identity:
             found=str(error),
             hint="check its address, and that you may read there",
         ) from error
-    if found is None:
-        raise NotFound(
-            "no-output",
-            "There is no output of a known kind at this location",
-            where=sink,
-            expected="the log of Spark's file sink, of a Delta table or of an Iceberg table",
-            found="none of these",
-            hint="leave --sink out: what needs the output is then reported as unknown",
-        )
     # As an application's own writer names it: Spark writes tables in another way than Slackwater's own sinks.
     return recognised(WriterCalls(found["kind"], {"path": _absolute(found["path"])}))
 
