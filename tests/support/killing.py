@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+HELD_WITHIN_S = 300.0
 POLL_S = 0.0002
 NEAR_POLL_S = 0.002
 
@@ -45,6 +48,34 @@ def kill_when(
         _wait(process, near, NEAR_POLL_S)
     _wait(process, reached, POLL_S)
     kill_with_children(process, jvms)
+
+
+def kill_when_held(arguments: Sequence[str], folder: Path, points: Sequence[Path]) -> None:
+    """Run ``slackwater ...`` in a folder, and kill it when a thread is held before each of these files gets its name.
+
+    The file system of the tests' JVMs holds them (decision 0360).
+    """
+    hold, log = folder / "hold", folder / "killed.log"
+    hold.mkdir()
+    (hold / "points").write_text("\n".join(map(str, points)))
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "slackwater", *arguments],
+            cwd=folder,
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "SLACKWATER_TEST_HOLD": str(hold)},
+        )
+    deadline = time.monotonic() + HELD_WITHIN_S
+    try:
+        while missing := [str(point) for n, point in enumerate(points) if not (hold / f"held-{n}").exists()]:
+            assert process.poll() is None, f"ended before these were held: {missing}\n{log.read_text(errors='replace')}"
+            assert time.monotonic() < deadline, f"never held: {missing}\n{log.read_text(errors='replace')}"
+            time.sleep(0.05)
+    finally:
+        kill_with_children(process, children_of(process.pid))
+    shutil.rmtree(hold)
 
 
 def kill_with_children(process: subprocess.Popen[bytes], children: Iterable[int]) -> None:
