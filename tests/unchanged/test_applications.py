@@ -40,7 +40,7 @@ class Scene:
 
     def add_files(self, data: str, count: int) -> None:
         """Input below ``data``: a file a batch, each with half an hour of clicks."""
-        (self.folder / data / "in").mkdir(parents=True)
+        (self.folder / data / "in").mkdir(parents=True, exist_ok=True)
         for number in range(count):
             minutes = [number * 7 + row for row in range(0, 30, 2)]
             rows = [{"at": f"2026-01-01T{m // 60:02}:{m % 60:02}:00Z", "page": f"p{m % 3}"} for m in minutes]
@@ -48,9 +48,10 @@ class Scene:
             file.write_text("".join(json.dumps(row) + "\n" for row in rows))
             os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
 
-    def run_and_kill(self, *arguments: str, checkpoint: str) -> None:
-        """kill -9 of ``slackwater run`` and its JVM, once the query has committed some batches."""
-        words = [sys.executable, "-m", "slackwater", "run", self.program.name, "--", *arguments]
+    def run_and_kill(self, *arguments: str, checkpoint: str, plain: bool = False) -> None:
+        """kill -9 of ``slackwater run``, or ``plain`` Python, and its JVM, once some batches are committed."""
+        run = () if plain else ("-m", "slackwater", "run")
+        words = [sys.executable, *run, self.program.name, *(() if plain else ("--",)), *arguments]
         log = self.folder / "run.log"
         with log.open("w") as out:
             process = subprocess.Popen(words, cwd=self.folder, start_new_session=True, stdout=out, stderr=out)
@@ -99,6 +100,73 @@ def test_a_deleted_checkpoint_is_rebuilt_from_the_application(tmp_path: Path) ->
     ended = scene.type("run", "one_query.py", "--", "data", "--end")
     assert "watched/out: finished" in ended
     scene.plain("data", "--end")
+    expected = scene.rows("plain/out")
+    assert sum(expected.values()) > 30
+    assert scene.rows("data/out") == expected
+
+
+def test_a_released_checkpoint_is_continued_without_slackwater(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "one_query.py")
+    for data in ("data", "plain"):
+        scene.add_files(data, FILES)
+    scene.plain("plain", "--end")
+
+    scene.run_and_kill("data", checkpoint="data/checkpoint", plain=True)
+    scene.type("adopt", "data/checkpoint", "--sink", "data/out", "--name", "clicks")
+    scene.type("release", "clicks", "--yes", "--i-stopped-it")
+    scene.plain("data", "--end")
+    expected = scene.rows("plain/out")
+    assert sum(expected.values()) > 30
+    assert scene.rows("data/out") == expected
+
+
+def test_a_checkpoint_that_was_adopted_by_another_name_stays_one_stream(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "one_query.py")
+    for files in (KILLED_AFTER, FILES):
+        scene.add_files("plain", files)
+        scene.plain("plain", "--end")
+    scene.add_files("data", KILLED_AFTER)
+    scene.plain("data", "--end")
+
+    scene.type("adopt", "data/checkpoint", "--sink", "data/out", "--name", "clicks")
+    words = ("one_query.py", "--", "data", "--end")
+    assert "watched/clicks  same" in scene.type("check", *words)
+    scene.add_files("data", FILES)
+    # By the name of its output it would be a second stream with this checkpoint.
+    assert "watched/clicks: finished" in scene.type("run", *words)
+    assert "watched/out" not in scene.type("status")
+    assert (tmp_path / "data/out/_slackwater.json").exists()
+    scene.type("release", "clicks", "--yes", "--i-stopped-it")
+    assert not (tmp_path / "data/out/_slackwater.json").exists()
+    expected = scene.rows("plain/out")
+    assert sum(expected.values()) > 30
+    assert scene.rows("data/out") == expected
+
+
+def test_a_watched_query_has_a_verdict_and_is_rebuilt_from_its_program(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "watched_query.py")
+    for files in (KILLED_AFTER, FILES):
+        scene.add_files("plain", files)
+        scene.plain("plain", "--end", "--not-watched")
+    scene.add_files("data", KILLED_AFTER)
+    scene.plain("data", "--end")
+
+    program = scene.program.read_text()
+    words = ("watched_query.py", "--", "data", "--end")
+    checked = scene.type("check", *words)
+    assert "watched/out  same" in checked
+    assert "with the program that made the state up to" in checked
+    scene.program.write_text(program.replace('"5 minutes"', '"7 minutes"'))
+    assert "window-changed" in scene.type("check", *words, exit_code=1)
+    found = scene.type("doctor", "watched/out", "--pipeline", "watched_query.py -- data --end", exit_code=1)
+    assert "window-changed" in found
+    scene.program.write_text(program)
+
+    shutil.rmtree(tmp_path / "data/checkpoint")
+    scene.add_files("data", FILES)
+    scene.type("plan", "rebuild", "watched/out", "--out", "rebuild.json")
+    scene.type("apply", "rebuild.json", "--yes", "--i-stopped-it")
+    assert "watched/out: finished" in scene.type("run", *words)
     expected = scene.rows("plain/out")
     assert sum(expected.values()) > 30
     assert scene.rows("data/out") == expected

@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.records import GenerationRecord
+from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.core.sink import WriterCalls
+from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application import running
+from slackwater.runtime.application.queries import as_known
 from slackwater.runtime.loader import is_application
-from slackwater.sinks.common.registry import open_output, recognised
+from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.sinks.common.registry import UNKNOWN, open_output, recognised
+from slackwater.triggers import as_trigger
 
 QUERY = "spark.readStream.text('in').writeStream.option('checkpointLocation', 'c').start('out')\n"
 PIPELINE = "import slackwater as sw\npipeline = sw.Pipeline('p')\n"
@@ -79,11 +83,32 @@ def test_each_kind_of_sink_recognises_its_own_output(
     assert open_output(found).traits.delivery.guarantee == guarantee
 
 
-def test_a_query_with_the_name_of_another_is_refused() -> None:
+def _query(name: str, checkpoint: str) -> StreamDefinition:
+    sink: Any = None
+    return StreamDefinition(WATCHED, name, lambda spark: spark, sink, "append", as_trigger(None), (), checkpoint)
+
+
+def test_a_query_is_the_stream_that_has_its_checkpoint(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db", create=True) as ledger:
+        for pipeline, name, location in ((WATCHED, "clicks", "file:/a"), ("shop", "counts", "/c")):
+            stream = StreamRecord(pipeline, name, UNKNOWN, "append", "shop.py")
+            ledger.register_stream(stream, GenerationRecord(stream.full_name, 1, location))
+
+        assert as_known(_query("out", "/a"), ledger).full_name == "watched/clicks"
+        assert as_known(_query("out", "/b"), ledger).full_name == "watched/out"
+        with pytest.raises(Refused) as moved:
+            as_known(_query("clicks", "/b"), ledger)
+        with pytest.raises(Refused) as of_a_pipeline:
+            as_known(_query("counts", "/c"), ledger)
+    assert (moved.value.code, moved.value.expected, moved.value.found) == ("query-checkpoint", "file:/a", "/b")
+    assert (of_a_pipeline.value.code, of_a_pipeline.value.found) == (
+        "query-checkpoint",
+        "stream shop/counts of shop.py",
+    )
+
+
+def test_a_second_query_of_one_name_is_refused() -> None:
     one: Any = SimpleNamespace(name="out", full_name="watched/out", checkpoint="/b")
-    with pytest.raises(Refused) as moved:
-        running._refuse_other_checkpoint(one, GenerationRecord("watched/out", 1, "/a"))
-    assert (moved.value.code, moved.value.expected, moved.value.found) == ("query-checkpoint", "/a", "/b")
     active: Any = SimpleNamespace(_active={"out": one}, _poll=lambda *_: None)
     kind = next(kind for kind in vars(running).values() if hasattr(kind, "_refuse_second"))
     with pytest.raises(Refused) as second:

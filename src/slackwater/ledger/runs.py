@@ -28,10 +28,12 @@ class RunsPart(LedgerPart):
         code: str | None = None,
         program: str | None = None,
         accepted: Mapping[str, object] | None = None,
+        end: str | None = None,
     ) -> RunRecord:
         """Record the start of a run: its SQL settings, the SHA-256 of its pipeline file, its program, what is accepted.
 
-        The caller holds the lease, so an earlier run without an end has exited; it is ended as ``killed``.
+        The caller holds the lease, so an earlier run without an end has exited; it is ended as ``killed``. Of a run
+        without a lease ``end`` is recorded at once, as nothing else shows whether it still runs.
         """
         now = self._now_ms()
         started = {
@@ -43,6 +45,7 @@ class RunsPart(LedgerPart):
             "code": code,
             "program": program,
             "accepted": dict(accepted) if accepted is not None else None,
+            "end": end,
         }
         with self._database.write() as connection:
             killed = {"ended_ms": now, "end": KILLED, "reason": "the driver exited without recording an end"}
@@ -79,10 +82,14 @@ class RunsPart(LedgerPart):
         with self._database.read() as connection:
             return _run(connection, run_id)
 
-    def record_rows_digest(self, run_id: int, rows_digest: str | None) -> None:
-        """Record which rows the query of a run reads, as ``QueryProfile.rows_digest``; known once it has started."""
+    def record_rows_digest(self, run_id: int, rows_digest: str | None, program: str | None = None) -> None:
+        """Record which rows the query of a run reads, as ``QueryProfile.rows_digest``; known once it has started.
+
+        ``program`` is recorded too, where it was not known at the start.
+        """
+        known = {"rows_digest": rows_digest} | ({"program": program} if program is not None else {})
         with self._database.write() as connection:
-            connection.update(runs, {"rows_digest": rows_digest}, "id = :id", {"id": run_id})
+            connection.update(runs, known, "id = :id", {"id": run_id})
 
     def last_run(self, stream: str) -> RunRecord | None:
         """The newest run of a stream."""

@@ -68,6 +68,24 @@ def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
     return None
 
 
+def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:
+    """The stream that a query of the user's program with this checkpoint is, whatever ``name`` the program gives it.
+
+    Raises Refused (``query-checkpoint``) where a pipeline file has a stream with this checkpoint.
+    """
+    found = stream_at(ledger, location)
+    if found is None or found.is_watched:
+        return found
+    raise Refused(
+        "query-checkpoint",
+        f"The checkpoint of query {name} is that of a stream of a pipeline file",
+        where=location,
+        expected="a checkpoint that no other stream has",
+        found=f"stream {found.full_name} of {found.pipeline_file}",
+        hint="give the query another checkpoint, or run the application with a home of its own: --home",
+    )
+
+
 def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
     """The directory, symlinks resolved, of a checkpoint that the user's code names; ``None`` of any other stream.
 

@@ -107,9 +107,12 @@ class QueryLife:
 def make_listener(
     put: Callable[[str], None],
     started: Callable[[QueryLife], None] | None = None,
-    terminated: Callable[[str], None] | None = None,
+    terminated: Callable[[str, str | None], None] | None = None,
 ) -> StreamingQueryListener:
-    """A ``StreamingQueryListener`` that passes on progress as JSON, a start as a QueryLife, an end as its run id."""
+    """A ``StreamingQueryListener`` that passes on progress as JSON, and a start as a QueryLife.
+
+    An end is passed on as the run id and the error that it ended with.
+    """
 
     class LedgerListener(StreamingQueryListener):
         """PySpark's type. Its methods are not called: ``_jlistener`` receives the JVM's events."""
@@ -152,7 +155,7 @@ class _JvmListener:
         self,
         put: Callable[[str], None],
         started: Callable[[QueryLife], None] | None,
-        terminated: Callable[[str], None] | None,
+        terminated: Callable[[str, str | None], None] | None,
     ) -> None:
         self._put = put
         self._started = started
@@ -170,7 +173,8 @@ class _JvmListener:
 
     def onQueryTerminated(self, event: Any) -> None:
         if self._terminated is not None:
-            self._terminated(event.runId().toString())
+            error = event.exception()
+            self._terminated(event.runId().toString(), str(error.get()) if error.isDefined() else None)
 
     class Java:
         """How py4j declares the interface."""

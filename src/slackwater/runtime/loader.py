@@ -21,6 +21,7 @@ from slackwater import sinks
 from slackwater.connectors.machine import pyspark_missing
 from slackwater.core.errors import NotFound, PipelineError, SinkUnknown, SlackwaterError
 from slackwater.core.reference import reference_of, split_reference
+from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.sources import kinds
@@ -78,13 +79,14 @@ def is_application(reference: str) -> bool:
     return "writeStream" in names and "Pipeline" not in names
 
 
-def load(reference: str) -> LoadedPipeline:
-    """Load the one pipeline that a file or module defines.
+def load(reference: str, ledger: Ledger | None = None) -> LoadedPipeline:
+    """Load the one pipeline that a file or module defines. Queries of an application have the names of the ledger.
 
-    Raises PipelineError where there is no such file, it cannot be imported, or it defines no pipeline or several.
+    Raises PipelineError where there is no such file, it cannot be imported, or it defines no pipeline or several;
+    Refused where a query's checkpoint is not that of its stream in the ledger.
     """
     if is_application(reference):
-        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference)
+        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger)
         return captured
     file, name = locate(reference)
     module = _import(file, name)

@@ -41,7 +41,7 @@ class SparkRuntime:
         """A replayer that starts Spark when it is first used. Raises PipelineError where the file cannot be loaded."""
         from slackwater.runtime.replay import SparkReplayer  # noqa: PLC0415 - heavy; most plans need no Spark
 
-        loaded = load(reference)
+        loaded = load(reference, workspace.ledger)
         return SparkReplayer(
             loaded,
             stream.name,

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.state.operators import state_stores
 from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
+from slackwater.core.state_programs import with_started
 from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_unfinished import unfinished
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
+from slackwater.ledger.streams import STATE_STORES
+from slackwater.operations.adopted import stream_with
+from slackwater.runtime.application.under_way import UNDER_WAY, Noticed, own_reference
+from slackwater.runtime.application.writers import is_intercepted
 from slackwater.runtime.listener import ProgressRecorder, QueryLife, Recorded, make_listener
-from slackwater.sinks.common.registry import open_output
-from slackwater.storage.open import check_no_secret, open_read_store
+from slackwater.runtime.loader import digest
+from slackwater.runtime.query import BuiltStream
+from slackwater.runtime.session_options import spark_version
+from slackwater.runtime.sql_settings import effective_settings
+from slackwater.runtime.verdict import program_digest, program_json
+from slackwater.sinks.common.registry import UNKNOWN, open_output
+from slackwater.storage.open import check_no_secret, open_read_store, resolved
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,34 +40,77 @@ log = structlog.get_logger(__name__)
 def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     """Record every query that ``spark`` starts from now on in ``ledger`` (a path, or a database URL).
 
-    A query is known as ``watched/<query name>``, or by its id where it has no name. Call ``close()`` at the end.
+    A query is known as ``watched/NAME``: its ``queryName``, else the last part of its output, or its table. With it are
+    recorded what a run records: settings, code and the query's plan. Call ``close()`` at the end. In a program that
+    ``slackwater run`` runs, or whose queries are read for a plan, nothing is recorded by this.
     Raises UsageError or EnvironmentMissing where the ledger cannot be opened; later errors are only logged.
     """
-    return Watching(spark, Ledger.open(ledger, create=True))
+    if is_intercepted(other_than=UNDER_WAY):
+        return WatchedByRun()
+    return SessionWatch(spark, Ledger.open(ledger, create=True))
 
 
-class Watching:
+class Watching(Protocol):
     """A session whose queries are recorded."""
+
+    @property
+    def errors(self) -> int:
+        """How often something was not recorded; the next start copies what the checkpoint still has."""
+
+    def close(self) -> None:
+        """Write what is left, then detach from the session and close the ledger."""
+
+
+class WatchedByRun:
+    """A session of a program that Slackwater runs: the run records its queries."""
+
+    errors = 0
+
+    def close(self) -> None:
+        """Nothing is to be closed."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """A query that was started: its watcher, and its run in the ledger."""
+
+    watcher: Watcher
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The generation of a query before its start, and its newest committed batch then."""
+
+    generation: GenerationRecord
+    committed: int
+
+
+class SessionWatch:
+    """Records the queries of one session, by a listener and a watcher for each."""
 
     def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
         self._spark = spark
         self._ledger = ledger
         self._recorder = ProgressRecorder(ledger)
-        self._watchers: dict[str, Watcher] = {}
+        self._followed: dict[str, Followed] = {}
         self._errors = 0
+        self._reference = own_reference()
+        self._code = digest(self._reference) if self._reference is not None else None
         self._listener = make_listener(self._recorder.put, self._started, self._terminated)
         spark.streams.addListener(self._listener)
+        UNDER_WAY.open()
 
     @property
     def errors(self) -> int:
-        """How often something was not recorded; the next start copies what the checkpoint still has."""
-        return self._errors + self._recorder.errors + sum(watcher.errors for watcher in self._watchers.values())
+        watchers = [one.watcher for one in self._followed.values()]
+        return self._errors + self._recorder.errors + sum(watcher.errors for watcher in watchers)
 
     def close(self) -> None:
-        """Write what is left, then detach from the session and close the ledger."""
+        UNDER_WAY.close()
         self._spark.streams.removeListener(self._listener)
-        for watcher in list(self._watchers.values()):
-            watcher.stop()
+        for one in list(self._followed.values()):
+            one.watcher.stop()
         self._recorder.close()
         self._ledger.close()
 
@@ -65,11 +121,18 @@ class Watching:
             self._errors += 1
             log.warning("a query is not recorded", query=life.name or life.id, error=str(error))
 
-    def _terminated(self, run_id: str) -> None:
-        watcher = self._watchers.get(run_id)
-        if watcher is not None:
-            # Not here: this is Spark's own thread, and the last pass may wait for the database.
-            self._recorder.afterwards(watcher.stop)
+    def _terminated(self, run_id: str, error: str | None) -> None:
+        followed = self._followed.get(run_id)
+        if followed is None:
+            return
+
+        def end() -> None:
+            followed.watcher.stop()
+            reason = None if error is None else error.splitlines()[0]
+            self._ledger.end_run(followed.run, "finished" if error is None else "failed", reason)
+
+        # Not here: this is Spark's own thread, and the last pass may wait for the database.
+        self._recorder.afterwards(end)
 
     def _follow(self, life: QueryLife) -> None:
         query = self._spark.streams.get(life.id)
@@ -78,27 +141,70 @@ class Watching:
         execution = query._jsq.streamingQuery()  # classic Spark's JVM handle
         location = str(execution.resolvedCheckpointRoot())
         check_no_secret(location)
-        sink = _sink_identity(execution)
-        name = life.name or life.id
-        for finding in unfinished(self._ledger.open_operation(f"{WATCHED}/{name}")):
+        noticed = UNDER_WAY.at(location)
+        stream = self._stream(life, location, noticed, execution)
+        for finding in unfinished(self._ledger.open_operation(stream.full_name)):
             # The directory may be the checkpoint of another generation than the ledger has until then.
-            raise refusal(finding, name)
-        stream = StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), "")
+            raise refusal(finding, stream.name)
         self._ledger.register_stream(stream)
         number = _generation(self._ledger, stream, location, life.id)
-        self._recorder.follow(life.id, Recorded(stream.full_name, number))
-        checkpoint, output = open_read_store(location), open_output(sink)
+        run = self._ledger.begin_run(
+            stream.full_name,
+            number,
+            spark_version(),
+            settings=effective_settings(self._spark),
+            code=self._code,
+            end=WATCHED,
+        )
+        # Its batches name no run: nothing has read before it which batch the output skips (``history``).
+        self._recorder.follow(life.id, Recorded(stream.full_name, number, None))
+        checkpoint, output = open_read_store(location), open_output(stream.sink)
         watcher = Watcher(LogCopier(self._ledger, stream.full_name, number, checkpoint, output))
         watcher.start()
-        self._watchers[life.run_id] = watcher
+        self._followed[life.run_id] = Followed(watcher, run.id)
+        # Until its program is known, what it commits is not of the program before it.
+        before = self._begin(stream.full_name, number)
+        if noticed is not None:
+            # Not here: the program waits for its query.
+            self._recorder.afterwards(lambda: self._describe(noticed, before, run.id))
+
+    def _stream(self, life: QueryLife, location: str, noticed: Noticed | None, execution: Any) -> StreamRecord:
+        """The stream of this checkpoint: the one that the ledger has, else one by the name that a run would take."""
+        name = noticed.definition.name if noticed is not None else life.name or life.id
+        known = stream_with(self._ledger, name, location)
+        name = name if known is None else known.name
+        sink = noticed.definition.sink.identity() if noticed is not None else _sink_identity(execution)
+        reference = self._reference or (known.pipeline_file if known is not None else "")
+        return StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), reference)
+
+    def _begin(self, stream: str, number: int) -> Before:
+        """Record that an unknown program continues after the newest committed batch, and what was there before."""
+        generation = self._ledger.generation(stream, number)
+        committed = read_logs(open_read_store(generation.location)).committed
+        self._ledger.update_generation(stream, number, programs=with_started(generation.programs, None, committed))
+        return Before(generation, committed)
+
+    def _describe(self, noticed: Noticed, before: Before, run: int) -> None:
+        """Record what the query's plan shows, and its program, as of before its first batch."""
+        built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start)
+        generation, layout = before.generation, None
+        programs = with_started(generation.programs, program_json(built.program), before.committed)
+        if built.profile is not None:
+            layout = dict(built.profile.as_json())
+            if built.profile.stateful and before.committed >= 0:
+                layout[STATE_STORES] = state_stores(open_read_store(generation.location))
+            self._ledger.record_rows_digest(run, built.profile.rows_digest, program_digest(built.program))
+        self._ledger.update_generation(generation.stream, generation.number, layout=layout, programs=programs)
 
 
 def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
     """The generation of this checkpoint. A known name with another checkpoint is a new generation."""
-    known = ledger.generations(stream.full_name)
-    same = [record for record in known if (record.location, record.query_id) == (location, query_id)]
+    known, here = ledger.generations(stream.full_name), resolved(location)
+    same = [one for one in known if resolved(one.location) == here and one.query_id in (None, query_id)]
     if same:
         number = same[-1].number
+        if same[-1].query_id is None:
+            ledger.update_generation(stream.full_name, number, query_id=query_id)
     else:
         number = 1 + max((record.number for record in known), default=0)
         ledger.add_generation(GenerationRecord(stream.full_name, number, location, query_id=query_id))
@@ -107,8 +213,8 @@ def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: s
 
 
 def _sink_identity(execution: Any) -> dict[str, str]:
-    """A file sink's string is ``FileSink[path]``; any other sink is identified by its string."""
+    """Of a query that no writer of Python's has started: a file sink's string is ``FileSink[path]``."""
     sink = str(execution.sink().toString())
     if sink.startswith("FileSink[") and sink.endswith("]"):
         return {"kind": "files", "format": "", "path": sink.removeprefix("FileSink[").removesuffix("]")}
-    return {"kind": sink.split("[", 1)[0]}
+    return dict(UNKNOWN)

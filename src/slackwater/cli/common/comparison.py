@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -76,14 +77,14 @@ def check_pipeline(
 ) -> CheckedPipeline:
     """Build the DataFrame of each stream and compare it. Raises PipelineError for a file that cannot be loaded."""
     require_spark()
-    loaded = load(reference)
-    definitions = loaded.selected(options.streams)
+    with nullcontext() if options.checkpoint is not None else _ledger(settings) as ledger:
+        loaded = load(reference, ledger)
+        definitions = loaded.selected(options.streams)
+        generations = _generations(settings, ledger, definitions)
     from slackwater.cli.common.judging import judged_streams  # noqa: PLC0415 - brings Spark
 
     say("starting Spark")
-    if options.checkpoint is None:
-        generations = _generations(settings, definitions)
-    else:
+    if options.checkpoint is not None:
         definitions = [_stream_of(definitions, options.checkpoint, loaded.reference)]
         generations = {definitions[0].name: GenerationRecord(definitions[0].full_name, 1, options.checkpoint)}
     session = session_options(loaded, settings, options.master, options.spark)
@@ -109,18 +110,30 @@ def _stream_of(definitions: list[StreamDefinition], checkpoint: str, reference: 
     )
 
 
-def _generations(settings: Settings, definitions: list[StreamDefinition]) -> dict[str, GenerationRecord]:
+@contextmanager
+def _ledger(settings: Settings) -> Iterator[Ledger | None]:
+    """The ledger of the home, ``None`` where there is none."""
+    try:
+        ledger = Ledger.open(settings.ledger or Home(settings.home).ledger_url, create=False)
+    except NotFound:
+        yield None
+        return
+    with ledger:
+        yield ledger
+
+
+def _generations(
+    settings: Settings, ledger: Ledger | None, definitions: list[StreamDefinition]
+) -> dict[str, GenerationRecord]:
     """The generation in use of each stream that has one. Without a ledger ``stream.json`` has it."""
     home = Home(settings.home)
-    try:
-        with Ledger.open(settings.ledger or home.ledger_url, create=False) as ledger:
-            found = {one.name: _recorded(ledger, one) or _from_file(home, one) for one in definitions}
-    except NotFound:
-        found = {one.name: _from_file(home, one) for one in definitions}
+    found = {one.name: _recorded(ledger, one) or _from_file(home, one) for one in definitions}
     return {name: _here(home, generation) for name, generation in found.items() if generation is not None}
 
 
-def _recorded(ledger: Ledger, definition: StreamDefinition) -> GenerationRecord | None:
+def _recorded(ledger: Ledger | None, definition: StreamDefinition) -> GenerationRecord | None:
+    if ledger is None:
+        return None
     try:
         stream = ledger.find_stream(definition.full_name)
         return ledger.generation(stream.full_name, stream.current_generation)

@@ -136,7 +136,7 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord
     """Batches that were, or may have been, run again when the sink held them already.
 
     The file sink skips such a batch without reading its rows: the second run reports no rows and no event times. Each
-    start of a run reads both marks first; of a query that was only watched, an empty second run is all there is.
+    start of a run reads both marks first; of a batch that was only watched, an empty second run is all there is.
     """
     # Only ids that are recorded: a damaged sink can show any number as its newest batch.
     recorded = {batch.batch_id for batch in batches} | ledger.entries(stream.full_name, "offsets")
@@ -144,8 +144,7 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord
     for mark in ledger.sink_marks(stream.full_name):
         if mark.committed is not None and mark.committed < mark.written:
             held |= {mark.committed + 1} | {one for one in recorded if mark.committed < one <= mark.written}
-    if ledger.last_run(stream.full_name) is None:
-        held |= {batch.batch_id for batch in batches}
+    held |= {batch.batch_id for batch in batches if batch.run is None}
     read = {batch.batch_id for batch in batches if batch.input_rows or all(s.start == s.end for s in batch.sources)}
     return frozenset(held - read)
 

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.runtime.application.launch import run_code
-from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, definition_of
+from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, as_known, definition_of
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from slackwater.ledger.ledger import Ledger
 
 
 def not_started(name: str | None) -> SimpleNamespace:
@@ -81,10 +83,11 @@ def _awaited(_original: object, _manager: object, timeout: float | None = None) 
     return None if timeout is None else True
 
 
-def captured(reference: str) -> LoadedPipeline:
+def captured(reference: str, ledger: Ledger | None) -> LoadedPipeline:
     """The queries of an application as a pipeline. Starts Spark as the application does.
 
-    Raises PipelineError where the application fails before its first query, or starts none.
+    A query whose checkpoint the ledger has is the stream by that name. Raises PipelineError where the application
+    fails before its first query, or starts none.
     """
     file, _ = locate(reference)
     found = _capture(reference, file)
@@ -97,8 +100,9 @@ def captured(reference: str) -> LoadedPipeline:
             found="none",
             hint="give the application its own arguments after --",
         )
+    definitions = [as_known(one, ledger) for one in found.definitions.values()]
     return LoadedPipeline(
-        ApplicationQueries(found.definitions.values()),
+        ApplicationQueries(definitions),
         sys.modules["__main__"],
         full_reference(reference),
         file,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.core.errors import PipelineError
+from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.records import STREAM_NAME, WATCHED
+from slackwater.operations.adopted import stream_with
 from slackwater.runtime.application.writers import Start
 from slackwater.runtime.code_reach import Reach, reach_of_file
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition, StreamFunction
@@ -19,6 +20,8 @@ from slackwater.storage.open import check_no_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from slackwater.ledger.ledger import Ledger
 
 
 class ApplicationQueries(Pipeline):
@@ -70,6 +73,29 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
     sink = RecognisedSink(start, identity)
     location = local if (local := _local(checkpoint)) else checkpoint
     return StreamDefinition(WATCHED, name, code, sink, given.mode, given.trigger, given.partition_by, location)
+
+
+def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefinition:
+    """The stream under the name by which its checkpoint is known: it was adopted, or recorded by its query's id.
+
+    Raises Refused (``query-checkpoint``) where a stream of this name has another checkpoint, or a stream of a pipeline
+    file has this one.
+    """
+    if ledger is None or definition.checkpoint is None:
+        return definition
+    known = stream_with(ledger, definition.name, definition.checkpoint)
+    if known is not None:
+        return replace(definition, name=known.name)
+    if definition.full_name not in ledger.stream_names():
+        return definition
+    other = ledger.stream(definition.full_name)
+    raise Refused(
+        "query-checkpoint",
+        f"Stream {definition.full_name} is known with another checkpoint: two queries have one name, or one was moved",
+        expected=ledger.generation(other.full_name, other.current_generation).location,
+        found=definition.checkpoint,
+        hint="give the query another name with .queryName(...), or run the application with a home of its own: --home",
+    )
 
 
 def _name_of(output: str) -> str:

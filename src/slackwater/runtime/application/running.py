@@ -17,12 +17,11 @@ import structlog
 
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed
 from slackwater.core.escaping import printable
-from slackwater.core.records import GenerationRecord
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import run_code
-from slackwater.runtime.application.queries import ApplicationCode, definition_of
+from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of
 from slackwater.runtime.application.writers import MANAGER, QUERY, SESSION, Start, intercepted
 from slackwater.runtime.before_start import check, check_output_apart, register
 from slackwater.runtime.failures import SPARK_ERRORS
@@ -180,6 +179,7 @@ class RunningQueries:
             self._display.say("a query without a checkpoint location is run, and not recorded: a restart begins again")
             return start.begin()
         with self._ours():
+            definition = as_known(definition, self._ledger)
             self._refuse_second(definition)
             self._listen(start)
             return self._started(definition, start)
@@ -191,7 +191,7 @@ class RunningQueries:
             leases.add_jvm(driver_jvm_pid(start.frame.sparkSession))
             built = BuiltStream(definition, start.frame, frozenset(), start)
             record = register(definition, self._run.reference, self._home, self._ledger)
-            _refuse_other_checkpoint(definition, self._ledger.generation(record.full_name, record.current_generation))
+            as_known(definition, self._ledger)  # as what another process may have recorded until the lease was taken
             check(self._home, self._ledger, record, all_state=True)
             check_output_apart(self._home, self._ledger, record, built.paths_read)
             self._gate.check(built)
@@ -407,16 +407,3 @@ def _is_default(handler: Any) -> bool:
     """Whether the application has set no handler of its own."""
     module = getattr(handler, "__module__", None) or ""
     return handler in (signal.SIG_DFL, signal.default_int_handler) or module.split(".")[0] == "pyspark"
-
-
-def _refuse_other_checkpoint(definition: StreamDefinition, generation: GenerationRecord) -> None:
-    """Raises Refused where a query of this name is known with another checkpoint."""
-    if definition.checkpoint in (None, generation.location):
-        return
-    raise Refused(
-        "query-checkpoint",
-        f"Stream {definition.full_name} is known with another checkpoint: two queries have one name, or one was moved",
-        expected=generation.location,
-        found=definition.checkpoint,
-        hint="give the query another name with .queryName(...), or run the application with a home of its own: --home",
-    )

@@ -87,6 +87,7 @@ class Handler(Protocol):
 def intercepted(handler: Handler) -> Iterator[None]:
     """Pass the starts of this process's queries to ``handler`` until the block ends."""
     changed: list[tuple[type, str, Any]] = []
+    _HANDLERS.append(handler)
 
     def replace(owner: type, name: str, make: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
@@ -106,6 +107,15 @@ def intercepted(handler: Handler) -> Iterator[None]:
     finally:
         for owner, name, original in reversed(changed):
             setattr(owner, name, original)
+        _HANDLERS.remove(handler)
+
+
+_HANDLERS: list[Handler] = []
+
+
+def is_intercepted(*, other_than: Handler) -> bool:
+    """Whether the starts of this process are passed to another handler: a run of it, or what reads its queries."""
+    return any(handler is not other_than for handler in _HANDLERS)
 
 
 def _bound(original: Any, function: Callable[..., Any]) -> Any:

@@ -16,7 +16,7 @@ def declare(parser: Parser) -> None:
         metavar="NAME",
         type=string,
         help="the stream's name (default: the last part of --sink, else of LOCATION); "
-        "a run takes the query's own name, else the last part of its output",
+        "a run of the program finds it by its checkpoint",
     )
     add_home(parser)
     add_consent(parser)
