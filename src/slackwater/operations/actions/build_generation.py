@@ -16,6 +16,7 @@ from slackwater.core.profile import QueryProfile
 from slackwater.core.state_programs import made_by
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.operations.actions.common.base import (
     CHANGELOG,
     Base,
@@ -33,8 +34,8 @@ from slackwater.operations.actions.common.facts import CODE, LAYOUT, PROGRAMS
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.apply.restorable import check_restorable
-from slackwater.operations.plan.basis import check_reproducible
-from slackwater.operations.plan.contributing import StateBounds, first_contributing
+from slackwater.operations.plan.basis import bounds_of, check_reproducible
+from slackwater.operations.plan.contributing import first_contributing
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.words import duration, plan_again
 
@@ -96,9 +97,9 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
         return
     plan = operation.plan
     check_restorable(operation.ledger, operation.stream, facts.target, replayer.program(), plan.pipeline_file)
-    given = operation.plan.request.retention_ms
-    retention = profile.retention_ms if given is None else given
-    state = StateBounds(profile.stateful or given is not None, retention, facts.delay_ms)
+    recorded = profile_of(operation.ledger.generation(operation.stream.full_name, operation.stream.current_generation))
+    given = plan.request.retention_ms
+    state = bounds_of(profile, recorded, operation.stream.output_mode, given)
     needed = first_contributing(batches, facts.target, state, replayer.code())
     if needed < facts.contributing:
         raise Refused(
@@ -107,7 +108,8 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
             where=f"stream {operation.plan.stream}",
             expected=f"batches from {needed}",
             found=f"batches from {facts.contributing}",
-            hint=plan_again(operation.plan, retention=duration(retention)),
+            # A retention that was asked for did not suffice: with the same one the next plan would be the same.
+            hint=plan_again(plan, retention=duration(state.retention_ms if given is None else None)),
         )
 
 

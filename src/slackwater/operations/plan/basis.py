@@ -252,16 +252,22 @@ def state_bounds(basis: Basis) -> StateBounds:
         stateful = basis.snapshot.marks.state is not None or given is not None
         return StateBounds(stateful=stateful, retention_ms=retention, delay_ms=None)
     check_reproducible(profile, basis.snapshot.stream, basis.request.row_order)
+    return bounds_of(profile, recorded, basis.snapshot.stream.output_mode, given)
+
+
+def bounds_of(
+    profile: QueryProfile, recorded: QueryProfile | None, output_mode: str, given: int | None = None
+) -> StateBounds:
+    """What bounds the state of a query whose batches ran as ``recorded``. ``given``: a retention that was asked for."""
     # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
     delays = recorded.watermark_delays_ms if recorded is not None else ()
-    retention = profile.retention_ms if given is None else given
-    arbitrary = bool(ARBITRARY.intersection(profile.operators))
+    # In complete mode Spark drops no key: each batch writes the whole result.
+    # What a function of the user's own keeps of older rows is unknown, whatever the watermark is.
+    unbounded = output_mode == "complete" or not NOT_REPRODUCIBLE.keys().isdisjoint(profile.operators)
     return StateBounds(
         stateful=profile.stateful or given is not None,
-        # In complete mode Spark drops no key: each batch writes the whole result.
-        # What a function of the user's own keeps of older rows is unknown, whatever the watermark is.
-        retention_ms=None if complete or arbitrary else retention,
+        retention_ms=None if unbounded else profile.retention_ms if given is None else given,
         delay_ms=delays[0] if len(delays) == 1 else None,
-        any_row_order=arbitrary,
+        any_row_order=not ARBITRARY.isdisjoint(profile.operators),
         several=max(len(delays), len(profile.watermark_delays_ms)) > 1,
     )

@@ -27,7 +27,7 @@ from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.gather import gather, refuse_unreadable
 from slackwater.operations.goals.rebuild import target_batch
-from slackwater.operations.plan.basis import NOT_REPRODUCIBLE, Basis
+from slackwater.operations.plan.basis import NOT_REPRODUCIBLE, Basis, bounds_of
 from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.operations.plan.manual_restart import Effect, RestartFacts, SourcePosition, effects_of, position_after
 from slackwater.sources import kind_named
@@ -103,10 +103,7 @@ class _Known:
         """What is known of the state. Where it cannot be recomputed at all, everything counts."""
         if self.profile is None:
             return StateBounds(self.snapshot.marks.state is not None, None, None)
-        delays = self.profile.watermark_delays_ms
-        everything = self.not_reproducible or self.snapshot.stream.output_mode == "complete"
-        retention = None if everything else self.profile.retention_ms
-        return StateBounds(self.profile.stateful, retention, delays[0] if len(delays) == 1 else None)
+        return bounds_of(self.profile, self.profile, self.snapshot.stream.output_mode)
 
 
 def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> Position:
