@@ -6,6 +6,7 @@ import random
 import shutil
 import time
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Protocol
 
@@ -177,3 +178,38 @@ def test_a_log_that_is_lost_is_found_beside_a_dataframe_that_is_read_twice(tmp_p
     found = check(opened, source_logs={"0": "0", "1": "0", "2": "1"})
 
     assert [item.path for item in found] == ["sources/1/4"]
+
+
+def test_a_table_of_another_attempt_under_its_name(tmp_path: Path) -> None:
+    """Of the same size, and sound: only RocksDB, which compares the id in it, finds it."""
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder("4.3.0", "offline_repartition_rocksdb"), checkpoint)
+    without_checksums(checkpoint)
+    tables = sorted((checkpoint / "state" / "0").glob("?/SSTs/*.sst"))
+    one, other = next(pair for pair in combinations(tables, 2) if pair[0].stat().st_size == pair[1].stat().st_size)
+    shutil.copy(other, one)
+
+    [damage] = thorough_damage(open_checkpoint(LocalStore(checkpoint)))
+
+    assert (Path(damage.path).parent, Path(damage.path).suffix) == (one.parent.parent.relative_to(checkpoint), ".zip")
+    assert (damage.kind, "Mismatch in unique ID on table file" in str(damage.found)) == ("torn", True)
+    assert cheap_damage(open_checkpoint(LocalStore(checkpoint))) == ()
+
+
+@pytest.mark.parametrize("case", ["join_inner_hdfs", "tws_pandas_rocksdb"])
+def test_a_schema_of_state_that_was_cut(tmp_path: Path, case: str) -> None:
+    """A state file is whole without it, and Spark compares the query with it at each start."""
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder("4.3.0", case), checkpoint)
+    without_checksums(checkpoint)
+    files = files_below(checkpoint / "state")
+    schemas = [path for path in files if path.name == "schema" or "_stateSchema" in path.parts]
+    assert schemas
+    for schema in schemas:
+        whole = schema.read_bytes()
+        for length in (0, 1, len(whole) // 2, len(whole) - 1):
+            schema.write_bytes(whole[:length])
+            found = cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True)
+            assert [item.path for item in found] == [str(schema.relative_to(checkpoint))], length
+        schema.write_bytes(whole)
+    assert cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True) == ()

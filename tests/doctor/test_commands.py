@@ -26,6 +26,7 @@ NEEDS_SPARK = {
     "SW-KAFKA-002": "a reset asks the broker",
     "SW-DELTA-005": "a reset asks the table",
     "SW-DELTA-006": "a reset asks the table",
+    "SW-KAFKA-003": "a reset asks the broker",
 }
 """Commands that only a session of Spark, or a broker, can carry out: they are parsed."""
 UUID = "00000000-0000-0000-0000-000000000000"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -37,11 +38,14 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _problems(
-    servers: str, positions: dict[str, dict[str, int]], end: dict[str, dict[str, int]] | None = None
+    servers: str,
+    positions: dict[str, dict[str, int]],
+    end: dict[str, dict[str, int]] | None = None,
+    start_ms: int | None = None,
 ) -> object:
     shape = SourceShape("kafka", "topics orders", options={"kafka.bootstrap.servers": servers})
     planned = None if end is None else json.dumps(end)
-    found = kind_named("kafka").live().unserved(shape, json.dumps(positions), planned)
+    found = kind_named("kafka").live().unserved(shape, json.dumps(positions), planned, start_ms)
     return [(one.problem, one.place, one.records) for one in found]
 
 
@@ -68,6 +72,16 @@ def test_partitions_that_are_gone_or_not_subscribed(servers: str) -> None:
 
 def test_a_partition_without_a_position_that_has_lost_records(servers: str) -> None:
     assert _problems(servers, {"orders": {"1": 0}}) == [("partition-added", "orders-0", REMOVED)]
+
+
+def test_a_topic_whose_records_are_newer_than_the_batch_that_ended_after_them(servers: str) -> None:
+    now_ms = int(time.time() * 1000)
+    positions = {"orders": {"0": END, "1": 0}}
+    assert _problems(servers, positions, start_ms=now_ms) == []
+    assert _problems(servers, positions, start_ms=now_ms - 3_600_000) == [
+        ("topic-recreated", "orders-0", END - REMOVED)
+    ]
+    assert _problems(servers, {"orders": {"0": REMOVED, "1": 0}}, start_ms=now_ms - 3_600_000) == []
 
 
 def test_brokers_that_do_not_answer_or_need_credentials() -> None:

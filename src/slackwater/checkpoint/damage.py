@@ -33,6 +33,7 @@ from slackwater.checkpoint.logs import damage_of, marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.state.inventory import files_of_version
+from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint_logs import CommitEntry
 from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
@@ -44,6 +45,7 @@ from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.frames import require_frames
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.formats.rocksdb_zip import RocksDbVersion, parse_rocksdb_zip
+from slackwater.formats.state_schema import parse_state_schema
 from slackwater.formats.text_log import parse_records
 from slackwater.sources import kind_of, kind_of_entry
 from slackwater.sources.common.source import Source
@@ -142,6 +144,8 @@ class _StartCheck(_Check):
         self._sources()
         self._names()
         self._state()
+        if self.all_state:
+            self._schemas()
         return self.damage
 
     def _logs(self) -> None:
@@ -228,6 +232,15 @@ class _StartCheck(_Check):
             if not self.all_state and (bytes_left < 0 or number >= _MOST_STATE_FILES):
                 return
             self._parse(path, partial(self._check_structure, path), thorough=self.all_state)
+
+    def _schemas(self) -> None:
+        """What Spark compares the query with. One that is missing is written again: another finding (SW-STATE-006)."""
+        inventory, listing = self.opened.inventory, self.opened.listing
+        for operator in sorted(inventory.stores):
+            for name in inventory.names(operator):
+                for path in schema_paths(listing, operator, name):
+                    if listing.has(path):
+                        self._parse(path, parse_state_schema)
 
     def _versions(self) -> Iterator[list[str]]:
         """The files of each store at the version that the next batch loads, oldest first."""

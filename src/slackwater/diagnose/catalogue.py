@@ -51,7 +51,10 @@ CATALOGUE: Mapping[str, Failure] = {
     "LOG-15": Failure("The checkpoint has only the file metadata"),
     "LOG-16": _run("A query has no checkpoint location", "`run` gives each stream a checkpoint in the home"),
     "LOG-17": _run("The sink cannot continue from a checkpoint", "`memory-restart`"),
-    "SHARE-01": Failure("Two drivers use one checkpoint"),
+    "SHARE-01": _run(
+        "Two drivers use one checkpoint",
+        "`lease-held` between runs; of other drivers the slower one fails, and says so",
+    ),
     "SHARE-02": _run("A session starts the query of a checkpoint twice", "`lease-held`"),
     "SHARE-03": Failure("Two different queries use one checkpoint"),
     "SHARE-04": Failure("Two queries write to one output"),
@@ -95,10 +98,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "FSRC-11": Failure("A rollback left the source's log as it was"),
     "KAFKA-01": Failure("Retention has removed offsets that the next batch needs"),
     "KAFKA-02": Failure("A topic was created again and ends before the checkpoint"),
-    "KAFKA-03": _hidden(
-        "A topic was created again and ends behind the checkpoint",
-        "offsets alone look as before, and a checkpoint has no id of the topic",
-    ),
+    "KAFKA-03": Failure("A topic was created again and has more records than before"),
     "KAFKA-04": Failure("Partitions or topics disappeared"),
     "KAFKA-05": Failure("Partitions or topics were added"),
     "KAFKA-06": _run("Other topics are subscribed", "`sources-changed`"),
@@ -148,11 +148,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "STATE-05": Failure("A table of a RocksDB store is missing or has another size"),
     "STATE-06": Failure("Schema or operator metadata of state is missing or damaged"),
     "STATE-07": _run("Changelog checkpointing was switched", "Spark reads both forms; nothing is lost"),
-    "STATE-08": _hidden(
-        "Tables of a RocksDB store do not belong together",
-        "RocksDB compares the ids inside its tables with its own manifest when it opens the store, and Slackwater "
-        "reads neither; a table of another size is `checkpoint-damaged`",
-    ),
+    "STATE-08": Failure("Tables of a RocksDB store do not belong together"),
     "STATE-09": Failure("Only some partitions have committed their state"),
     "STATE-10": Failure("A batch function has swallowed an error"),
     "STATE-11": Failure("The ids of state versions are lost"),

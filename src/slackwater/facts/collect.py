@@ -63,7 +63,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=True,
-        sources=_sources(checkpoint, _shapes(snapshot), snapshot.source_logs),
+        sources=_sources(checkpoint, _shapes(snapshot), snapshot),
         sink=sink,
         history=tried(
             lambda: HistoryFacts(
@@ -141,7 +141,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=False,
-        sources=_sources(checkpoint, (), {}),
+        sources=_sources(checkpoint, (), snapshot),
         sink=seen,
         history=Unknown("Slackwater has recorded no run of this query", "have it recorded by slackwater.watch"),
     )
@@ -233,10 +233,8 @@ def _lines(named: Mapping[str, SourceLine], logs: Mapping[str, str]) -> list[Sou
     return [line if own is None or own is line else replace(line, log=own.log) for line, own in found]
 
 
-def _sources(
-    checkpoint: CheckpointSeen, shapes: Sequence[SourceShape], logs: Mapping[str, str]
-) -> tuple[SourceFacts, ...]:
-    marks = checkpoint.marks
+def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape], snapshot: Snapshot) -> tuple[SourceFacts, ...]:
+    marks, logs, planned_ms = checkpoint.marks, snapshot.source_logs, _planned_ms(checkpoint, snapshot)
     newest, before = checkpoint.newest_offset, checkpoint.offset_before
     ends = {offset.source: offset.text for offset in newest.offsets} if newest is not None else {}
     starts = {offset.source: offset.text for offset in before.offsets} if before is not None else {}
@@ -262,17 +260,27 @@ def _sources(
                 removed_files(line, start if marks.next_is_planned else end),
                 too_old_files(line, shape),
                 read_outputs(line),
-                _unserved(line, end, start, shape, planned=marks.next_is_planned),
+                _unserved(line, end if marks.next_is_planned else None, start, shape, planned_ms),
                 shape,
             )
         )
     return tuple(found)
 
 
+def _planned_ms(checkpoint: CheckpointSeen, snapshot: Snapshot) -> int | None:
+    """When Spark planned the batch before the next; ``None`` for one that a plan of Slackwater's made or inherited."""
+    entry = checkpoint.offset_before if checkpoint.marks.next_is_planned else checkpoint.newest_offset
+    generation, batch = snapshot.generation, checkpoint.marks.next_batch - 1
+    inherited = -1 if generation.based_at is None else generation.based_at
+    if entry is None or entry.metadata is None or batch <= max(inherited, generation.floor):
+        return None
+    return entry.metadata.batch_timestamp_ms or None
+
+
 def _unserved(
-    line: SourceLine, end: str | None, start: str | None, shape: SourceShape | None, *, planned: bool
+    line: SourceLine, end: str | None, start: str | None, shape: SourceShape | None, start_ms: int | None
 ) -> Fact[tuple[Unserved, ...]]:
-    kind = kind_of(end, {})
+    kind = kind_of(start if end is None else end, {})
     if not kind.shows_what_is_served:
         return ()
     if shape is None:
@@ -280,7 +288,7 @@ def _unserved(
             f"what source {line.name} reads is recorded by a run only", "have it recorded by slackwater.watch"
         )
     return tried(
-        lambda: tuple(kind.live().unserved(shape, start, end if planned else None)),
+        lambda: tuple(kind.live().unserved(shape, start, end, start_ms)),
         f"source {line.name} cannot be asked for its positions",
     )
 

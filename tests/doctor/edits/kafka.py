@@ -8,6 +8,7 @@ from tests.doctor.recorded import with_unserved
 _PROBLEMS = {
     "SW-KAFKA-001": "records-expired",
     "SW-KAFKA-002": "behind-position",
+    "SW-KAFKA-003": "topic-recreated",
     "SW-KAFKA-004": "partitions-gone",
     "SW-KAFKA-005": "partition-added",
 }

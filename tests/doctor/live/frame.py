@@ -72,7 +72,10 @@ class Scene(SmallWorkspace):
 
     def by_spark_alone(self, checkpoint: Path, trigger: str = "availableNow") -> subprocess.CompletedProcess[str]:
         """The query on a checkpoint, continued by the user's own program until it has caught up or failed."""
-        words = [OWN.name, str(checkpoint), trigger, *self.settings]
+        return self.program(OWN.name, str(checkpoint), trigger, *self.settings)
+
+    def program(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """A program of the user's in the folder, with Spark."""
         return warm_python.run_program(words, self.folder, attached(self.folder))
 
     def change_code(self, old: str, new: str) -> None:
@@ -89,6 +92,9 @@ class Scene(SmallWorkspace):
         words = words[1:] + {"apply": ["--yes"], "run": ["--until-caught-up"]}.get(words[1], [])
         spark = words[0] in WITH_SPARK or "--pipeline" in words
         return warm_python.run(list(dict.fromkeys(words)), self.folder, attached(self.folder) if spark else {})
+
+
+Kind = Callable[[Path, str, Sequence[str]], Scene]
 
 
 @dataclass(frozen=True)
@@ -156,8 +162,9 @@ class Stream:
         return self.scene.rows()
 
 
-def make_stream(folder: Path, query: str, settings: Sequence[str] = SETTINGS, kind: type[Scene] = Scene) -> Stream:
+def make_stream(folder: Path, query: str, settings: Sequence[str] = SETTINGS, kind: Kind = Scene) -> Stream:
     """Run the stream until it has read five files, with a backup after three."""
+    folder.mkdir(exist_ok=True)
     scene = kind(folder / "scene", query, settings)
     scene.arrive(0, BACKED_UP)
     scene.slackwater(*RUN)
@@ -169,10 +176,12 @@ def make_stream(folder: Path, query: str, settings: Sequence[str] = SETTINGS, ki
     return Stream(scene, Saved(scene, folder / "saved"), whole, folder)
 
 
-def uninterrupted(folder: Path, query: str, settings: Sequence[str] = SETTINGS, kind: type[Scene] = Scene) -> Rows:
+def uninterrupted(
+    folder: Path, query: str, settings: Sequence[str] = SETTINGS, kind: Kind = Scene, files: int = FILES
+) -> Rows:
     """The rows of the query when Spark alone reads all files, and nothing happens."""
     whole = kind(folder, query, settings)
-    whole.arrive(0, FILES)
+    whole.arrive(0, files)
     ended = whole.by_spark_alone(folder / "checkpoint")
     assert ended.returncode == 0, ended.stderr
     return whole.rows()
@@ -184,43 +193,53 @@ def changed(query: str, old: str, new: str) -> str:
     return query.replace(old, new)
 
 
-def prove(stream: Stream, failure: Failure) -> None:
-    """The damage; Spark alone; the same damage; doctor, what is typed, and the rows at the end."""
-    scene = stream.scene
+def prove(stream: Stream, failure: Failure, again: Stream | None = None) -> None:
+    """The damage; Spark alone; the same damage; doctor, what is typed, and the rows at the end.
+
+    ``again`` is a second stream like the first, for one whose output is a server's, which no copy of a folder restores.
+    """
     expected = failure.expected(stream) if failure.expected else stream.rows
-    stream.saved.restore()
-    failure.happens(scene)
-    if not failure.all_arrived:
-        scene.arrive(READ, FILES)
+    scene = _damaged(stream, failure)
     with_damage = Saved(scene, stream.folder / f"{failure.code} {failure.what}")
     _continue_by_spark(scene, failure, expected)
-    with_damage.restore()
+    if again is None:
+        with_damage.restore()
+    else:
+        scene = _damaged(again, failure)
 
-    first = next(one for one in _findings(scene, failure.doctor) if one["code"] != "clean")
+    first = next(one for one in findings_of(scene, failure.doctor) if one["code"] != "clean")
     assert (first["code"], first["risk"], first.get("goal")) == (failure.found, failure.risk, failure.goal), first
     if failure.by_hand is not None:
         failure.by_hand(scene)
-    typed = _type_all(scene, failure.doctor)
+    typed = type_all(scene, failure.doctor)
 
     assert typed == list(failure.typed)
     assert failure.read(scene) == expected
-    assert [one["code"] for one in _findings(scene, "slackwater doctor") if one["severity"] != "info"] == list(
+    assert [one["code"] for one in findings_of(scene, "slackwater doctor") if one["severity"] != "info"] == list(
         failure.left
     )
+
+
+def _damaged(stream: Stream, failure: Failure) -> Scene:
+    stream.saved.restore()
+    failure.happens(stream.scene)
+    if not failure.all_arrived:
+        stream.scene.arrive(READ, FILES)
+    return stream.scene
 
 
 def _continue_by_spark(scene: Scene, failure: Failure, expected: Rows) -> None:
     does, ended = failure.spark, scene.by_spark_alone(scene.checkpoint)
     if isinstance(does, Stops):
         assert ended.returncode == 1, "Spark must stop"
-        assert does.words in ended.stderr
+        assert does.words in ended.stderr, ended.stderr
         return
     assert ended.returncode == 0, ended.stderr
     rows = failure.read(scene)
     assert (sum((expected - rows).values()), sum((rows - expected).values())) == (does.lacks, does.wrong), rows
 
 
-def _findings(scene: Scene, doctor: str) -> list[dict[str, Any]]:
+def findings_of(scene: Scene, doctor: str = "slackwater doctor") -> list[dict[str, Any]]:
     """Doctor's findings, the gravest first."""
     shown = scene.type(f"{doctor} --format json")
     assert shown.stdout, shown.stderr
@@ -229,7 +248,7 @@ def _findings(scene: Scene, doctor: str) -> list[dict[str, Any]]:
     return found
 
 
-def _type_all(scene: Scene, doctor: str) -> list[str]:
+def type_all(scene: Scene, doctor: str = "slackwater doctor") -> list[str]:
     """Type doctor's command, then the one that each prints, and doctor again after one that prints none; the verbs.
 
     It ends when the stream has run.
@@ -250,7 +269,7 @@ def _type_all(scene: Scene, doctor: str) -> list[str]:
 
 def _first_command(scene: Scene, doctor: str) -> str:
     """The first command that doctor names, of its gravest finding that has one."""
-    found = _findings(scene, doctor)
+    found = findings_of(scene, doctor)
     steps = [step for one in found for step in (one.get("next"), one.get("advice")) if step]
     commands = [match.group(1) for match in map(COMMAND.search, steps) if match is not None]
     assert commands, f"doctor names no command: {found}"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from confluent_kafka import Producer, TopicPartition
@@ -10,8 +13,8 @@ from confluent_kafka.admin import AdminClient
 
 from tests.doctor.live.frame import FILES, READ, RUN, SETTINGS, Scene, Stream
 from tests.restart.scenario import SCHEMA
-from tests.restart.small import Saved
-from tests.support.kafka_topics import WAIT_S, create_topic
+from tests.restart.small import SOURCE, Saved
+from tests.support.kafka_topics import WAIT_S, create_topic, values
 from tests.support.outputs import Rows
 
 MINUTES = (0, 4, 9, 13)
@@ -36,6 +39,46 @@ def per_page(spark):
 """
 
 
+def rows_of_file(number: int) -> list[dict[str, object]]:
+    """The rows of what is one file elsewhere."""
+    minutes = (number * 15 + one for one in MINUTES)
+    return [{"ts": f"2024-01-01T{m // 60:02}:{m % 60:02}:00Z", "page": "a", "n": number + 1} for m in minutes]
+
+
+def copied_to(servers: str, topic: str) -> str:
+    """Rows of files to a topic, by Spark's own sink; while the file ``slow`` exists, a page ``wait`` delays a task."""
+    return f"""
+from pathlib import Path
+
+FORMAT = "kafka"
+OPTIONS = {{"kafka.bootstrap.servers": {servers!r}, "topic": {topic!r}}}
+
+
+@pipeline.stream(sink=sw.sinks.kafka({topic!r}, bootstrap_servers={servers!r}))
+def per_page(spark):
+    wanted = "page <> 'wait'"
+    if Path("slow").exists():
+        wanted += " OR java_method('java.lang.Thread', 'sleep', 600000L) = 'never'"
+    rows = {SOURCE}.where(wanted)
+    return rows.select(F.to_json(F.struct("ts", "page", "n")).alias("value"))
+"""
+
+
+class TopicScene(Scene):
+    """The folder of a stream whose output is a topic of its own."""
+
+    def __init__(self, servers: str, folder: Path, query: str, settings: Sequence[str]) -> None:
+        self.servers, self.topic = servers, create_topic(servers, f"{query}-{folder.name}")
+        super().__init__(folder, copied_to(servers, self.topic), settings)
+        # A copy of the checkpoint and of the output is made of every stream: this output is elsewhere.
+        self.output.mkdir()
+
+    def rows(self, first: int = 0, last: int | None = None) -> Rows:
+        """The values of all records."""
+        assert (first, last) == (0, None)
+        return Counter((value or b"").decode() for value in values(self.servers, self.topic))
+
+
 class KafkaScene(Scene):
     """The folder of a stream, and its topic of one partition."""
 
@@ -45,11 +88,14 @@ class KafkaScene(Scene):
 
     def arrive(self, first: int, last: int) -> None:
         """The rows that would be files elsewhere, as records."""
+        self.produce(first, last, time.time())
+
+    def produce(self, first: int, last: int, time_s: float) -> None:
+        """Records that a producer sends at a time, which they have as their timestamp."""
         producer = Producer({"bootstrap.servers": self.servers})
         for number in range(first, last):
-            for minute in (number * 15 + one for one in MINUTES):
-                row = {"ts": f"2024-01-01T{minute // 60:02}:{minute % 60:02}:00Z", "page": "a", "n": number + 1}
-                producer.produce(self.topic, json.dumps(row).encode(), partition=0)
+            for row in rows_of_file(number):
+                producer.produce(self.topic, json.dumps(row).encode(), partition=0, timestamp=int(time_s * 1000))
         assert producer.flush(WAIT_S) == 0
 
     def delete_before(self, offset: int) -> None:

@@ -10,6 +10,6 @@ for setting in sys.argv[3:]:
     builder = builder.config(*setting.split("="))
 code = run_path("clicks.py")
 query = code["per_page"](builder.getOrCreate())
-files = query.writeStream.format("parquet").option("path", "out")
-writer = query.writeStream.foreachBatch(code["write"]) if "write" in code else files
+output = query.writeStream.format(code.get("FORMAT", "parquet")).options(**code.get("OPTIONS", {"path": "out"}))
+writer = query.writeStream.foreachBatch(code["write"]) if "write" in code else output
 writer.option("checkpointLocation", sys.argv[1]).trigger(**{sys.argv[2]: True}).start().awaitTermination()

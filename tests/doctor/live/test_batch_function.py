@@ -49,6 +49,8 @@ def per_page(spark):
 class Copies(Scene):
     """The function adds JSON files to ``copies``."""
 
+    pattern = "*.json"
+
     def __init__(self, folder: Path, query: str, settings: Sequence[str]) -> None:
         super().__init__(folder, query, settings)
         self.output = folder / "copies"
@@ -56,7 +58,7 @@ class Copies(Scene):
     def rows(self, first: int = 0, last: int | None = None) -> Rows:
         """All rows; the function does not record which batch wrote them."""
         assert (first, last) == (0, None)
-        lines = [line for file in self.output.glob("*.json") for line in file.read_text().splitlines()]
+        lines = [line for file in self.output.glob(self.pattern) for line in file.read_text().splitlines()]
         return Counter(repr(sorted(json.loads(line).items())) for line in lines)
 
 
@@ -90,8 +92,9 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Stream:
     return make_stream(tmp_path_factory.mktemp("copies"), SWALLOWS, SETTINGS, Copies)
 
 
-def test_swallowed_error(copies: Stream) -> None:
-    prove(copies, SWALLOWED)
+@pytest.mark.parametrize("failure", [SWALLOWED], ids=str)
+def test_swallowed_error(copies: Stream, failure: Failure) -> None:
+    prove(copies, failure)
 
 
 FIRST_SEEN = f"""
@@ -136,5 +139,6 @@ def first_seen(tmp_path_factory: pytest.TempPathFactory) -> Stream:
     return make_stream(tmp_path_factory.mktemp("first seen"), FIRST_SEEN, SETTINGS, Copies)
 
 
-def test_function_that_reads_in_part(first_seen: Stream) -> None:
-    prove(first_seen, PARTLY)
+@pytest.mark.parametrize("failure", [PARTLY], ids=str)
+def test_function_that_reads_in_part(first_seen: Stream, failure: Failure) -> None:
+    prove(first_seen, failure)

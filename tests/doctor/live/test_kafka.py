@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from examples.demo.broker import Broker
-from tests.doctor.live.frame import FILES, READ, Failure, Scene, Silent, Stops, Stream, prove
-from tests.doctor.live.kafka_scene import RECORDS, KafkaScene, make_kafka_stream, uninterrupted
-from tests.support.outputs import Rows
+from slackwater.sources.kafka.live import CLOCKS_DIFFER_MS
+from tests.doctor.live.frame import (
+    FILES,
+    READ,
+    RUN,
+    SETTINGS,
+    Failure,
+    Scene,
+    Silent,
+    Stops,
+    Stream,
+    findings_of,
+    make_stream,
+    prove,
+)
+from tests.doctor.live.kafka_scene import (
+    RECORDS,
+    KafkaScene,
+    TopicScene,
+    make_kafka_stream,
+    rows_of_file,
+    uninterrupted,
+)
+from tests.support.killing import kill_when
+from tests.support.outputs import Rows, row_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
+RECREATED = READ + 6
+"""The end of the files whose rows the new topic has: more than the old one had."""
 REMOVED = "('n', '6')"
 """What the rows have in common whose records are removed before they are read."""
 FAILS, GOES_ON = '"failOnDataLoss", "true"', '"failOnDataLoss", "false"'
@@ -46,7 +74,7 @@ def expired(scene: Scene) -> None:
 
 
 def expired_unnoticed(scene: Scene) -> None:
-    """The query has been told to ignore that."""
+    """The query has the option that ignores it."""
     scene.change_code(FAILS, GOES_ON)
     expired(scene)
 
@@ -54,6 +82,18 @@ def expired_unnoticed(scene: Scene) -> None:
 def recreated(scene: Scene) -> None:
     """The topic is deleted and created again; fewer records arrive than the old one had."""
     of_kafka(scene).recreate()
+
+
+def recreated_with_more(scene: Scene) -> None:
+    """The topic is deleted and created again; soon it has more records than the stream has read of the old one."""
+    of_kafka(scene).recreate()
+    of_kafka(scene).produce(READ, RECREATED, time.time() + CLOCKS_DIFFER_MS / 1000 + 2)
+
+
+def of_both_topics(stream: Stream) -> Rows:
+    """What the old topic had until the failure, and all that the new one has."""
+    new = (row for number in range(READ, RECREATED) for row in rows_of_file(number))
+    return stream.written + Counter(row_text({**row, "ts": str(row["ts"])[:19].replace("T", " ")}) for row in new)
 
 
 def reset_by_hand(scene: Scene) -> None:
@@ -102,6 +142,12 @@ FAILURES = [
         found="SW-KAFKA-002", risk="loss", goal="reset", typed=("plan reset", "apply", "run"),
     ),
     Failure(
+        "KAFKA-03", "the topic was created again, and has more records", recreated_with_more,
+        spark=Silent(lacks=READ * RECORDS),
+        found="SW-KAFKA-003", risk="loss", goal="reset", typed=("plan reset", "apply", "run"),
+        expected=of_both_topics, all_arrived=True,
+    ),
+    Failure(
         "KAFKA-07", "startingOffsets was changed to rewind", start_changed,
         spark=Silent(),
         found="start-position-ignored", risk="none", goal=None, typed=("run",),
@@ -120,3 +166,51 @@ FAILURES = [
 def test_damaged_kafka(tmp_path_factory: pytest.TempPathFactory, servers: str, rows: Rows, number: int) -> None:
     stream = make_kafka_stream(tmp_path_factory.mktemp("kafka"), servers, f"clicks-{number}", rows)
     prove(stream, FAILURES[number])
+
+
+def killed_after_the_records(scene: Scene) -> None:
+    """Python and JVM are killed when the topic has all records of a batch, whose task has not ended."""
+    (scene.folder / "slow").touch()
+    scene.arrive(READ, READ + 1)
+    file = scene.folder / "landing" / f"f{READ}.json"
+    written = file.stat()
+    with file.open("a") as rows:
+        rows.write(json.dumps({"ts": "2024-01-01T01:15:00Z", "page": "wait", "n": 0}) + "\n")
+    os.utime(file, (written.st_atime, written.st_mtime))
+    process = scene.start(*RUN)
+    arrived = (READ + 1) * RECORDS
+    kill_when(process, lambda: scene.rows().total() == arrived, (scene.checkpoint / "offsets" / str(READ)).exists)
+    (scene.folder / "slow").unlink()
+    scene.arrive(READ + 1, FILES)
+    assert (scene.newest, scene.ids("commits")[-1]) == (READ, READ - 1)
+
+
+def counted_as_done(scene: Scene) -> None:
+    """The topic has all rows of the interrupted batch: what doctor prints for this is typed."""
+    assert scene.rows().total() == (READ + 1) * RECORDS
+    [found] = [one for one in findings_of(scene) if one["code"] == "SW-SINK-003"]
+    done = scene.type(found["advice"].partition("start the query after: ")[2])
+    assert done.returncode == 0, done.stderr
+
+
+RESENT = Failure(
+    "SINK-05",
+    "killed between Spark's Kafka sink and the commit",
+    killed_after_the_records,
+    spark=Silent(wrong=RECORDS),
+    found="SW-SINK-003",
+    risk="duplicate",
+    goal="resume",
+    by_hand=counted_as_done,
+    typed=("run",),
+    all_arrived=True,
+    left=("at-least-once",),
+)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("failure", [RESENT], ids=str)
+def test_written_to_kafka(tmp_path: Path, servers: str, failure: Failure) -> None:
+    kind = partial(TopicScene, servers)
+    first, second = (make_stream(tmp_path / topic, topic, SETTINGS, kind) for topic in ("resent-1", "resent-2"))
+    prove(first, failure, second)

@@ -30,7 +30,7 @@ def address_replaced(old: Path, new: Path) -> None:
             entry.write_text(entry.read_text().replace(f"{old.as_uri()}/", f"{new.as_uri()}/"))
 
 
-def test_a_moved_output_is_complete_again(tmp_path: Path) -> None:
+def test_move_03_a_moved_output_is_complete_again(tmp_path: Path) -> None:
     expected = uninterrupted(tmp_path / "whole", COPIED, COMPACTING)
     scene = Scene(tmp_path / "scene", COPIED, COMPACTING)
     checkpoint, moved = scene.folder / "checkpoint", scene.folder / "moved"

@@ -97,5 +97,6 @@ def test_shared_folders(copied: Stream, failure: Failure) -> None:
     prove(copied, failure)
 
 
-def test_swapped_sources(both: Stream) -> None:
-    prove(both, SWAPPED)
+@pytest.mark.parametrize("failure", [SWAPPED], ids=str)
+def test_swapped_sources(both: Stream, failure: Failure) -> None:
+    prove(both, failure)

@@ -28,7 +28,7 @@ def _read(table: Path) -> list[dict[str, object]]:
     return rows
 
 
-def test_the_batches_of_a_new_checkpoint_are_written_again(tmp_path: Path) -> None:
+def test_delta_01_the_batches_of_a_new_checkpoint_are_written_again(tmp_path: Path) -> None:
     whole = Scene(tmp_path / "whole", TO_TABLE, DELTA)
     whole.arrive(0, FILES)
     assert whole.by_spark_alone(whole.folder / "checkpoint").returncode == 0

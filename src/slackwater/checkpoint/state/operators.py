@@ -5,6 +5,7 @@ Spark 4.0 and later name them in ``_metadata``; for Spark 3.5 they are inferred 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from slackwater.checkpoint.integrity import read_checked
@@ -85,22 +86,13 @@ class OperatorReader:
 
     def _schemas(self, number: int, name: str, info: StoreInfo | None) -> dict[int, StateSchema]:
         """The schema files of a store by schema id; version 3 files are listed in the metadata."""
-        folder = f"{STATE}/{number}/_stateSchema/{name}"
-        files = info.schema_files if info else ()
-        if not files:
-            files = tuple(sorted((file for file in self._schema_files(folder)), key=_schema_order))
-        # Spark writes this schema in partition 0 only.
-        paths = [f"{folder}/{file}" for file in files] or [f"{store_path(number, 0, name)}/_metadata/schema"]
         schemas: dict[int, StateSchema] = {}
-        for index, path in enumerate(paths):
+        for index, path in enumerate(schema_paths(self.listing, number, name, info.schema_files if info else ())):
             try:
                 schemas[index] = parse_state_schema(self._read(path))
             except (FormatError, OSError) as error:
                 self.damage.append(damage_of(path, error))
         return schemas
-
-    def _schema_files(self, folder: str) -> tuple[str, ...]:
-        return tuple(name for name in self.listing.folder(folder).files if name[:1].isdigit())
 
     def _read(self, path: str) -> bytes:
         if not self.listing.has(path):
@@ -109,6 +101,17 @@ class OperatorReader:
         checked = read_checked(self.store, self.listing, path, thorough=False)
         self.damage.extend(checked.damage)
         return checked.data
+
+
+def schema_paths(listing: Listing, operator: int, store: str, files: Iterable[str] = ()) -> list[str]:
+    """The schema files of a store in the order of their ids: ``files`` of its folder, or all that are there.
+
+    Versions 1 and 2 of the schema have one file, in partition 0 only, whether it is there or not.
+    """
+    folder = f"{STATE}/{operator}/_stateSchema/{store}"
+    found = (name for name in listing.folder(folder).files if name[:1].isdigit())
+    names = tuple(files) or sorted(found, key=_schema_order)
+    return [f"{folder}/{name}" for name in names] or [f"{store_path(operator, 0, store)}/_metadata/schema"]
 
 
 def _schema_order(name: str) -> int:

@@ -43,5 +43,5 @@ RULE = Rule(
     doc=__doc__,
     risk="stuck",
     exit_code=DAMAGED,
-    covers=("STATE-02", "STATE-05"),
+    covers=("STATE-02", "STATE-05", "STATE-08"),
 )

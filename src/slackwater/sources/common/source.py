@@ -267,10 +267,13 @@ class LiveSource:
             hint="check what the source reads, and the options of the source",
         )
 
-    def unserved(self, shape: SourceShape, start: str | None, end: str | None) -> Sequence[Unserved]:
+    def unserved(
+        self, shape: SourceShape, start: str | None, end: str | None, start_ms: int | None = None
+    ) -> Sequence[Unserved]:
         """What the source does not have of the next batch, which reads from ``start``; ``end`` is its end, if planned.
 
-        ``shape`` is the source in the recorded query. Nothing runs in a JVM. Raises EnvironmentMissing or OSError.
+        ``shape`` is the source in the recorded query. ``start_ms`` is when Spark planned the batch that ends at
+        ``start``. Nothing runs in a JVM. Raises EnvironmentMissing or OSError.
         """
         return ()
 

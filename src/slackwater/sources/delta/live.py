@@ -56,7 +56,9 @@ class DeltaLive(LiveSource):
                 )
         return source.at(EmptyBase(after), f"{DELTA.describe(source.current)} -> {DELTA.describe(after)}")
 
-    def unserved(self, shape: SourceShape, start: str | None, end: str | None) -> Sequence[Unserved]:
+    def unserved(
+        self, shape: SourceShape, start: str | None, end: str | None, start_ms: int | None = None
+    ) -> Sequence[Unserved]:
         value, location = decoded(start), shape.location
         if not isinstance(value, dict) or not DELTA.owns(value, {}):
             return ()

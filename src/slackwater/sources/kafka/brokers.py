@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
@@ -20,22 +21,36 @@ def held(servers: str, topics: Iterable[str]) -> Mapping[Partition, tuple[int, i
 
     Raises EnvironmentMissing (``kafka-unreachable``).
     """
-    settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, "error_cb": lambda _: None}
-    admin: Any = AdminClient(settings)
-    try:
+    with _asked(servers) as admin:
         known = admin.list_topics(timeout=WAIT_S_MAX).topics
         partitions = [
             TopicPartition(topic, one) for topic in topics if topic in known for one in known[topic].partitions
         ]
         if not partitions:
             return {}
-        oldest, ends = (
-            admin.list_offsets({one: spec() for one in partitions}, request_timeout=WAIT_S_MAX) for spec in _SPECS
-        )
-        return {
-            (one.topic, one.partition): (int(oldest[one].result().offset), int(ends[one].result().offset))
-            for one in partitions
-        }
+        oldest, ends = (_offsets(admin, {one: spec() for one in partitions}) for spec in _SPECS)
+        return {one: (oldest[one], ends[one]) for one in oldest}
+
+
+def first_since(servers: str, partitions: Iterable[Partition], time_ms: int) -> Mapping[Partition, int]:
+    """Of each partition the offset of its first record of that time or later, -1 where there is none.
+
+    Raises EnvironmentMissing (``kafka-unreachable``).
+    """
+    with _asked(servers) as admin:
+        return _offsets(admin, {TopicPartition(*one): OffsetSpec.for_timestamp(time_ms) for one in partitions})
+
+
+def _offsets(admin: Any, wanted: Mapping[TopicPartition, Any]) -> dict[Partition, int]:
+    found = admin.list_offsets(dict(wanted), request_timeout=WAIT_S_MAX)
+    return {(one.topic, one.partition): int(answer.result().offset) for one, answer in found.items()}
+
+
+@contextmanager
+def _asked(servers: str) -> Iterator[Any]:
+    settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, "error_cb": lambda _: None}
+    try:
+        yield AdminClient(settings)
     except KafkaException as error:
         raise EnvironmentMissing(
             "kafka-unreachable",

@@ -18,6 +18,7 @@ from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
+from slackwater.core.units import utc_text
 from slackwater.sources.common.contract import Ahead, Position, SourceSeen, SparkSource, Uncounted
 from slackwater.sources.common.source import LiveSource
 from slackwater.sources.common.targets import check_offset, listed, out_of_range, unsupported
@@ -27,6 +28,8 @@ from slackwater.sources.kafka import Partition, as_json, partition_name, positio
 Offsets: TypeAlias = Mapping[Partition, int]
 CLIENT_PREFIX = "kafka."
 ANSWER_MS = 20_000
+CLOCKS_DIFFER_MS = 60_000
+"""How much later than the clock of the driver the time of a record that it has read may be."""
 SERVERS = "kafka.bootstrap.servers"
 SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
 TOPICS = "topics "
@@ -177,16 +180,20 @@ class KafkaLive(LiveSource):
     def earliest(self, source: SparkSource) -> str | None:
         return as_json(earliest_offsets(source))
 
-    def unserved(self, shape: SourceShape, start: str | None, end: str | None) -> Sequence[Unserved]:
+    def unserved(
+        self, shape: SourceShape, start: str | None, end: str | None, start_ms: int | None = None
+    ) -> Sequence[Unserved]:
         """Of a source whose brokers need no credentials: those are not recorded."""
         before, after = positions_of(start), positions_of(end)
         topics = {topic for topic, _ in before} | _subscribed(shape)
         held = _held(shape, topics) if before else {}
-        return tuple(
-            found
+        found = {
+            one: problem
             for one in sorted(before.keys() | held.keys())
-            if (found := _compared(one, before.get(one), after.get(one, 0), held.get(one), _subscribed(shape)))
-        )
+            if (problem := _compared(one, before.get(one), after.get(one, 0), held.get(one), _subscribed(shape)))
+        }
+        whole = {one: at for one, at in before.items() if one not in found}
+        return (*found.values(), *_recreated(shape, whole, held, start_ms))
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
         """Of the partitions that were read, and of new ones of their topics. ``address`` names the brokers."""
@@ -223,6 +230,22 @@ def _held(shape: SourceShape, topics: Iterable[str]) -> Mapping[Partition, tuple
         )  # fmt: skip
     found: Mapping[Partition, tuple[int, int]] = import_module(BROKERS).held(servers, sorted(topics))
     return found
+
+
+def _recreated(
+    shape: SourceShape, before: Offsets, held: Mapping[Partition, tuple[int, int]], start_ms: int | None
+) -> Iterator[Unserved]:
+    """The partitions whose records before the position are all newer than the batch that ended there."""
+    passed = [one for one, at in sorted(before.items()) if held[one][0] < at]
+    if start_ms is None or not passed:
+        return
+    since_ms = start_ms + CLOCKS_DIFFER_MS
+    since: Offsets = import_module(BROKERS).first_since(shape.options[SERVERS], passed, since_ms)
+    for one in passed:
+        oldest, at = held[one][0], before[one]
+        if since[one] == oldest:
+            expected = f"records before offset {at} from before {utc_text(start_ms)}"
+            yield Unserved("topic-recreated", partition_name(one), expected, "only newer records", at - oldest)
 
 
 def _subscribed(shape: SourceShape) -> frozenset[str]:

@@ -1,0 +1,49 @@
+"""Each of the most frequent and of the silent failures has a test end to end, or a reason why it can have none."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from slackwater.diagnose.catalogue import CATALOGUE
+
+LIVE = Path(__file__).parent / "live"
+FREQUENT = 25
+TABLES: Mapping[str, Mapping[str, Mapping[str, str]]] = tomllib.loads((LIVE / "frequent.toml").read_text())
+ENTRIES = [(code, entry) for table in TABLES.values() for code, entry in table.items()]
+
+
+@cache
+def shown() -> frozenset[tuple[str, str]]:
+    """Each code with the file of a test that has it in its name, or in that of a case, as pytest collects them."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "", "-p", "no:cacheprovider", str(LIVE)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = [line.partition("::") for line in listed.splitlines() if "::" in line]
+    pattern = re.compile(r"(?:\[|^test_)([A-Za-z0-9]+[-_][0-9]{2})[ _]")
+    return frozenset(
+        (code.upper().replace("_", "-"), Path(file).name) for file, _, name in lines for code in pattern.findall(name)
+    )
+
+
+def test_the_tables_are_whole() -> None:
+    assert list(TABLES) == ["frequent", "silent"]
+    assert len(TABLES["frequent"]) == FREQUENT
+    assert all(code in CATALOGUE for code, _ in ENTRIES)
+    assert all(entry.keys() in ({"test"}, {"none"}) for _, entry in ENTRIES)
+
+
+def test_each_has_a_test_that_names_it() -> None:
+    assert [
+        (code, entry["test"]) for code, entry in ENTRIES if "test" in entry and (code, entry["test"]) not in shown()
+    ] == []
+
+
+def test_only_what_leaves_no_trace_has_none() -> None:
+    without = [code for code, entry in ENTRIES if "none" in entry]
+    assert [code for code in without if CATALOGUE[code].how != "not-detectable"] == []
+    assert [code for code in without if code in {shown_code for shown_code, _ in shown()}] == []
