@@ -33,7 +33,8 @@ slackwater run ../examples/guide/operations/tumbling_window.py --until-caught-up
 - **after rebuild**: it is killed in the same way, its checkpoint is deleted, `slackwater plan rebuild` and
   `slackwater apply` are typed, and it runs to the end. *refused*: with this error code, and nothing is changed.
 - *at-least-once*: no row is missing, and rows of the interrupted batch are there twice.
-- *not yet*: no test shows it; what is missing is named.
+- *-*: what is guaranteed instead is in the note, and its test shows exactly that.
+- *not yet*: no test shows it; what is missing is named. *not in PySpark*: it cannot be reached from Python.
 
 {counts}
 This page is made from `tests/conformance/guide.toml`, which the tests are compared with. To update it:
@@ -68,7 +69,7 @@ HEADING = """
 
 @dataclass(frozen=True)
 class Row:
-    """An item of the guide. ``open`` is what is missing where nothing is shown yet.
+    """An item of the guide. ``open`` is what is missing where nothing is shown yet; ``absent`` what PySpark lacks.
 
     ``since`` is the first version of PySpark that has it, ``connector`` the jar that it needs.
     """
@@ -80,14 +81,22 @@ class Row:
     after_rebuild: str = EXACT
     note: str = ""
     open: str = ""
+    absent: str = ""
     since: str = ""
     connector: str = ""
+
+    @property
+    def has_example(self) -> bool:
+        """Whether it can be run."""
+        return not self.open and not self.absent
 
     @property
     def outcomes(self) -> tuple[str, str, str]:
         """What is shown: of a run, after a kill, after a rebuild."""
         if self.open:
             return "not yet", "", ""
+        if self.absent:
+            return "not in PySpark", "-", "-"
         if self.refused:
             return f"refused `{self.refused}`", "-", "-"
         return "runs", self._outcome(self.after_kill), self._outcome(self.after_rebuild)
@@ -116,7 +125,7 @@ def areas() -> tuple[Area, ...]:
 
 def shown(area: str) -> list[Row]:
     """The rows of an area that have an example, and that the installed Spark has."""
-    return [row for one in areas() if one.name == area for row in one.rows if not row.open and _is_there(row)]
+    return [row for one in areas() if one.name == area for row in one.rows if row.has_example and _is_there(row)]
 
 
 def _is_there(row: Row) -> bool:
@@ -169,13 +178,15 @@ def _versions() -> str:
 
 def _counts() -> str:
     rows = [row for area in areas() for row in area.rows]
-    done = [row for row in rows if not row.open]
+    done = [row for row in rows if row.has_example]
+    absent = sum(bool(row.absent) for row in rows)
     exact = [row for row in done if row.outcomes == ("runs", EXACT, EXACT)]
     refused = [row for row in done if row.refused]
     return (
         f"Of {len(rows)} items {len(done)} are shown: {len(exact)} are exact after the kill and after the rebuild, "
         f"{len(refused)} are refused before the start, {len(done) - len(exact) - len(refused)} have a condition that "
-        f"their row names. {len(rows) - len(done)} are not shown yet.\n"
+        f"their row names. {len(rows) - len(done) - absent} are not shown yet, {absent} cannot be "
+        "reached from Python.\n"
     )
 
 
@@ -185,9 +196,9 @@ def _table(area: Area) -> str:
 
 def _lines(area: Area) -> Iterator[str]:
     for row in area.rows:
-        link = "" if row.open else f"[{row.name}](../../examples/guide/{area.name}/{row.name}.py)"
+        link = "" if not row.has_example else f"[{row.name}](../../examples/guide/{area.name}/{row.name}.py)"
         since = f"Spark {row.since} and later" if row.since else ""
-        cells = (row.what, link, *row.outcomes, row.open or "; ".join(filter(None, (row.note, since))))
+        cells = (row.what, link, *row.outcomes, row.open or row.absent or "; ".join(filter(None, (row.note, since))))
         yield "| " + " | ".join(cells) + " |\n"
 
 

@@ -160,7 +160,7 @@ class Workspace:
 
     def rebuild(self, stream: str) -> str:
         """Delete the checkpoint of a stream, plan a rebuild and apply it: empty, or why it was refused."""
-        shutil.rmtree(self._checkpoint(stream))
+        shutil.rmtree(self.checkpoint(stream))
         options = self.area.plan_options.get(stream, ())
         for words in (
             ("plan", "rebuild", stream, *options, "--out", "plan.json", "--force"),
@@ -181,20 +181,21 @@ class Workspace:
         assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done
 
-    def refused(self, *arguments: str) -> str:
-        """The messages of a command that ends because streams failed or were refused."""
+    def refused(self, *arguments: str, code: int = STREAMS_FAILED) -> str:
+        """The messages of a command that ends with this exit code because streams failed or were refused."""
         done = self._command(*arguments)
-        assert done.returncode == STREAMS_FAILED, f"ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == code, f"ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stderr
 
     def _command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return warm_python.run(arguments, self.folder, attached(self.folder), wait_s=900)
 
-    def _checkpoint(self, stream: str) -> Path:
+    def checkpoint(self, stream: str) -> Path:
+        """The first checkpoint of a stream."""
         return self.folder / ".slackwater" / "streams" / self.area.name / stream / "checkpoints" / "0001"
 
     def _point(self, number: int, stream: str) -> Path:
-        commits = self._checkpoint(stream) / "commits"
+        commits = self.checkpoint(stream) / "commits"
         place = self.area.holds_at(number).format(stream=stream, commits=commits)
         return self.folder / place / str(self.area.held.get(stream, HELD_BATCH))
 

@@ -12,9 +12,13 @@ from tests.conformance.matrix import Area, before_commit, measured
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 SMALL_TABLES = {"spark.databricks.delta.snapshotPartitions": "1"}
 """By default Delta reads the log of a table in 50 tasks."""
+NOT_COMPARED = ("console", "memory")
+"""They have no output that outlives a run: tests/conformance/test_not_exact.py."""
 
 
 def test_sinks(tmp_path: Path) -> None:
-    assert measured(Area("sinks", streams("sinks"), SMALL_TABLES, holds_at=before_commit), tmp_path) == expected(
-        "sinks"
-    )
+    names = [name for name in streams("sinks") if name not in NOT_COMPARED]
+
+    found = measured(Area("sinks", names, SMALL_TABLES, holds_at=before_commit), tmp_path)
+
+    assert found == {name: outcome for name, outcome in expected("sinks").items() if name in names}

@@ -7,7 +7,7 @@ from pathlib import Path
 from scripts.conformance import areas, page
 
 ROOT = Path(__file__).parents[2]
-NOT_YET_MAX = 7
+NOT_YET_MAX = 4
 """May only fall."""
 
 
@@ -19,7 +19,7 @@ def test_each_shown_row_has_an_example_and_each_example_a_row() -> None:
     folder = ROOT / "examples" / "guide"
     examples = {f"{file.parent.name}/{file.stem}" for file in folder.glob("*/*.py")}
 
-    assert {f"{area.name}/{row.name}" for area in areas() for row in area.rows if not row.open} == examples
+    assert {f"{area.name}/{row.name}" for area in areas() for row in area.rows if row.has_example} == examples
 
 
 def test_the_number_of_items_that_are_not_shown_may_only_fall() -> None:

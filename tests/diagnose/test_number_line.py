@@ -250,6 +250,11 @@ def test_a_source_that_is_not_fault_tolerant_is_reported_before_the_first_start_
     assert _codes(at(-1, -1, None, -1, profile=socket)) == ["new", "source-not-fault-tolerant"]
 
 
+def test_a_chain_that_drops_rows_as_late_is_reported() -> None:
+    assert _codes(replace(CLEAN, profile=replace(WINDOWED, late_in_chain=True))) == ["clean", "global-watermark"]
+    assert _codes(CLEAN) == ["clean"]
+
+
 def test_several_watermarks_are_reported_where_those_after_the_newest_batch_are_not_recorded() -> None:
     several = replace(WINDOWED, watermark_delays_ms=(1, 2))
 
@@ -328,6 +333,7 @@ def test_every_code_has_a_case() -> None:
     cases = {one.code for snapshot, _ in CASES.values() for one in findings(snapshot)}
     assert {rule.code for rule in RULES.all()} - cases == {
         "no-data-batch-pending",
+        "global-watermark",
         "several-watermarks",
         "source-not-fault-tolerant",
         "watermark-misses-batch",

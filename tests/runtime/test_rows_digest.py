@@ -23,9 +23,9 @@ UNKNOWN = (
 )  # fmt: skip
 
 
-def _digests(folder: Path, noise: int) -> dict[str, str | None]:
+def _output(program: Path, folder: Path, *arguments: str) -> str:
     ended = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder), str(noise)],
+        [sys.executable, str(program), str(folder), *arguments],
         env={**os.environ, **attached(folder)},
         capture_output=True,
         text=True,
@@ -33,7 +33,11 @@ def _digests(folder: Path, noise: int) -> dict[str, str | None]:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    found: dict[str, str | None] = json.loads(ended.stdout)
+    return ended.stdout
+
+
+def _digests(folder: Path, noise: int) -> dict[str, str | None]:
+    found: dict[str, str | None] = json.loads(_output(PROGRAM, folder, str(noise)))
     return found
 
 
@@ -47,6 +51,29 @@ def test_the_digest_follows_the_code_below_the_watermark(tmp_path: Path) -> None
     assert found["udf"] == found.pop("udf in a filter above")
     others = [name for name in found if name not in (*AS_BASE, *UNKNOWN)]
     assert len({found[name] for name in ("base", *others)}) == len(others) + 1, found
+
+
+@pytest.mark.spark
+def test_what_a_profile_shows_of_random_functions_and_of_chains(tmp_path: Path) -> None:
+    found: dict[str, list[object]] = json.loads(_output(PROGRAM.with_name("profiles.py"), tmp_path))
+    assert {name: random for name, (random, _) in found.items() if random} == {
+        "filter": ["rand"],
+        "key": ["uuid"],
+        "order of an array": ["shuffle"],
+        "number of a row": ["monotonically_increasing_id"],
+        "partition": ["spark_partition_id"],
+        "with a seed": ["randn"],
+        "sample": ["sample"],
+        "udf": ["dice"],
+        "join": ["rand"],
+        "two": ["uuid", "rand"],
+    }
+    assert [name for name, (_, late) in found.items() if late] == ["windows of windows in update mode"]
+
+
+def test_a_profile_with_the_rare_facts_is_read() -> None:
+    profile = QueryProfile(("Aggregate",), (), (), None, ("json",), random=("rand",), late_in_chain=True)
+    assert QueryProfile.from_json(json.loads(json.dumps(profile.as_json()))) == profile
 
 
 def test_a_profile_recorded_without_a_digest_is_read() -> None:

@@ -21,6 +21,8 @@ class QueryProfile:
     and one log (``MicroBatchExecution.logicalPlan``). Empty where it is unknown.
     ``rows_digest`` is a SHA-256 of all that decides which rows with which event times reach the watermarks; ``None``
     where it is unknown.
+    ``random`` names what state is made of that is another value each time it is computed, such as ``rand``.
+    ``late_in_chain``: an operator returns rows that the stateful one behind it drops as late.
     """
 
     operators: tuple[str, ...]
@@ -30,6 +32,8 @@ class QueryProfile:
     sources: tuple[str, ...]
     rows_digest: str | None = None
     source_logs: tuple[str, ...] = ()
+    random: tuple[str, ...] = ()
+    late_in_chain: bool = False
 
     @property
     def stateful(self) -> bool:
@@ -42,7 +46,8 @@ class QueryProfile:
         return {str(position): log for position, log in enumerate(self.source_logs)}
 
     def as_json(self) -> dict[str, Any]:
-        """The form in which the ledger keeps it."""
+        """The form in which the ledger keeps it; the two rare facts only where they hold."""
+        rare: dict[str, Any] = {"random": list(self.random), "late_in_chain": self.late_in_chain}
         return {
             "operators": list(self.operators),
             "watermark_delays_ms": list(self.watermark_delays_ms),
@@ -51,6 +56,7 @@ class QueryProfile:
             "sources": list(self.sources),
             "rows_digest": self.rows_digest,
             "source_logs": list(self.source_logs),
+            **{name: value for name, value in rare.items() if value},
         }
 
     @classmethod
@@ -64,4 +70,6 @@ class QueryProfile:
             sources=tuple(value["sources"]),
             rows_digest=value.get("rows_digest"),
             source_logs=tuple(value.get("source_logs", ())),
+            random=tuple(value.get("random", ())),
+            late_in_chain=bool(value.get("late_in_chain", False)),
         )

@@ -123,6 +123,8 @@ CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
 ``state-missing`` is also what Spark before 4.3 reports of an added operator.
 """
 
+REFUSED_QUERIES = ("query-refused", "query-start", "watermark-missing", "global-watermark")
+
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
 TRACEBACK_HEADING = "Traceback (most recent call last):"
 TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S.*)")
@@ -202,7 +204,7 @@ def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCod
     if PYTHON_FAILED.search(messages) and (OUR_SINKS not in messages or _place(messages)):
         # Before all others: the message of the user's exception may contain anything. A sink's batch function is ours.
         return "user-function"
-    if isinstance(error, SlackwaterError) and error.code in ("query-refused", "query-start", "watermark-missing"):
+    if isinstance(error, SlackwaterError) and error.code in REFUSED_QUERIES:
         return "query-refused"
     if isinstance(error, SlackwaterError) and error.code == "store-unreadable":
         return "store-unreachable"

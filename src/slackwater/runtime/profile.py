@@ -29,6 +29,8 @@ from slackwater.runtime.logical_plan import (
     source_options,
     streaming_sources,
 )
+from slackwater.runtime.plan_random import random_below_state
+from slackwater.runtime.unsupported import late_in_chain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +53,7 @@ WINDOW, DELAY = "spark.timeWindow", "spark.watermarkDelayMs"
 """Keys in the metadata of columns: Spark hands the second one on from the watermark's column to its windows."""
 
 
-def profile_of(frame: DataFrame, code: str | None = None) -> QueryProfile:
+def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "append") -> QueryProfile:
     """The profile of the query that ``frame`` describes. ``code`` is as for ``rows_digest``."""
     plan = analysed_plan(frame)
     nodes = list(nodes_of(plan))
@@ -61,7 +63,17 @@ def profile_of(frame: DataFrame, code: str | None = None) -> QueryProfile:
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
     retention = _retention_ms(nodes, operators, delays, windows)
     digest, logs = rows_digest(frame, code), tuple(source_logs(plan))
-    return QueryProfile(operators, delays, tuple(sorted(windows)), retention, sources, digest, logs)
+    return QueryProfile(
+        operators,
+        delays,
+        tuple(sorted(windows)),
+        retention,
+        sources,
+        digest,
+        logs,
+        random_below_state(frame),
+        late_in_chain=len(operators) > 1 and late_in_chain(frame, output_mode),
+    )
 
 
 def _stateful_name(node: Any) -> str | None:

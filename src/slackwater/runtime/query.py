@@ -28,7 +28,7 @@ from slackwater.runtime.logical_plan import analysed_plan, source_options, strea
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.program import program_of
-from slackwater.runtime.unsupported import INSTEAD
+from slackwater.runtime.unsupported import NotSupported, Unsupported, check_supported, unsupported_by
 from slackwater.sinks.common.contract import Creates
 from slackwater.sinks.common.directory import absolute
 from slackwater.storage.open import spark_uri
@@ -93,7 +93,8 @@ class BuiltStream:
         """What the query's plan shows, read once; ``None`` where it cannot be read, which stops no query."""
         unreadable: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, *SPARK_ERRORS)
         try:
-            return profile_of(self.frame, self.reach.code if self.reach is not None else None)
+            code = self.reach.code if self.reach is not None else None
+            return profile_of(self.frame, code, self.definition.output_mode)
         except unreadable as error:
             log.warning("the query's plan cannot be read", stream=self.definition.full_name, error=str(error))
             return None
@@ -146,6 +147,9 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the user's own code may raise anything, SystemExit too; it becomes a message
+        item = unsupported_by(str(error))
+        if item is not None:
+            raise _not_supported(definition, item, place_in(loaded.file, error)) from error
         raise PipelineError(
             "stream-fails",
             f"Stream {definition.full_name} cannot be built: {first_line(error)}",
@@ -153,6 +157,7 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
             hint=_ENDS_PYTHON if isinstance(error, SystemExit) else _hint(str(error)) or _WHOLE_TRACEBACK,
         ) from error
     _check_frame(definition, frame)
+    _check_supported(definition, frame)
     return BuiltStream(definition, frame, context.upstreams)
 
 
@@ -244,6 +249,24 @@ def _check_frame(definition: StreamDefinition, frame: object) -> None:
     )
 
 
+def _check_supported(definition: StreamDefinition, frame: DataFrame) -> None:
+    try:
+        check_supported(frame, definition.output_mode, continuous=definition.trigger.kind == "continuous")
+    except NotSupported as error:
+        raise _not_supported(definition, error.item, _place(definition)) from error
+    except AnalysisException as error:
+        raise _refused_by_spark(definition, error) from error
+
+
+def _not_supported(definition: StreamDefinition, item: Unsupported, where: str | None) -> PipelineError:
+    return PipelineError(
+        item.code,
+        f"Stream {definition.full_name} uses {item.what}, which is not supported on a stream: {item.reason}",
+        where=where,
+        hint=item.instead,
+    )
+
+
 def _place(definition: StreamDefinition) -> str | None:
     """The first line of the stream's function, as ``file:line``."""
     code = getattr(inspect.unwrap(definition.function), "__code__", None)
@@ -252,7 +275,7 @@ def _place(definition: StreamDefinition) -> str | None:
 
 def _hint(message: str) -> str | None:
     """The next step after the most common mistakes."""
-    return next((hint for name, hint in (HINTS | INSTEAD).items() if name in message), None)
+    return next((hint for name, hint in HINTS.items() if name in message), None)
 
 
 def _pickle_by_value(loaded: LoadedPipeline) -> None:
@@ -287,9 +310,12 @@ def _refused_by_spark(definition: StreamDefinition, error: Exception) -> Pipelin
             expected='.withWatermark("<event time>", "<delay>") before groupBy, its column or window in groupBy',
             hint="see the guide's section on handling late data and watermarking",
         )
+    item = unsupported_by(str(error))
+    if item is not None:
+        return _not_supported(definition, item, _place(definition))
     return PipelineError(
         "query-refused",
-        f"Spark refuses stream {definition.full_name}: {first_line(error)}",
+        f"Spark refuses stream {definition.full_name}: {first_line(error).removeprefix('AnalysisException: ')}",
         where=_place(definition),
-        hint=_hint(str(error)),
+        hint=_hint(str(error)) or "see the guide's section on unsupported operations",
     )

@@ -122,7 +122,8 @@ class SparkReplayer:
         """What the query's plan shows, under the present session's settings."""
         if self._profile is None:
             built = self._build(self._open())
-            self._profile = profile_of(built.frame, built.reach.code if built.reach is not None else None)
+            code = built.reach.code if built.reach is not None else None
+            self._profile = profile_of(built.frame, code, built.definition.output_mode)
         return self._profile
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:

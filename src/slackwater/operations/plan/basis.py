@@ -226,20 +226,33 @@ ARBITRARY = {name for name, reason in NOT_REPRODUCIBLE.items() if reason.endswit
 """State that a replay of all batches recomputes where the function gives the same for any order of a batch's rows."""
 
 
+def not_reproducible(profile: QueryProfile, row_order: RowOrder | None = None) -> tuple[str, str] | None:
+    """What no replay recomputes exactly, and why; ``None`` where the state can be recomputed."""
+    if profile.random and profile.stateful:
+        return ", ".join(profile.random), "its value is another one each time, and the state is made of it"
+    names = [one for one in profile.operators if not (one in ARBITRARY and row_order == "any")]
+    return next(((one, NOT_REPRODUCIBLE[one]) for one in names if one in NOT_REPRODUCIBLE), None)
+
+
 def check_reproducible(profile: QueryProfile, stream: StreamRecord, row_order: RowOrder | None) -> None:
     """Raises Refused where the query keeps state that no replay recomputes exactly."""
-    other_stream = "run the query under a new stream name into a new output: it then reads everything from the start"
-    for operator in profile.operators:
-        if operator in NOT_REPRODUCIBLE and not (operator in ARBITRARY and row_order == "any"):
-            at_word = command("plan", "rebuild", stream.full_name, "--row-order", "any")
-            hint = f"if it gives the same for any order of the rows in a batch: {at_word}; else {other_stream}"
-            raise Refused(
-                "state-not-reproducible",
-                f"The state of stream {stream.name} cannot be recomputed exactly: {NOT_REPRODUCIBLE[operator]}",
-                expected="windowed aggregations, dropDuplicates, joins",
-                found=operator,
-                hint=hint if operator in ARBITRARY else other_stream,
-            )
+    if (found := not_reproducible(profile, row_order)) is None:
+        return
+    what, reason = found
+    remains = (
+        f"process everything again: {command('plan', 'reset', stream.full_name, '--from', 'earliest')}; "
+        "or run the query under a new stream name into a new output"
+    )
+    at_word = command("plan", "rebuild", stream.full_name, "--row-order", "any")
+    raise Refused(
+        "state-not-reproducible",
+        f"The state of stream {stream.name} cannot be recomputed exactly: {reason}",
+        expected="windowed aggregations, dropDuplicates, joins",
+        found=what,
+        hint=f"if it gives the same for any order of the rows in a batch: {at_word}; else {remains}"
+        if what in ARBITRARY
+        else remains,
+    )
 
 
 def state_bounds(basis: Basis) -> StateBounds:

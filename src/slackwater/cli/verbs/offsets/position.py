@@ -27,7 +27,7 @@ from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.gather import gather, refuse_unreadable
 from slackwater.operations.goals.rebuild import target_batch
-from slackwater.operations.plan.basis import NOT_REPRODUCIBLE, Basis, bounds_of
+from slackwater.operations.plan.basis import Basis, bounds_of, not_reproducible
 from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.operations.plan.manual_restart import Effect, RestartFacts, SourcePosition, effects_of, position_after
 from slackwater.sources import kind_named
@@ -95,8 +95,8 @@ class _Known:
     @property
     def not_reproducible(self) -> str | None:
         """Why the state cannot be recomputed by reading again."""
-        operators = self.profile.operators if self.profile else ()
-        return next((NOT_REPRODUCIBLE[operator] for operator in operators if operator in NOT_REPRODUCIBLE), None)
+        found = not_reproducible(self.profile) if self.profile else None
+        return found[1] if found else None
 
     @property
     def state(self) -> StateBounds:

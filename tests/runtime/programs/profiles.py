@@ -1,0 +1,56 @@
+"""profiles.py FOLDER: random functions and late rows in a chain, as the profiles of queries show them, as JSON."""
+
+import json
+import random
+import sys
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from slackwater.runtime.profile import profile_of
+
+FOLDER = Path(sys.argv[1])
+CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+(FOLDER / "in").mkdir()
+source = spark.readStream.schema("id LONG, name STRING, at TIMESTAMP").json(str(FOLDER / "in"))
+marked = source.withWatermark("at", "1 minute")
+other = marked.select(F.col("id").alias("other"), F.col("at").alias("then"))
+
+
+def dice(_: str) -> int:
+    """A number that is another one each time."""
+    return random.randint(1, 6)
+
+
+def counted(rows: DataFrame, *keys: str) -> DataFrame:
+    """An aggregation in windows."""
+    return rows.groupBy(F.window("at", "5 minutes"), *keys).count()
+
+
+bounded = marked.join(other, F.expr("id = other AND then BETWEEN at AND at + INTERVAL 5 MINUTES"))
+build = {
+    "filter": counted(marked.where("rand() > 0.5")),
+    "key": marked.withColumn("key", F.expr("uuid()")).dropDuplicates(["key"]),
+    "order of an array": counted(marked.withColumn("a", F.shuffle(F.array("id", "id"))[0]), "a"),
+    "number of a row": counted(marked.withColumn("a", F.monotonically_increasing_id()), "a"),
+    "partition": counted(marked.withColumn("a", F.spark_partition_id()), "a"),
+    "with a seed": counted(marked.where(F.randn(5) > 0)),
+    "sample": counted(marked.sample(0.5, 7)),
+    "udf": counted(marked.withColumn("a", F.udf(dice, "int").asNondeterministic()("name")), "a"),
+    "join": marked.where("rand() > 0.5").join(other, F.expr("id = other")),
+    "two": counted(marked.where("rand() > 0.5").withColumn("a", F.expr("uuid()")), "a"),
+    "a column that is not used": counted(marked.withColumn("a", F.rand())),
+    "above the state": counted(marked).withColumn("a", F.rand()),
+    "without state": source.withColumn("a", F.rand()),
+    "the batch's time": counted(marked.where("at < current_timestamp()")),
+    "windows of windows": counted(counted(marked, "name").select(F.window_time("window").alias("at"))),
+    "bounded join, then windows": counted(bounded),
+}
+spark.conf.set(CORRECTNESS, "false")
+profiles = {name: profile_of(frame) for name, frame in build.items()}
+assert spark.conf.get(CORRECTNESS) == "false"
+found = {name: [one.random, one.late_in_chain] for name, one in profiles.items()}
+updates = profile_of(build["windows of windows"], output_mode="update")
+sys.stdout.write(json.dumps({**found, "windows of windows in update mode": [updates.random, updates.late_in_chain]}))
