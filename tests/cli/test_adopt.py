@@ -349,3 +349,8 @@ def test_what_was_not_recorded_of_an_output_is_not_compared() -> None:
     assert not is_same_sink({"kind": "files", "format": "json", "path": "/data/out"}, now)
     assert not is_same_sink({"kind": "files", "format": "", "path": "/data/other"}, now)
     assert not is_same_sink({"kind": "kafka", "topic": "a"}, now)
+    by_path = {"kind": "table", "format": "iceberg", "name": "iceberg./lake/shop/counts"}
+    by_name = {"kind": "table", "format": "iceberg", "name": "lake.shop.counts"}
+    assert is_same_sink(by_path, by_name)
+    assert not is_same_sink(by_path, {**by_path, "name": "iceberg./lake/shop/others"})
+    assert not is_same_sink(by_name, {**by_name, "name": "lake.shop.others"})

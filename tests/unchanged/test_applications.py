@@ -2,85 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from slackwater.checkpoint.logs import read_logs
-from slackwater.storage.local import LocalStore
-from tests.support import warm_python
-from tests.support.warm_jvm import attached
-
-APPLICATIONS = Path(__file__).with_name("applications")
-FILES = 14
-KILLED_AFTER = 7
+from tests.unchanged.scene import FILES, KILLED_AFTER, Scene
 
 pytestmark = pytest.mark.spark
-
-
-class Scene:
-    """One application with its input, and what it leaves behind."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self.folder = folder
-        self.program = folder / name
-        if name.endswith(".py"):
-            shutil.copy(APPLICATIONS / name, self.program)
-        else:
-            shutil.copytree(APPLICATIONS / name, self.program)
-
-    def add_files(self, data: str, count: int) -> None:
-        """Input below ``data``: a file a batch, each with half an hour of clicks."""
-        (self.folder / data / "in").mkdir(parents=True, exist_ok=True)
-        for number in range(count):
-            minutes = [number * 7 + row for row in range(0, 30, 2)]
-            rows = [{"at": f"2026-01-01T{m // 60:02}:{m % 60:02}:00Z", "page": f"p{m % 3}"} for m in minutes]
-            file = self.folder / data / "in" / f"{number:03}.json"
-            file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-            os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
-
-    def run_and_kill(self, *arguments: str, checkpoint: str, plain: bool = False) -> None:
-        """kill -9 of ``slackwater run``, or ``plain`` Python, and its JVM, once some batches are committed."""
-        run = () if plain else ("-m", "slackwater", "run")
-        words = [sys.executable, *run, self.program.name, *(() if plain else ("--",)), *arguments]
-        log = self.folder / "run.log"
-        with log.open("w") as out:
-            process = subprocess.Popen(words, cwd=self.folder, start_new_session=True, stdout=out, stderr=out)
-        deadline = time.monotonic() + 240
-        while read_logs(LocalStore(self.folder / checkpoint)).committed < KILLED_AFTER:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-    def plain(self, *arguments: str) -> None:
-        """``python PROGRAM ARGUMENTS``, without Slackwater."""
-        ended = warm_python.run_program([str(self.program), *arguments], self.folder, attached(self.folder))
-        assert ended.returncode == 0, ended.stderr
-
-    def type(self, *words: str, exit_code: int = 0) -> str:
-        """A command of ``slackwater``."""
-        ended = warm_python.run(words, self.folder, attached(self.folder), in_one=True)
-        assert ended.returncode == exit_code, ended.stdout
-        return str(ended.stdout)
-
-    def rows(self, output: str) -> Counter[str]:
-        """The rows of an output, as its manifest lists the files."""
-        folder, files = self.folder / output, set[str]()
-        for entry in (folder / "_spark_metadata").iterdir():
-            if not entry.name.startswith("."):
-                files |= {json.loads(line)["path"].rpartition("/")[2] for line in entry.read_text().splitlines()[1:]}
-        return Counter(line for file in files for line in (folder / file).read_text().splitlines())
 
 
 def test_a_deleted_checkpoint_is_rebuilt_from_the_application(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from slackwater.core.sink import WriterCalls
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application import running
 from slackwater.runtime.application.queries import as_known
-from slackwater.runtime.loader import is_application
+from slackwater.runtime.loader import is_application, load
 from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.watch import watch
 from slackwater.sinks.common.registry import UNKNOWN, open_output, recognised
 from slackwater.triggers import as_trigger
 
@@ -105,6 +106,32 @@ def test_a_query_is_the_stream_that_has_its_checkpoint(tmp_path: Path) -> None:
         "query-checkpoint",
         "stream shop/counts of shop.py",
     )
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        "SparkSession.builder.remote('sc://localhost:1')",
+        "SparkSession.builder.config('spark.api.mode', 'connect')",
+        "os.environ.update(SPARK_REMOTE='sc://localhost:1') or SparkSession.builder",
+    ],
+)
+def test_a_session_of_spark_connect_is_refused_before_a_server_is_asked(
+    tmp_path: Path, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application = tmp_path / "app.py"
+    application.write_text(
+        f"import os\nfrom pyspark.sql import SparkSession\nspark = ({session}).getOrCreate()\n{QUERY}"
+    )
+    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost:1")
+    monkeypatch.delenv("SPARK_REMOTE")
+    with pytest.raises(Refused) as refused:
+        load(str(application))
+    assert refused.value.code == "connect-session"
+    assert "slackwater adopt LOCATION" in str(refused.value.hint)
+    remote: Any = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(Refused):
+        watch(remote, ledger=tmp_path / "ledger.db")
 
 
 def test_a_second_query_of_one_name_is_refused() -> None:

@@ -20,7 +20,7 @@ from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
 from slackwater.operations.adopted import stream_with
 from slackwater.runtime.application.under_way import UNDER_WAY, Noticed, own_reference
-from slackwater.runtime.application.writers import is_intercepted
+from slackwater.runtime.application.writers import is_intercepted, refuse_connect
 from slackwater.runtime.listener import ProgressRecorder, QueryLife, Recorded, make_listener
 from slackwater.runtime.loader import digest
 from slackwater.runtime.query import BuiltStream
@@ -43,8 +43,11 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     A query is known as ``watched/NAME``: its ``queryName``, else the last part of its output, or its table. With it are
     recorded what a run records: settings, code and the query's plan. Call ``close()`` at the end. In a program that
     ``slackwater run`` runs, or whose queries are read for a plan, nothing is recorded by this.
-    Raises UsageError or EnvironmentMissing where the ledger cannot be opened; later errors are only logged.
+    Raises UsageError or EnvironmentMissing where the ledger cannot be opened, Refused (``connect-session``) for a
+    session of Spark Connect; later errors are only logged.
     """
+    if type(spark).__module__.startswith("pyspark.sql.connect."):
+        refuse_connect("slackwater.watch() was given a session")
     if is_intercepted(other_than=UNDER_WAY):
         return WatchedByRun()
     return SessionWatch(spark, Ledger.open(ledger, create=True))

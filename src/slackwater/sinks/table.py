@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
+from slackwater.sinks.common.contract import ListsTransactions
 from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.options import is_text, option_strings
-from slackwater.sinks.common.registry import SinkKind
+from slackwater.sinks.common.registry import SinkKind, open_output
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
 
 if TYPE_CHECKING:
@@ -138,10 +139,37 @@ def table_traits(table_format: str) -> Traits:
     return LOG_TABLE_TRAITS if table_format in CONNECTORS else OTHER_TABLE_TRAITS
 
 
+class WrittenTable(SilentOutput):
+    """A table at a path: each commit of Spark's own writer has the id of the query and the number of the batch."""
+
+    def __init__(self, table_format: str, path: str, location: str) -> None:
+        super().__init__("table", table_traits(table_format), location)
+        self._table = {"kind": table_format, "path": path}
+
+    def written_by(self, query_id: str) -> int | None:
+        """The newest batch of this query. Without one nothing is known: expired snapshots take their marks away."""
+        output = open_output(self._table)
+        return output.transactions(query_id).get(query_id) if isinstance(output, ListsTransactions) else None
+
+
 def open_table_output(identity: Mapping[str, str]) -> SilentOutput:
-    """The table of a recorded identity. Where its files are is known to Spark's catalog only."""
-    traits = table_traits(identity.get("format", ""))
-    return SilentOutput("table", traits, f"table {identity.get('name', '').replace('`', '').lower()}")
+    """The table of a recorded identity. Where the files of a table with a name are is known to Spark's catalog only."""
+    table_format, path = identity.get("format", ""), _path_of(identity)
+    location = f"table {identity.get('name', '').replace('`', '').lower()}"
+    if path is not None:
+        return WrittenTable(table_format, path, location)
+    return SilentOutput("table", table_traits(table_format), location)
+
+
+def are_comparable(known: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether both tables are recorded by name, or both by path: which path a name has is known to the catalog."""
+    return (_path_of(known) is None) == (_path_of(now) is None)
+
+
+def _path_of(identity: Mapping[str, str]) -> str | None:
+    table_format, name = identity.get("format", ""), identity.get("name", "")
+    path = name.removeprefix(f"{table_format}.")
+    return path if table_format in CONNECTORS and path != name and "/" in path else None
 
 
 def _check_columns(name: str, existing: DataFrame, frame: DataFrame) -> None:
@@ -166,11 +194,18 @@ def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
         return None
     if calls.table is not None:
         return {"kind": "table", "name": calls.table, "format": calls.format}
+    if calls.format == "iceberg" and "/" not in calls.options.get("path", "/"):
+        return {"kind": "table", "name": calls.options["path"], "format": calls.format}
     if calls.format in CONNECTORS and "path" in calls.options:
         return {"kind": "table", "name": f"{calls.format}.{absolute(calls.options['path'])}", "format": calls.format}
     return None
 
 
 SINK = SinkKind(
-    recognise=recognise, opener=open_table_output, constructor=table, exports=("TableSink",), entries=ENTRIES
+    recognise=recognise,
+    comparable=are_comparable,
+    opener=open_table_output,
+    constructor=table,
+    exports=("TableSink",),
+    entries=ENTRIES,
 )

@@ -192,6 +192,12 @@ def add_stream(parser: Parser) -> None:
     parser.add_argument("stream", metavar="STREAM", type=string, help="stream, or pipeline/stream")
 
 
+def add_checkpoint(parser: Parser) -> None:
+    """A checkpoint that Slackwater need not have recorded, and its output."""
+    parser.add_argument("location", metavar="LOCATION", type=string, help="the checkpoint's path or URI")
+    parser.add_argument("--sink", metavar="URI", type=string, help="where its query writes: a path or URI")
+
+
 def add_pipeline(parser: Parser) -> None:
     """The pipeline that a verb runs, and which of its streams."""
     parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help="the pipeline")

@@ -11,7 +11,14 @@ from slackwater.core.errors import FormatError, SinkUnreadable
 from slackwater.core.marks import written_by_all
 from slackwater.core.sink import Owner
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Unmarked, Unreadable
-from slackwater.sinks.common.contract import ListsOrphans, MarkedBesideRows, Output, ReplacesUnmarked, SinkLog
+from slackwater.sinks.common.contract import (
+    ListsOrphans,
+    MarkedBesideRows,
+    MarkedByQuery,
+    Output,
+    ReplacesUnmarked,
+    SinkLog,
+)
 from slackwater.sinks.common.registry import member_identities, open_each, open_output
 
 
@@ -37,8 +44,11 @@ def look_at_output(
     *,
     thorough: bool,
     recorded: Mapping[int, str] | None = None,
+    query_id: str | None = None,
 ) -> tuple[int | None, OutputSeen]:
     """The mark ``written`` of a stream, and what its outputs show. ``stream_id`` is the stream's own.
+
+    By ``query_id`` an output shows what Spark's own writer has written to it.
 
     ``recorded`` are the ledger's copies of entries of the output's log, with which a thorough look compares.
     """
@@ -46,7 +56,7 @@ def look_at_output(
     unreadable: Unreadable | None = None
     marks: list[int | None] = []
     try:
-        marks = [one.last_written() for one in each]
+        marks = [_mark(one, query_id) for one in each]
     except SinkUnreadable as error:
         unreadable = _unreadable(error)
     owner, name = None, None
@@ -73,6 +83,12 @@ def look_at_output(
         members=_members(sink, each, marks) if len(each) > 1 and marks else (),
         unmarked=unmarked,
     )
+
+
+def _mark(output: Output, query_id: str | None) -> int | None:
+    if isinstance(output, MarkedByQuery) and query_id is not None:
+        return output.written_by(query_id)
+    return output.last_written()
 
 
 def _unmarked(each: tuple[Output, ...], marks: Sequence[int | None], expected: Expected) -> Unmarked | None:

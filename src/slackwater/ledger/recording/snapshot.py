@@ -69,7 +69,14 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
     marks = marks_of_inventory(logs, opened.inventory)
     recorded = _recorded(ledger, stream, marks)
     expected = _expected(marks, recorded, generation)
-    written, output = look_at_output(stream.sink, identifier, expected, thorough=context.thorough, recorded=listed)
+    written, output = look_at_output(
+        stream.sink,
+        identifier,
+        expected,
+        thorough=context.thorough,
+        recorded=listed,
+        query_id=generation.query_id or logs.query_id,
+    )
     marks = replace(marks, written=written, pending_no_data=_no_data_batch(logs, marks, stream, profile, run))
     planned = _planned_entry(logs, marks)
     place = place_of(context.home)

@@ -217,6 +217,14 @@ class ListsTransactions(Protocol):
 
 
 @runtime_checkable
+class MarkedByQuery(Protocol):
+    """An output that Spark's own writer marks by the id of the query, which an identity does not have."""
+
+    def written_by(self, query_id: str) -> int | None:
+        """The newest batch of this query, ``None`` where the output shows none. Raises SinkUnreadable."""
+
+
+@runtime_checkable
 class ReadByVersion(Protocol):
     """An output that other streams read by its versions and not by the names of its files."""
 

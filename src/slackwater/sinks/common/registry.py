@@ -47,6 +47,8 @@ class SinkKind:
     the jar that each is in, and ``session_settings`` what their documentation has a session set. ``log_folder`` is the
     folder by which an output of the kind is recognised at its location. ``members`` splits the
     identity of a sink with several outputs. ``transient`` are the codes of errors after which a restart may succeed.
+    ``recognise`` names the output of an application's own writer; of two identities that are not ``comparable`` nothing
+    shows whether they name one output.
     """
 
     opener: Callable[[Identity], Output] | Reference
@@ -60,6 +62,7 @@ class SinkKind:
     members: Callable[[Identity], tuple[Identity, ...]] = _only_itself
     transient: frozenset[str] = frozenset()
     recognise: Callable[[WriterCalls], Identity | None] | Reference | None = None
+    comparable: Callable[[Identity, Identity], bool] | None = None
 
 
 def _open_unknown_output(identity: Identity) -> SilentOutput:
@@ -196,6 +199,9 @@ def _loaded(value: Any) -> Any:
 
 
 def _agree(known: Identity, now: Identity) -> bool:
+    comparable = _kind_of(known).comparable
+    if comparable is not None and known.get("kind") == now.get("kind") and not comparable(known, now):
+        return True
     unrecorded = set() if known.get("format") else {"format"}
     return _places(known, unrecorded) == _places(now, unrecorded)
 

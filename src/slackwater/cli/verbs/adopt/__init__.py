@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_consent, add_format, add_home, string
+from slackwater.cli.common.arguments import Parser, add_checkpoint, add_consent, add_format, add_home, string
 from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import mention
 
 
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
-    parser.add_argument("location", metavar="LOCATION", type=string, help="the checkpoint's path or URI")
-    parser.add_argument("--sink", metavar="URI", type=string, help="where its query writes: a path or URI")
+    add_checkpoint(parser)
     parser.add_argument(
         "--name",
         metavar="NAME",

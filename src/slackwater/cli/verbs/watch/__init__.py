@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_format, string
+from slackwater.cli.common.arguments import Parser, add_checkpoint, add_format, string
 from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import mention
 
 
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
+    add_checkpoint(parser)
     add = parser.add_argument
-    add("location", metavar="LOCATION", type=string, help="the checkpoint's path or URI")
-    add("--sink", metavar="URI", type=string, help="where its query writes: a path or URI")
     add(
         "--source",
         dest="sources",
