@@ -197,7 +197,7 @@ def test_a_table_of_another_attempt_under_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", ["join_inner_hdfs", "tws_pandas_rocksdb"])
-def test_a_schema_of_state_that_was_cut(tmp_path: Path, case: str) -> None:
+def test_a_schema_of_state_that_was_cut_or_changed(tmp_path: Path, case: str) -> None:
     """A state file is whole without it, and Spark compares the query with it at each start."""
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_folder("4.3.0", case), checkpoint)
@@ -207,9 +207,10 @@ def test_a_schema_of_state_that_was_cut(tmp_path: Path, case: str) -> None:
     assert schemas
     for schema in schemas:
         whole = schema.read_bytes()
-        for length in (0, 1, len(whole) // 2, len(whole) - 1):
-            schema.write_bytes(whole[:length])
+        others = (whole.replace(b'"long"', b'"lonk"'), whole.replace(b'"nullable"', b'"nullabel"'))
+        for content in (b"", whole[:1], whole[: len(whole) // 2], whole[:-1], *others):
+            schema.write_bytes(content)
             found = cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True)
-            assert [item.path for item in found] == [str(schema.relative_to(checkpoint))], length
+            assert [item.path for item in found] == [str(schema.relative_to(checkpoint))], content
         schema.write_bytes(whole)
     assert cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True) == ()

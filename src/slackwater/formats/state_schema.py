@@ -98,6 +98,13 @@ def _parse_encoding(text: str) -> KeyEncoding:
 
 
 _DECIMAL = re.compile(r"decimal\((\d{1,2}),(-?\d{1,2})\)")
+_ATOMIC = re.compile(
+    r"void|null|boolean|byte|short|integer|long|float|double|decimal|string|binary|date|timestamp|timestamp_ntz"
+    r"|timestamp_ltz|variant|interval( (year|month|day|hour|minute|second)( to (month|hour|minute|second))?)?"
+    r"|(char|varchar|time)\(\d+\)|string collate \w+|(geometry|geography)\(.+\)"
+)
+"""The names that ``DataType.nameToType`` of Spark 4.3 knows; of another one it raises an error."""
+_FIELD_KEYS = ({"name", "type", "nullable", "metadata"}, {"name", "type", "nullable"})
 _WIDEST_DECIMAL = 38
 _DEEPEST = 100
 
@@ -111,7 +118,7 @@ def parse_struct(text: str) -> StructType:
 
 
 def parse_type(value: object, depth: int = 0) -> DataType:
-    """Any type from its JSON value. Names that are not known stay as they are. Raises ``FormatError``."""
+    """Any type from its JSON value. Raises ``FormatError``."""
     if depth > _DEEPEST:
         raise _foreign("types nested too deep")
     if isinstance(value, str):
@@ -134,6 +141,8 @@ def parse_type(value: object, depth: int = 0) -> DataType:
 def _parse_name(name: str) -> DataType:
     match = _DECIMAL.fullmatch(name)
     if match is None:
+        if _ATOMIC.fullmatch(name) is None:
+            raise FormatError("too-new", "a type unknown to Spark 4.3", expected="a name of a type", found=shown(name))
         return AtomicType(name)
     precision, scale = int(match[1]), int(match[2])
     if not 1 <= precision <= _WIDEST_DECIMAL or scale > precision:
@@ -148,7 +157,7 @@ def _parse_fields(fields: object, depth: int) -> StructType:
 
 
 def _parse_field(field: object, depth: int) -> Field:
-    if not isinstance(field, dict) or not isinstance(field.get("name"), str):
+    if not isinstance(field, dict) or field.keys() not in _FIELD_KEYS or not isinstance(field["name"], str):
         raise _foreign(repr(field))
     metadata = field.get("metadata", {})
     return Field(
