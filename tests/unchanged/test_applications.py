@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unchanged.scene import FILES, KILLED_AFTER, Scene
+from tests.support.standalone_cluster import JOB, SPARK_HOME
+from tests.unchanged.scene import APPLICATIONS, FILES, KILLED_AFTER, Scene
 
 pytestmark = pytest.mark.spark
 
@@ -117,6 +118,30 @@ def test_several_queries_write_what_they_write_without_slackwater(tmp_path: Path
         assert f"watched/{name}: finished" in ended
         assert sum(scene.rows(f"plain/{name}").values()) > 30
         assert scene.rows(f"data/{name}") == scene.rows(f"plain/{name}")
+
+
+@pytest.mark.thorough
+def test_a_program_of_spark_submit_with_py_files_runs_as_it_is(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "packed.py")
+    shutil.make_archive(str(tmp_path / "libs"), "zip", APPLICATIONS, "shop")
+    (tmp_path / "slackwater-job.py").write_text(JOB)
+    submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", "local[2]", "--py-files", "libs.zip"]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    shown = ""
+    for words, data in (
+        (["packed.py", "plain"], "plain"),
+        (["slackwater-job.py", "run", "packed.py", "--", "data"], "data"),
+    ):
+        scene.add_files(data, FILES)
+        ended = subprocess.run(
+            [*submit, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+        # What Python writes to stderr, spark-submit writes to stdout.
+        shown = ended.stdout
+    assert "watched/pages: finished" in shown
+    assert '{"page":"P1"}' in scene.rows("plain/pages")
+    assert scene.rows("data/pages") == scene.rows("plain/pages")
 
 
 @pytest.mark.thorough

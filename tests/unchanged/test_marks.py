@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,17 @@ def rows_of(table: Path) -> Counter[str]:
     return Counter(map(row_text, found))
 
 
-@pytest.mark.parametrize("kind", ["delta", pytest.param("iceberg", marks=pytest.mark.thorough)])
-def test_a_batch_that_was_written_and_not_committed_is_written_once(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "rebuilt"),
+    [
+        ("delta", False),
+        *(
+            pytest.param(*case, marks=pytest.mark.thorough)
+            for case in [("delta", True), ("iceberg", False), ("iceberg", True)]
+        ),
+    ],
+)
+def test_a_batch_that_was_written_and_not_committed_is_written_once(tmp_path: Path, kind: str, rebuilt: bool) -> None:
     jars = connectors.resolve([kind], spark_version())
     scene = Scene(tmp_path, "to_path.py", {"CLICKS_JARS": ",".join(map(str, jars))})
     for files in (KILLED_AFTER, FILES):
@@ -50,6 +60,10 @@ def test_a_batch_that_was_written_and_not_committed_is_written_once(tmp_path: Pa
     shown = _marks(scene.type(*adopting))
     assert (shown["committed"], shown["written"]) == (last - 1, last)
 
+    if rebuilt:
+        shutil.rmtree(tmp_path / "data/checkpoint")
+        scene.type("plan", "rebuild", "counts", "--pipeline", f"to_path.py -- data {kind}", "--out", "rebuild.json")
+        scene.type("apply", "rebuild.json", "--yes", "--i-stopped-it")
     scene.add_files("data", FILES)
     assert "watched/counts: finished" in scene.type("run", "to_path.py", "--", "data", kind)
     expected = rows_of(tmp_path / "plain" / TABLE)
