@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +12,12 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from slackwater.core.errors import Refused
+from slackwater.core.errors import Refused, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
+from slackwater.sinks.common.database import marker
 from slackwater.sinks.common.database.address import Address
 from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.database.problems import writing
 from tests.support.postgres_server import PostgresServer
 
 OLD = WriteContext("5f0e", "clicks/per_page", 3, "append")
@@ -167,3 +169,24 @@ def _newest(engine: Engine) -> int:
 def _rows(engine: Engine) -> list[tuple[int, int]]:
     with engine.connect() as connection:
         return [(row[0], row[1]) for row in connection.execute(text("SELECT * FROM out ORDER BY batch"))]
+
+
+def test_a_start_does_not_wait_without_end_for_the_transaction_of_a_driver_that_was_paused(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite waits as long as its client is made to wait; PostgreSQL would wait for ever."""
+    monkeypatch.setattr(marker, "LOCK_WAIT_S", 1)
+    again = Owner(OLD.stream_id, OLD.stream, "/home")
+    starts: list[Callable[[], object]] = [lambda: _begin(engine, NEW), lambda: _claim(engine, again)]
+    _write(engine, OLD, 0)
+    with engine.connect() as paused:
+        assert MARKER.advance(paused, OLD, 1)
+        for start in starts:
+            with pytest.raises(StreamFailed) as busy, writing("out"):
+                start()
+            assert busy.value.code in {"sink-busy", "sink-failed"}
+            if engine.dialect.name == "postgresql":
+                assert busy.value.code == "sink-busy"
+                assert "pg_terminate_backend" in (busy.value.hint or "")
+        paused.rollback()
+    _begin(engine, NEW)

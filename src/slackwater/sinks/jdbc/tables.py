@@ -9,6 +9,7 @@ from sqlalchemy.exc import NoSuchTableError
 
 from slackwater.core.errors import StreamFailed
 from slackwater.sinks.common.database.marked import MarkedTarget
+from slackwater.sinks.common.database.marker import limit_wait
 from slackwater.sinks.common.database.problems import writing
 
 
@@ -42,4 +43,5 @@ def drop_orphans(target: MarkedTarget, prefix: str) -> None:
         for name in inspect(target.engine).get_table_names():
             if name.startswith(prefix):
                 with target.engine.begin() as connection:
+                    limit_wait(connection)
                     reflected(connection, name).drop(connection)

@@ -87,24 +87,29 @@ class JdbcWriter:
 
     def _publish(self, batch: int, frame: DataFrame, staged: Staged | None) -> None:
         try:
-            with self.target.engine.begin() as connection:
+            with self.target.engine.connect() as connection, connection.begin() as transaction:
+                self._fill(connection, frame, staged)
+                # Last: a driver that is paused while it pulls its rows must not hold the marker's row.
                 if not self.target.marker.advance(connection, self.context, batch, self.published.newest):
+                    transaction.rollback()
                     return
-                table = self._table(connection, frame.columns)
-                if self.replace:
-                    # Not TRUNCATE, which commits the transaction in MySQL and Oracle.
-                    connection.execute(delete(table))
-                if staged is not None:
-                    self._insert(connection, table, staged, frame.columns)
-                else:
-                    for rows in _chunks(frame):
-                        connection.execute(insert(table), rows)
         except DBAPIError as error:
             problem = problem_of(error)
             # A connection that is lost during COMMIT does not show whether the server has committed.
             if problem.code != "sink-unreachable" or not self.target.is_written(self.context, batch):
                 raise problem.failed(self.target.location) from error
         self.published.newest = batch
+
+    def _fill(self, connection: Connection, frame: DataFrame, staged: Staged | None) -> None:
+        table = self._table(connection, frame.columns)
+        if self.replace:
+            # Not TRUNCATE, which commits the transaction in MySQL and Oracle.
+            connection.execute(delete(table))
+        if staged is not None:
+            self._insert(connection, table, staged, frame.columns)
+            return
+        for rows in _chunks(frame):
+            connection.execute(insert(table), rows)
 
     def _insert(self, connection: Connection, table: Table, staged: Staged, columns: Sequence[str]) -> None:
         """Insert what was staged. Raises StreamFailed if rows of it are lost."""

@@ -24,6 +24,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
     update,
 )
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -35,6 +36,8 @@ from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
 
 TABLE = "slackwater_marker"
 """Why a table with a marker is exactly-once."""
+LOCK_WAIT_S = 30
+"""How long the start of a run waits for a transaction of another session."""
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class Marker:
 
     def claim(self, connection: Connection, owner: Owner) -> None:
         """Record the owner. Raises Refused (``sink-owned``) if another stream is recorded."""
+        limit_wait(connection)
         known = self._insert(connection, owner, 0) or self.read(connection, lock=True)
         if known is None or known.stream_id != owner.stream_id:
             raise self._owned(known, owner.stream, owner.home)
@@ -91,6 +95,7 @@ class Marker:
 
         Raises Refused: ``sink-owned``, or ``sink-fenced`` if a later run has started.
         """
+        limit_wait(connection)
         self._insert(connection, Owner(context.stream_id, context.stream, ""), context.epoch)
         table = _table(self.schema)
         mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
@@ -117,11 +122,12 @@ class Marker:
         values = {"batch_id": batch, "epoch": context.epoch, "updated_at": func.now()}
         if connection.execute(update(table).where(mine, due).values(values)).rowcount == 1:
             return True
-        mark = self.read(connection)
+        # Locked, so that it is the row of now, and not that of when the transaction began (MySQL).
+        mark = self.read(connection, lock=True)
         new = Owner(context.stream_id, context.stream, "")
         if mark is None and published < 0 and self._insert(connection, new, context.epoch, batch):
             return True
-        shown = self.check_fence(mark or self.read(connection), context).batch_id
+        shown = self.check_fence(mark or self.read(connection, lock=True), context).batch_id
         if shown < published:
             raise self._set_back(published, shown, context)
         return False
@@ -188,6 +194,15 @@ class Marker:
             missing=f"no row in {TABLE}",
             hint="give the stream a table or a name of its own",
         )
+
+
+def limit_wait(connection: Connection) -> None:
+    """Let statements of this transaction fail that wait long for a lock, such as that of a driver that was paused.
+
+    PostgreSQL alone waits without end by itself.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'"))
 
 
 @cache

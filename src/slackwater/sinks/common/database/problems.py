@@ -106,7 +106,15 @@ _BY_STATE: tuple[tuple[str, Problem], ...] = (
     ),
     ("53", Problem("sink-resources", "The database server lacks a resource", "free disk, memory or connections")),
     ("40", Problem("sink-busy", "The database could not run the transaction beside others")),
-    ("55P03", Problem("sink-busy", "The database could not lock the table in time")),
+    (
+        "55P03",
+        Problem(
+            "sink-busy",
+            "A transaction of another session holds a lock",
+            "end that session, such as a driver that was paused: SELECT pid, state, query FROM pg_stat_activity WHERE "
+            "xact_start IS NOT NULL shows it, SELECT pg_terminate_backend(PID) ends it",
+        ),
+    ),
 )
 
 
