@@ -109,6 +109,26 @@ def test_with_everything_recorded_it_is_what_a_full_scan_finds(case: Case) -> No
 
 
 @settings(max_examples=500, deadline=None)
+@given(cases(), st.integers(1, 12), st.integers(0, 11))
+def test_of_windows_only_those_that_are_open_count(case: Case, slide: int, start: int) -> None:
+    case = replace(case, retention_ms=max(case.retention_ms, slide))
+    watermark = case.watermark_ms(case.target)
+    contributing = [
+        batch
+        for batch, times in enumerate(case.event_times[: case.target + 1])
+        if watermark == 0
+        or any((time - start) // slide * slide + start + case.retention_ms > watermark for time in times)
+    ]
+    state = replace(case.state, window_starts_ms=(slide, start))
+
+    first = first_contributing(BatchHistory(case.history()), case.target, state, CODE)
+
+    assert first <= min([*contributing, case.target])
+    if all(case.event_times):
+        assert first == min([*contributing, case.target])
+
+
+@settings(max_examples=500, deadline=None)
 @given(cases(), st.data())
 def test_with_records_missing_it_is_never_later_or_refused(case: Case, data: st.DataObject) -> None:
     some = st.lists(st.integers(0, len(case.event_times)), max_size=4)

@@ -1,4 +1,4 @@
-"""How far back rows matter, from Spark's plan: only windows that the watermark closes are bounded by it."""
+"""How far back rows matter, from Spark's plan; what recorded event times do not cover has no bound."""
 
 from __future__ import annotations
 
@@ -10,34 +10,30 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.core.profile import QueryProfile
 from tests.support.warm_jvm import attached
 
 PROGRAM = Path(__file__).with_name("programs") / "bounds.py"
-HOUR = 3_600_000
-BOUNDED = dict.fromkeys(
-    (
-        "tumbling",
-        "sliding",
-        "renamed",
-        "joined with a table",
-        "watermark above a union",
-        "chained",
-        "chained by window_time",
-    ),
-    HOUR,
-)
-EVERYTHING = (
-    "window of another column",
-    "window of a sum",
-    "a source without a watermark",
-    "chained by another column",
-    "by a key",
-    "session",
-)
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+JOINED = 20 * MINUTE + 2
+"""Spark keeps a row for a millisecond more than the condition says, on both sides."""
+EXPECTED = {
+    "tumbling": (HOUR, None, [HOUR, 0]),
+    "sliding": (HOUR, None, [15 * MINUTE, 0]),
+    "with a start": (HOUR, None, [HOUR, 5 * MINUTE]),
+    "beside a remainder": (HOUR, None, None),
+    **dict.fromkeys(("renamed", "joined with a table", "watermark above a union"), (HOUR, None, [HOUR, 0])),
+    **dict.fromkeys(("chained", "chained by window_time"), (HOUR, None, None)),
+    "session": (None, 4 * MINUTE, None),
+    "session of a renamed column": (None, 90_000, None),
+    **dict.fromkeys(("inner", "left_outer", "right_outer", "full_outer", "left_semi"), (JOINED, None, None)),
+    "both ways": (25 * MINUTE + 2, None, None),
+}
 
 
 @pytest.mark.spark
-def test_only_windows_that_the_watermark_closes_are_bounded_by_it(tmp_path: Path) -> None:
+def test_only_what_event_times_cover_has_a_bound(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, str(PROGRAM), str(tmp_path)],
         env={**os.environ, **attached(tmp_path)},
@@ -47,4 +43,12 @@ def test_only_windows_that_the_watermark_closes_are_bounded_by_it(tmp_path: Path
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == {**BOUNDED, **dict.fromkeys(EVERYTHING)}
+    found = json.loads(ended.stdout)
+
+    bounded = {name: tuple(one) for name, one in found.items() if one[:2] != [None, None]}
+    assert bounded == EXPECTED
+
+
+def test_a_profile_has_its_bounds_after_it_was_recorded() -> None:
+    profile = QueryProfile(("Aggregate",), (0,), (HOUR,), HOUR, ("json",), window_starts_ms=(HOUR, 0))
+    assert QueryProfile.from_json(json.loads(json.dumps(profile.as_json()))) == profile

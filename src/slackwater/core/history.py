@@ -14,7 +14,8 @@ class History:
 
     ``sources`` are by the position of a source in ``offsets/N``. ``source_logs`` are the numbers of their logs by
     position, where these are known: a DataFrame that the query reads twice has two positions and one log.
-    ``event_time_max_ms`` and ``input_rows`` hold what progress events reported of a batch, where one was received.
+    ``event_time_max_ms``, ``event_time_min_ms`` and ``input_rows`` hold what progress events reported of a batch, where
+    one was received.
     ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks cover their rows.
     ``runs`` has the run that executed each batch, where that is known.
     ``newest_of_inputs_ms`` has, of a query with several watermarks, the newest event time of any input up to the end of
@@ -39,3 +40,4 @@ class History:
     durations_ms: Mapping[int, int] = field(default_factory=dict)
     source_logs: Mapping[str, str] = field(default_factory=dict)
     newest_of_inputs_ms: Mapping[int, int] = field(default_factory=dict)
+    event_time_min_ms: Mapping[int, int] = field(default_factory=dict)

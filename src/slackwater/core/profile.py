@@ -23,6 +23,9 @@ class QueryProfile:
     where it is unknown.
     ``random`` names what state is made of that is another value each time it is computed, such as ``rand``.
     ``late_in_chain``: an operator returns rows that the stateful one behind it drops as late.
+    ``session_gap_ms`` is the constant gap of the session windows that are the query's only state, ``None`` for others.
+    ``window_starts_ms``: windows of one length, the query's only state, start each so many milliseconds, and one of
+    them at the second number after the epoch; ``None`` for others.
     """
 
     operators: tuple[str, ...]
@@ -34,6 +37,8 @@ class QueryProfile:
     source_logs: tuple[str, ...] = ()
     random: tuple[str, ...] = ()
     late_in_chain: bool = False
+    session_gap_ms: int | None = None
+    window_starts_ms: tuple[int, int] | None = None
 
     @property
     def stateful(self) -> bool:
@@ -57,11 +62,14 @@ class QueryProfile:
             "rows_digest": self.rows_digest,
             "source_logs": list(self.source_logs),
             **{name: value for name, value in rare.items() if value},
+            "session_gap_ms": self.session_gap_ms,
+            "window_starts_ms": None if self.window_starts_ms is None else list(self.window_starts_ms),
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> QueryProfile:
-        """The recorded profile. Earlier versions recorded neither ``rows_digest`` nor ``source_logs``."""
+        """The recorded profile. Earlier versions recorded nothing of ``rows_digest`` and what follows it."""
+        starts = value.get("window_starts_ms")
         return cls(
             operators=tuple(value["operators"]),
             watermark_delays_ms=tuple(value["watermark_delays_ms"]),
@@ -72,4 +80,6 @@ class QueryProfile:
             source_logs=tuple(value.get("source_logs", ())),
             random=tuple(value.get("random", ())),
             late_in_chain=bool(value.get("late_in_chain", False)),
+            session_gap_ms=value.get("session_gap_ms"),
+            window_starts_ms=None if starts is None else (starts[0], starts[1]),
         )

@@ -27,6 +27,8 @@ from slackwater.ledger.tables import (
 OPERATORS, STATE_STORES = "operators", "state_stores"
 _LISTS = {OPERATORS: str, "watermark_delays_ms": int, "windows_ms": int, "sources": str}
 """Fields of a recorded ``QueryProfile`` and the types of their elements."""
+WINDOW_STARTS = 2
+"""The numbers of its ``window_starts_ms``."""
 
 _THIS = "full_name = :stream"
 # Whether a stream has its generation in use; a registration or restoration that was killed leaves it without.
@@ -225,9 +227,12 @@ def _is_layout(layout: Mapping[str, Any]) -> bool:
     """Whether this is the profile of a query, what its first batches made of it, or both."""
     if OPERATORS not in layout:
         return STATE_STORES in layout
-    retention_ms = layout.get("retention_ms")
-    return all(_is_list(layout.get(name), kind) for name, kind in _LISTS.items()) and (
-        retention_ms is None or isinstance(retention_ms, int)
+    lengths = (layout.get("retention_ms"), layout.get("session_gap_ms"))
+    starts = layout.get("window_starts_ms")
+    return (
+        all(_is_list(layout.get(name), kind) for name, kind in _LISTS.items())
+        and all(length is None or isinstance(length, int) for length in lengths)
+        and (starts is None or (_is_list(starts, int) and len(starts) == WINDOW_STARTS))
     )
 
 

@@ -17,6 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.masking import mask_setting
 from slackwater.core.profile import QueryProfile
+from slackwater.runtime.event_time_bounds import (
+    join_retention_ms,
+    session_gap_ms,
+    window_retention_ms,
+    window_starts_ms,
+    windows_of,
+)
 from slackwater.runtime.logical_plan import (
     WATERMARK,
     analysed_plan,
@@ -48,9 +55,6 @@ STATEFUL = {
     "TransformWithStateInPandas",
     "TransformWithStateInPySpark",
 }
-EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
-WINDOW, DELAY = "spark.timeWindow", "spark.watermarkDelayMs"
-"""Keys in the metadata of columns: Spark hands the second one on from the watermark's column to its windows."""
 
 
 def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "append") -> QueryProfile:
@@ -59,10 +63,11 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
     nodes = list(nodes_of(plan))
     operators = tuple(name for node in nodes if (name := _stateful_name(node)))
     delays = tuple(delay_ms(node) for node in nodes if class_name(node) == WATERMARK)
-    windows = {window for node in nodes if class_name(node) in ("Project", "Expand") for window in _windows_ms(node)}
+    windows = windows_of(nodes)
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
-    retention = _retention_ms(nodes, operators, delays, windows)
+    retention = _retention_ms(nodes, operators, windows)
     digest, logs = rows_digest(frame, code), tuple(source_logs(plan))
+    aggregates = [node for node in nodes if _stateful_name(node)] if operators == ("Aggregate",) else []
     return QueryProfile(
         operators,
         delays,
@@ -73,6 +78,8 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
         logs,
         random_below_state(frame),
         late_in_chain=len(operators) > 1 and late_in_chain(frame, output_mode),
+        session_gap_ms=session_gap_ms(nodes, aggregates),
+        window_starts_ms=window_starts_ms(nodes) if aggregates and len(windows) == 1 else None,
     )
 
 
@@ -85,70 +92,14 @@ def _stateful_name(node: Any) -> str | None:
     return name
 
 
-def _retention_ms(
-    nodes: list[Any], operators: tuple[str, ...], delays: tuple[int, ...], windows: set[int]
-) -> int | None:
-    """How far behind the watermark a row still matters.
-
-    Windowed aggregations keep a window until its end is behind the watermark, so rows as old as the window's length;
-    in a chain each adds its own. A session has no fixed length, and other operators keep rows by rules of their own.
-    """
+def _retention_ms(nodes: list[Any], operators: tuple[str, ...], windows: set[int]) -> int | None:
+    """How far behind the watermark a row still matters, 0 without state; ``None``: unknown, or no constant."""
+    stateful = [node for node in nodes if _stateful_name(node)]
     if not operators:
         return 0
-    if set(operators) != {"Aggregate"} or len(delays) != 1 or not windows or not _watermark_covers_all_sources(nodes):
-        return None
-    if any("session_window" in str(node.simpleString(200)) for node in nodes):
-        return None
-    if not all(_groups_by_window(node) for node in nodes if _stateful_name(node)):
-        return None
-    return sum(windows) if len(operators) == 1 else max(windows) * len(operators)
-
-
-def _watermark_covers_all_sources(nodes: list[Any]) -> bool:
-    """Whether each source is below a plan's one watermark: rows of another one are not in the recorded event times."""
-    below = next(node for node in nodes if class_name(node) == WATERMARK)
-    return sum(map(is_streaming_source, nodes_of(below))) == sum(map(is_streaming_source, nodes))
-
-
-def _groups_by_window(aggregate: Any) -> bool:
-    """Whether a key is a window of the watermark's column. Spark keeps one of any other column for ever."""
-    return any(
-        class_name(key) == "AttributeReference" and all(map(key.metadata().contains, (WINDOW, DELAY)))
-        for key in elements(aggregate.groupingExpressions())
-    )
-
-
-def _windows_ms(node: Any) -> set[int]:
-    """Lengths of the time windows a plan node makes: the literal its end adds to its start."""
-    expressions = node.expressions()
-    lengths: set[int] = set()
-    for index in range(expressions.size()):
-        expression = expressions.apply(index)
-        if "window" in str(expression) or "precisetimestampconversion" in str(expression):
-            lengths.update(_lengths_ms(json.loads(expression.toJSON())))
-    return lengths
-
-
-def _lengths_ms(tree: list[dict[str, Any]]) -> Iterator[int]:
-    """From an expression in Spark's JSON (a list in preorder): Literal "end", ... Add(start, Literal(length in us))."""
-    for index, node in enumerate(tree):
-        if node["class"] != EXPRESSIONS + "Literal" or node.get("value") != "end":
-            continue
-        for inner_index, inner in enumerate(tree[index + 1 : index + 4], start=index + 1):
-            if inner["class"] == EXPRESSIONS + "Add":
-                right = tree[_skip(tree, inner_index + 1)]
-                if right["class"] == EXPRESSIONS + "Literal":
-                    yield int(right["value"]) // 1000
-                break
-
-
-def _skip(tree: list[dict[str, Any]], index: int) -> int:
-    """The index just after the subtree that starts at ``index``."""
-    left = 1
-    while left:
-        left += tree[index]["num-children"] - 1
-        index += 1
-    return index
+    if set(operators) == {"Aggregate"}:
+        return window_retention_ms(nodes, stateful, windows)
+    return join_retention_ms(nodes, stateful[0]) if operators == ("Join",) else None
 
 
 MOST_FIELDS = "spark.sql.debug.maxToStringFields"

@@ -78,6 +78,12 @@ class BatchHistory:
         found = {span.source: kind.unrecorded(span) for kind, span in self._from_the_beginning(batch)}
         return {source: entries for source, entries in found.items() if entries}
 
+    def reads_nothing(self, batch: int) -> bool:
+        """Whether the recorded range of a batch is empty."""
+        if not {batch, batch - 1} <= self.history.offsets.keys():
+            return False
+        return offsets_by_source(self.offset(batch)) == offsets_by_source(self.offset(batch - 1))
+
     def is_whole(self, batch: int) -> bool:
         """Whether everything is recorded that a checkpoint at batch N needs."""
         return batch in self.history.offsets and not self.unrecorded(batch)

@@ -45,6 +45,7 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
         sources=recorded | {source: recorded[log] for source, log in logs.items() if log in recorded},
         source_logs=logs,
         event_time_max_ms={b.batch_id: b.event_time_max_ms for b in batches if b.event_time_max_ms is not None},
+        event_time_min_ms={b.batch_id: b.event_time_min_ms for b in batches if b.event_time_min_ms is not None},
         input_rows={batch.batch_id: batch.input_rows for batch in batches if batch.batch_id not in skipped},
         skipped=skipped,
         runs=_runs(ledger.runs(name), batches, offsets),

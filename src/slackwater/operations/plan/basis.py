@@ -276,11 +276,13 @@ def bounds_of(
     delays = recorded.watermark_delays_ms if recorded is not None else ()
     # In complete mode Spark drops no key: each batch writes the whole result.
     # What a function of the user's own keeps of older rows is unknown, whatever the watermark is.
-    unbounded = output_mode == "complete" or not NOT_REPRODUCIBLE.keys().isdisjoint(profile.operators)
+    unbounded = output_mode == "complete" or not_reproducible(profile) is not None
     return StateBounds(
         stateful=profile.stateful or given is not None,
         retention_ms=None if unbounded else profile.retention_ms if given is None else given,
         delay_ms=delays[0] if len(delays) == 1 else None,
         any_row_order=not ARBITRARY.isdisjoint(profile.operators),
         several=max(len(delays), len(profile.watermark_delays_ms)) > 1,
+        session_gap_ms=None if unbounded else profile.session_gap_ms,
+        window_starts_ms=None if given is not None else profile.window_starts_ms,
     )

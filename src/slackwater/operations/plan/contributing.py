@@ -5,16 +5,21 @@ contributing, and the watermark compared with is the one *of* the target batch, 
 emitted only in the batch after the target are still in its state. Recorded event times and watermarks were taken
 behind the filters of the code that ran: a batch that ran with code that reads other rows than the present code does
 counts as unknown.
+
+A session has no fixed length. Rows of two batches can only be in one session if their event times, or those of rows
+between them, are no further apart than the gap; so the search goes back from the watermark to a pause between batches
+in which no row that Spark accepted is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from slackwater.core.errors import Refused
 from slackwater.core.records import RunRecord
 from slackwater.ledger.recording.batch_history import BatchHistory
+
+MERGE = "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,9 @@ class StateBounds:
     ``any_row_order``: state of the user's own functions is recomputed, as the user says that they give the same for any
     order of the rows in a batch.
     ``several``: the query has several watermarks, and what a batch reports of its event times is of one of them.
+    ``window_starts_ms``: the state is windows of the length ``retention_ms``, of which each starts so many milliseconds
+    after the one before, and one at the second number after the epoch.
+    ``session_gap_ms``: the state is sessions that end after this gap, whose ``retention_ms`` is therefore unknown.
     """
 
     stateful: bool
@@ -32,6 +40,15 @@ class StateBounds:
     delay_ms: int | None
     any_row_order: bool = False
     several: bool = False
+    session_gap_ms: int | None = None
+    window_starts_ms: tuple[int, int] | None = None
+
+    def oldest_kept_ms(self, watermark_ms: int, retention_ms: int) -> int:
+        """The oldest event time that matters: of windows the start of the first one that ends after the watermark."""
+        if self.window_starts_ms is None:
+            return watermark_ms - retention_ms
+        slide, start = self.window_starts_ms
+        return (watermark_ms - retention_ms - start) // slide * slide + slide + start
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +92,7 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
     begins = history.history.begins
     if target < begins:
         return target + 1
-    first = max(min(_first_reaching(history, target, state, code), target), begins) if state.stateful else target
+    first = max(min(_Search(history, target, state, code).first(), target), begins) if state.stateful else target
     # From the newest one back, so that the search ends at the first gap, however large ids are.
     needed = range(target, max(first - 1, 0) - 1, -1)
     gap = next((batch for batch in needed if batch not in history.history.offsets), None)
@@ -91,45 +108,99 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
     return first if state.stateful else target + 1
 
 
-def _first_reaching(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:
-    watermark = history.offset(target).watermark_ms
-    begins = history.history.begins
-    if state.retention_ms is None or watermark <= 0:
-        return begins
-    threshold = watermark - state.retention_ms
-    newest = _newest_event_time_of(history, state, code)
-    offsets, skipped = history.history.offsets, history.history.skipped
-    for batch in sorted(batch for batch in offsets.keys() | skipped if begins <= batch <= target):
-        if batch not in offsets:
-            return begins
-        # Unrecorded batches are passed only if a later one proves that none of them reached the threshold.
-        seen = newest(batch)
-        if seen is None or seen >= threshold:
-            return _earliest_unproven(history, batch, threshold, state.delay_ms, code)
-    return target + 1
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The search of ``first_contributing`` for a query with state."""
 
+    history: BatchHistory
+    target: int
+    state: StateBounds
+    code: Code
 
-def _newest_event_time_of(history: BatchHistory, state: StateBounds, code: Code) -> Callable[[int], int | None]:
-    def look(batch: int) -> int | None:
-        if not code.reads_as(history.history.runs.get(batch)):
+    def first(self) -> int:
+        """The first batch that may contribute; ``target + 1`` where none does."""
+        watermark = self.history.offset(self.target).watermark_ms
+        if watermark > 0 and self.state.retention_ms is not None:
+            return self._first_since(self.state.oldest_kept_ms(watermark, self.state.retention_ms))
+        if watermark > 0 and self.state.session_gap_ms is not None and not self.state.several:
+            return self._first_of_sessions(watermark, self.state.session_gap_ms)
+        return self.history.history.begins
+
+    def _first_since(self, threshold: int) -> int:
+        """The first batch with a row at the threshold or later, as far as those before are proven to have none."""
+        begins = self.history.history.begins
+        offsets, skipped = self.history.history.offsets, self.history.history.skipped
+        for batch in sorted(batch for batch in offsets.keys() | skipped if begins <= batch <= self.target):
+            if batch not in offsets:
+                return begins
+            # Unrecorded batches are passed only if a later one proves that none of them reached the threshold.
+            seen = self._newest(batch)
+            if seen is None or seen >= threshold:
+                return self._earliest_unproven(batch, threshold)
+        return self.target + 1
+
+    def _first_of_sessions(self, watermark: int, gap_ms: int) -> int:
+        """The first batch with a row that can be in a session that is open at the target, through any rows between.
+
+        A session is open whose newest row is less than the gap behind the watermark. From there the threshold goes back
+        to the oldest accepted row of the batches that reach it, less the gap, until none of these is older. Then all
+        rows of earlier batches are further from each of them than the gap.
+        """
+        threshold = watermark - gap_ms
+        while True:
+            first = self._first_since(threshold)
+            reaching = [batch for batch in range(first, self.target + 1) if self._may_reach(batch, threshold)]
+            oldest = [self._oldest_accepted(batch, gap_ms) for batch in reaching]
+            known = [time for time in oldest if time is not None]
+            if len(known) < len(oldest):
+                return self.history.history.begins
+            if min(known, default=watermark) >= threshold + gap_ms:
+                return first
+            threshold = min(known) - gap_ms
+
+    def _may_reach(self, batch: int, threshold: int) -> bool:
+        if batch not in self.history.history.offsets:
+            return True
+        seen = self._newest(batch)
+        return not self.history.reads_nothing(batch) and (seen is None or seen >= threshold)
+
+    def _oldest_accepted(self, batch: int, gap_ms: int) -> int | None:
+        """A time before which no row of a batch is in a session, ``None`` where none is known.
+
+        Spark reports the oldest event time of a batch, and drops a row whose own session ends at the watermark of the
+        batch before. With ``MERGE`` it joins rows of a batch before it drops any: then the watermark bounds nothing.
+        """
+        history = self.history.history
+        known: list[int] = []
+        if batch in history.event_time_min_ms and batch not in history.skipped and self._is_evidence(batch):
+            known.append(history.event_time_min_ms[batch])
+        before = self.history.offset(batch - 1).watermark_ms if {batch, batch - 1} <= history.offsets.keys() else 0
+        settings = self.history.settings(batch)
+        if before > 0 and settings is not None and settings.get(MERGE, "false").lower() == "false":
+            known.append(before - gap_ms)
+        return max(known, default=None)
+
+    def _newest(self, batch: int) -> int | None:
+        """The newest event time up to the end of a batch, ``None`` where it is unknown."""
+        if not self._is_evidence(batch):
             return None
-        if state.several:
-            skipped = batch in history.history.skipped
-            return None if skipped else history.history.newest_of_inputs_ms.get(batch)
-        return newest_event_time(history, batch, state.delay_ms)
+        if self.state.several:
+            history = self.history.history
+            return None if batch in history.skipped else history.newest_of_inputs_ms.get(batch)
+        return newest_event_time(self.history, batch, self.state.delay_ms)
 
-    return look
+    def _is_evidence(self, batch: int) -> bool:
+        return self.code.reads_as(self.history.history.runs.get(batch))
 
-
-def _earliest_unproven(history: BatchHistory, reaching: int, threshold: int, delay_ms: int | None, code: Code) -> int:
-    """``reaching``, if the batch before it is recorded; else the first, unless its own start proves that too old."""
-    begins = history.history.begins
-    if reaching == begins or reaching - 1 in history.history.offsets:
-        return reaching
-    before = history.offset(reaching).watermark_ms
-    same_code = all(code.reads_as(history.history.runs.get(batch)) for batch in range(begins, reaching))
-    proven = same_code and delay_ms is not None and before > 0 and before + delay_ms < threshold
-    return reaching if proven else begins
+    def _earliest_unproven(self, reaching: int, threshold: int) -> int:
+        """``reaching``, if the batch before it is recorded; else the first, unless its start proves that too old."""
+        begins, delay_ms = self.history.history.begins, self.state.delay_ms
+        if reaching == begins or reaching - 1 in self.history.history.offsets:
+            return reaching
+        before = self.history.offset(reaching).watermark_ms
+        same_code = all(self._is_evidence(batch) for batch in range(begins, reaching))
+        proven = same_code and delay_ms is not None and before > 0 and before + delay_ms < threshold
+        return reaching if proven else begins
 
 
 def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -> int | None:

@@ -8,7 +8,7 @@ from slackwater.core.plan import OutputTreatment, SourceStart
 from slackwater.core.profile import QueryProfile
 from slackwater.core.sink import Cut, SideOutput, Swap, others_of
 from slackwater.core.snapshot import Snapshot
-from slackwater.core.units import batch_range
+from slackwater.core.units import batch_range, duration_text
 from slackwater.operations.actions.replay_batches import ReplaySettings
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.contributing import StateBounds
@@ -218,6 +218,8 @@ def _about_the_state(
         notes.append(ANY_ROW_ORDER)
     elif state.stateful and snapshot.stream.output_mode == "complete":
         notes.append("in complete mode every row still matters: everything from batch 0 is replayed")
+    elif state.stateful and state.retention_ms is None and state.session_gap_ms is not None:
+        notes.append(_about_sessions(target, first, state.session_gap_ms))
     elif state.stateful and state.retention_ms is None:
         notes.append("how long rows matter is unknown for this query: everything from batch 0 is replayed")
     elif state.stateful and code_differs:
@@ -228,6 +230,15 @@ def _about_the_state(
     if first > target:
         notes.append(NOTHING_REPLAYED)
     return notes
+
+
+def _about_sessions(target: int, first: int, gap_ms: int) -> str:
+    if first == 0:
+        return "event times show no pause that all open sessions are behind: everything from batch 0 is replayed"
+    return (
+        f"no row of a batch before {first} is in a session that is open at batch {target}: between them no event time "
+        f"is within the gap of {duration_text(gap_ms)}"
+    )
 
 
 def _about_the_copy(target: int, state: StateBounds, copied_from: int) -> list[str]:

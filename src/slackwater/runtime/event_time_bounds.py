@@ -1,0 +1,251 @@
+"""How far behind the watermark rows matter for a query's state, from Spark's own logical plan.
+
+A bound is used only where recorded event times cover every row that reaches the operator: the column that it compares
+is, in each branch of the plan below it, the very column of a watermark. Anything else has no bound here, and is
+recomputed from the first batch.
+
+Source: ``TimeWindow``, ``SessionWindow``, ``StreamingJoinHelper``, ``StreamingSymmetricHashJoinHelper``, Spark 3.5-4.3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from py4j.java_gateway import get_field
+
+from slackwater.runtime.listener import active_jvm
+from slackwater.runtime.logical_plan import WATERMARK, class_name, elements, is_streaming_source, nodes_of
+
+EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+DELAY = "spark.watermarkDelayMs"
+WINDOW = "spark.timeWindow"
+SESSION = "spark.sessionWindow"
+PASSING = {"Filter", "Generate", "Repartition", "RepartitionByExpression", "SubqueryAlias"}
+"""Nodes that hand on the columns of their child as they are."""
+ABOVE_JOIN = {"Project", "SubqueryAlias"}
+"""Nodes that the optimiser does not merge into the condition of a join below them."""
+ATTRIBUTE = "AttributeReference"
+ADDITIONS = {"TimeAdd", "TimestampAddInterval"}
+EQUALITIES = {"EqualTo", "EqualNullSafe"}
+PROBES_MS = (1_700_000_000_000, 1_800_000_000_000)
+"""Watermarks with which Spark is asked what a join evicts. py4j passes numbers below 2^31 as Integer."""
+
+
+def windows_of(nodes: Sequence[Any]) -> set[int]:
+    """Lengths of all time windows of a plan, in milliseconds."""
+    return {length for node in nodes if class_name(node) in ("Project", "Expand") for length in _windows_ms(node)}
+
+
+def window_retention_ms(nodes: Sequence[Any], aggregates: Sequence[Any], windows: set[int]) -> int | None:
+    """How far behind the watermark a row still matters to windowed aggregations; ``None``: unknown.
+
+    They keep a window until its end is behind the watermark, so rows as old as the window's length; in a chain each
+    adds its own.
+    """
+    watermarks = [node for node in nodes if class_name(node) == WATERMARK]
+    if len(watermarks) != 1 or not windows or not _covers_all_sources(watermarks[0], nodes):
+        return None
+    if not all(_grouped_by(aggregate, WINDOW) for aggregate in aggregates):
+        return None
+    if any(_has_session(aggregate) for aggregate in aggregates):
+        # Spark keeps it until the session's end, which can be after that of the window.
+        return None
+    return sum(windows) if len(aggregates) == 1 else max(windows) * len(aggregates)
+
+
+def window_starts_ms(nodes: Sequence[Any]) -> tuple[int, int] | None:
+    """How far apart windows start, and where the first one of the epoch does; ``None``: unknown, or not all alike."""
+    trees = [tree for node in nodes if class_name(node) in ("Project", "Expand") for tree in _window_trees(node)]
+    found = {starts for tree in trees for starts in _starts_ms(tree)}
+    return found.pop() if len(found) == 1 else None
+
+
+def session_gap_ms(nodes: Sequence[Any], aggregates: Sequence[Any]) -> int | None:
+    """The gap that ends each session of a query's only stateful operator; ``None``: it has none, or it is not constant.
+
+    Sessions have no fixed length, but rows that are further apart in time than the gap are never in one.
+    """
+    if len(aggregates) != 1 or sum(class_name(node) == WATERMARK for node in nodes) != 1:
+        return None
+    (aggregate,) = aggregates
+    sessions = _grouped_by(aggregate, SESSION)
+    if len(sessions) != 1 or len(_grouped_by(aggregate, DELAY)) != 1:
+        return None
+    for node in nodes_of(aggregate.child()):
+        if class_name(node) == "Project":
+            for one in elements(node.projectList()):
+                if class_name(one) == "Alias" and _same(one, sessions[0]):
+                    return _constant_gap_ms(node.child(), one)
+    return None
+
+
+def join_retention_ms(nodes: Sequence[Any], join: Any) -> int | None:
+    """How far behind the watermark a row still matters to a join of two streams; ``None``: unknown, or for ever.
+
+    Spark keeps a row of one side until no row that is not late can match it. The rows that it has matched meanwhile
+    decide whether an outer join writes it without a match, or a semi join has written it; they can be older by what
+    the condition allows.
+    """
+    above = nodes[: next(index for index, node in enumerate(nodes) if node.equals(join))]
+    if not all(class_name(node) in ABOVE_JOIN for node in above) or join.condition().isEmpty():
+        return None
+    left, right = _event_time_of(join.left()), _event_time_of(join.right())
+    if left is None or right is None or _joins_by_time(join.condition().get()):
+        return None
+    of_left = _kept_behind_ms(join, left, join.left(), join.right())
+    of_right = _kept_behind_ms(join, right, join.right(), join.left())
+    if of_left is None or of_right is None:
+        return None
+    return max(of_left, of_right, of_left + of_right, 0)
+
+
+def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None:
+    """How far behind the watermark a side keeps rows, as Spark computes it: linear, and from the watermarked column."""
+    helper = active_jvm().org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
+    option = active_jvm().scala.Option
+    found = set()
+    for watermark_ms in PROBES_MS:
+        for columns in (side.outputSet(), column.references()):
+            kept = helper.getStateValueWatermark(
+                columns, other.outputSet(), join.condition(), option.apply(watermark_ms)
+            )
+            found.add(watermark_ms - int(kept.get()) if kept.isDefined() else None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _event_time_of(side: Any) -> Any | None:
+    """The one event-time column of a side of a join, where it is the column of a watermark."""
+    columns = [column for column in elements(side.output()) if column.metadata().contains(DELAY)]
+    return columns[0] if len(columns) == 1 and _is_event_time(side, columns[0]) else None
+
+
+def _joins_by_time(condition: Any) -> bool:
+    """Whether event time is a key of the join: Spark then evicts by the key, and not by the condition."""
+    return any(
+        class_name(one) in EQUALITIES
+        and any(reference.metadata().contains(DELAY) for reference in elements(one.references().toSeq()))
+        for one in _expressions(condition)
+    )
+
+
+def _constant_gap_ms(child: Any, session: Any) -> int | None:
+    added = [one for one in _expressions(session) if class_name(one) in ADDITIONS]
+    if len(added) != 1:
+        return None
+    time, gap = elements(added[0].children())
+    if class_name(time) != ATTRIBUTE or not _is_event_time(child, time) or not gap.foldable():
+        return None
+    length = gap.eval(None)
+    if length is None or get_field(length, "months") or get_field(length, "days"):
+        # A day is not always as long, by the time zone.
+        return None
+    micros = get_field(length, "microseconds")
+    return -(-micros // 1000) if micros > 0 else None
+
+
+def _is_event_time(node: Any, column: Any) -> bool:
+    """Whether a column of a node's output is, in each branch below it, the column of a watermark."""
+    name = class_name(node)
+    if name == WATERMARK:
+        return _same(node.eventTime(), column)
+    if name == "Project":
+        return any(_same(one, column) and _hands_on(node.child(), one) for one in elements(node.projectList()))
+    if name == "Union":
+        index = next(index for index, one in enumerate(elements(node.output())) if _same(one, column))
+        return all(_is_event_time(child, child.output().apply(index)) for child in elements(node.children()))
+    if name == "Join":
+        sides = [side for side in (node.left(), node.right()) if side.isStreaming()]
+        return len(sides) == 1 and sides[0].outputSet().contains(column) and _is_event_time(sides[0], column)
+    return name in PASSING and node.child().outputSet().contains(column) and _is_event_time(node.child(), column)
+
+
+def _hands_on(child: Any, projected: Any) -> bool:
+    """Whether an element of a projection is an event-time column of the child, perhaps under another name."""
+    source = projected.child() if class_name(projected) == "Alias" else projected
+    return class_name(source) == ATTRIBUTE and _is_event_time(child, source)
+
+
+def _covers_all_sources(watermark: Any, nodes: Sequence[Any]) -> bool:
+    """Whether every streaming source is below the watermark: rows of another one are not in its event times."""
+    below = sum(map(is_streaming_source, nodes_of(watermark)))
+    return below == sum(map(is_streaming_source, nodes))
+
+
+def _grouped_by(aggregate: Any, marker: str) -> list[Any]:
+    """The grouping columns with a marker that are derived from the column of a watermark."""
+    return [
+        one
+        for one in elements(aggregate.groupingExpressions())
+        if class_name(one) == ATTRIBUTE and one.metadata().contains(marker) and one.metadata().contains(DELAY)
+    ]
+
+
+def _has_session(aggregate: Any) -> bool:
+    return any(
+        class_name(one) == ATTRIBUTE and one.metadata().contains(SESSION)
+        for one in elements(aggregate.groupingExpressions())
+    )
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one.exprId().equals(other.exprId()))
+
+
+def _expressions(root: Any) -> Iterator[Any]:
+    yield root
+    for child in elements(root.children()):
+        yield from _expressions(child)
+
+
+def _windows_ms(node: Any) -> set[int]:
+    """Lengths of the time windows a plan node makes: the literal its end adds to its start."""
+    return {length for tree in _window_trees(node) for length in _lengths_ms(tree)}
+
+
+def _window_trees(node: Any) -> Iterator[list[dict[str, Any]]]:
+    """The expressions of a node that may make windows, in Spark's JSON (a list in preorder)."""
+    for expression in elements(node.expressions()):
+        if "window" in str(expression) or "precisetimestampconversion" in str(expression):
+            yield json.loads(expression.toJSON())
+
+
+def _starts_ms(tree: list[dict[str, Any]]) -> Iterator[tuple[int, int] | None]:
+    """Of each ``(time - start) % slide`` the slide and the start."""
+    for index, node in enumerate(tree):
+        if node["class"] == EXPRESSIONS + "Remainder":
+            slide, left = tree[_skip(tree, index + 1)], tree[index + 1]
+            start = tree[_skip(tree, index + 2)] if left["class"] == EXPRESSIONS + "Subtract" else left
+            slide_ms, start_ms = _whole_ms(slide), _whole_ms(start)
+            yield None if slide_ms is None or start_ms is None else (slide_ms, start_ms)
+
+
+def _lengths_ms(tree: list[dict[str, Any]]) -> Iterator[int]:
+    """From an expression in Spark's JSON: Literal "end", ... Add(start, Literal(length in us))."""
+    for index, node in enumerate(tree):
+        if node["class"] != EXPRESSIONS + "Literal" or node.get("value") != "end":
+            continue
+        for inner_index, inner in enumerate(tree[index + 1 : index + 4], start=index + 1):
+            if inner["class"] == EXPRESSIONS + "Add":
+                right = tree[_skip(tree, inner_index + 1)]
+                if right["class"] == EXPRESSIONS + "Literal":
+                    yield int(right["value"]) // 1000
+                break
+
+
+def _whole_ms(node: dict[str, Any]) -> int | None:
+    """A literal in microseconds as milliseconds; ``None`` for anything else."""
+    if node["class"] != EXPRESSIONS + "Literal" or not str(node.get("value")).removeprefix("-").isdecimal():
+        return None
+    micros = int(node["value"])
+    return None if micros % 1000 else micros // 1000
+
+
+def _skip(tree: list[dict[str, Any]], index: int) -> int:
+    """The index just after the subtree that starts at ``index``."""
+    left = 1
+    while left:
+        left += tree[index]["num-children"] - 1
+        index += 1
+    return index
