@@ -43,10 +43,12 @@ LONGEST_FIRST = (
     "bad_input/test_bad_input.py",
     "restart/test_changed_meaning.py",
     "restart/test_other_state.py",
+    "restart/test_bounded_state.py",
     "restart/test_adopted.py",
     "apply/test_adopted.py",
     "restart/test_downstream.py",
     "docs/test_tutorial.py",
+    "demo/test_reference_pipeline.py",
 )
 """The files whose tests take minutes."""
 
