@@ -50,10 +50,14 @@ class Scene(SmallWorkspace):
 
     def __init__(self, folder: Path, query: str, settings: Sequence[str]) -> None:
         super().__init__(folder, HEADER + query)
-        self.settings = settings
         shutil.copy(OWN, folder)
+        self.configure(settings)
+
+    def configure(self, settings: Sequence[str]) -> None:
+        """The settings of all sessions from now on."""
+        self.settings = settings
         lines = ['"{}" = "{}"'.format(*setting.split("=")) for setting in settings]
-        (folder / "slackwater.toml").write_text("\n".join(['master = "local[2]"', "[spark]", *lines, ""]))
+        (self.folder / "slackwater.toml").write_text("\n".join(['master = "local[2]"', "[spark]", *lines, ""]))
 
     @property
     def backup(self) -> Path:
