@@ -123,6 +123,11 @@ def areas() -> tuple[Area, ...]:
     return tuple(Area(one["name"], one["title"], tuple(Row(**row) for row in one["rows"])) for one in content["area"])
 
 
+def row_of(area: str, name: str) -> Row:
+    """A row by its name."""
+    return next(row for one in areas() if one.name == area for row in one.rows if row.name == name)
+
+
 def shown(area: str) -> list[Row]:
     """The rows of an area that have an example, and that the installed Spark has."""
     return [row for one in areas() if one.name == area for row in one.rows if row.has_example and _is_there(row)]

@@ -41,8 +41,8 @@ for module in ({modules},):
 SETTINGS = """master = "local[2]"
 
 [spark]
-"spark.sql.shuffle.partitions" = "2"
 """
+PARTITIONS = {"spark.sql.shuffle.partitions": "2"}
 EXACT = "exact"
 AT_LEAST_ONCE = "at-least-once"
 """No row is missing, and those that are there twice are rows of the uninterrupted run."""
@@ -64,7 +64,7 @@ class Area:
     """Examples of one folder, named as their streams are, with Spark settings of their own.
 
     ``more`` are the streams that they define beside those; ``held`` has the batches in which streams are held that have
-    no batch ``HELD_BATCH``.
+    no batch ``HELD_BATCH``. ``borrowed`` has the folders of streams that are in another one.
     """
 
     name: str
@@ -76,6 +76,7 @@ class Area:
     plan_options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     more: Sequence[str] = ()
     held: Mapping[str, int] = field(default_factory=dict)
+    borrowed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all(self) -> list[str]:
@@ -85,13 +86,15 @@ class Area:
     def lay_down(self, folder: Path) -> Workspace:
         """A workspace of the examples with their input."""
         folder.mkdir()
-        shutil.copytree(EXAMPLES / self.name, folder / self.name)
+        folders = {stream: self.borrowed.get(stream, self.name) for stream in self.streams}
+        for name in set(folders.values()):
+            shutil.copytree(EXAMPLES / name, folder / name)
         for maker in ("make_input.py", *self.makers):
             subprocess.run([sys.executable, str(EXAMPLES / maker), str(folder)], check=True)
-        lines = [f'"{name}" = "{value}"\n' for name, value in self.spark.items()]
+        lines = [f'"{name}" = "{value}"\n' for name, value in {**PARTITIONS, **self.spark}.items()]
         (folder / "slackwater.toml").write_text(SETTINGS + "".join(lines))
         modules = {"area": self.name, "modules": ", ".join(self.streams), "connectors": repr(list(self.connectors))}
-        imports = "\n".join(f"from {self.name} import {stream}" for stream in self.streams)
+        imports = "\n".join(f"from {folders[stream]} import {stream}" for stream in self.streams)
         (folder / FILE).write_text(ALL.format(**modules, imports=imports))
         return Workspace(folder, self)
 
@@ -158,9 +161,9 @@ class Workspace:
         assert process.returncode == 0, log.read_text()
         return log.read_text(errors="replace")
 
-    def rebuild(self, stream: str) -> str:
-        """Delete the checkpoint of a stream, plan a rebuild and apply it: empty, or why it was refused."""
-        shutil.rmtree(self.checkpoint(stream))
+    def rebuild(self, stream: str, damage: Callable[[Path], None] = shutil.rmtree) -> str:
+        """Delete or damage the checkpoint of a stream, plan a rebuild and apply it: empty, or why it was refused."""
+        damage(self.checkpoint(stream))
         options = self.area.plan_options.get(stream, ())
         for words in (
             ("plan", "rebuild", stream, *options, "--out", "plan.json", "--force"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.conformance import Row, areas
+from scripts.conformance import row_of
 from tests.conformance.matrix import FILE, Area, before_commit
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -21,10 +21,6 @@ IN_FILE = 27
 REFUSED = 5
 """The exit code where a start would not be safe."""
 PRINTED = re.compile(r"^\|\d{4}-\d\d-\d\d .*\|$", re.MULTILINE)
-
-
-def _row(area: str, name: str) -> Row:
-    return next(row for one in areas() if one.name == area for row in one.rows if row.name == name)
 
 
 def test_the_console_prints_an_interrupted_batch_again(tmp_path: Path) -> None:
@@ -40,7 +36,7 @@ def test_the_console_prints_an_interrupted_batch_again(tmp_path: Path) -> None:
     assert "at least once" in log
     assert (len(first), len(again)) == ((held + 1) * IN_FILE, (FILES - held) * IN_FILE)
     assert Counter(first) & Counter(again) == Counter(again[:IN_FILE]) == Counter(first[-IN_FILE:])
-    assert _row("sinks", "console").after_kill == "at-least-once"
+    assert row_of("sinks", "console").after_kill == "at-least-once"
 
 
 def test_the_memory_sink_has_the_whole_table_again_in_complete_mode(tmp_path: Path) -> None:
@@ -56,7 +52,7 @@ def test_the_memory_sink_has_the_whole_table_again_in_complete_mode(tmp_path: Pa
     )
 
     assert 0 < sum(row["count"] for row in partly) < counted
-    assert _row("sinks", "memory").after_kill == "exact"
+    assert row_of("sinks", "memory").after_kill == "exact"
 
 
 def test_the_memory_sink_in_append_mode_is_refused_at_a_restart(tmp_path: Path) -> None:
