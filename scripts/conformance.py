@@ -33,7 +33,7 @@ slackwater run ../examples/guide/operations/tumbling_window.py --until-caught-up
 - **after rebuild**: it is killed in the same way, its checkpoint is deleted, `slackwater plan rebuild` and
   `slackwater apply` are typed, and it runs to the end. *refused*: with this error code, and nothing is changed.
 - *at-least-once*: no row is missing, and rows of the interrupted batch are there twice.
-- *-*: what is guaranteed instead is in the note, and its test shows exactly that.
+- *lines lost*, *-*: what is guaranteed instead is in the note, and its test shows exactly that.
 - *not yet*: no test shows it; what is missing is named. *not in PySpark*: it cannot be reached from Python.
 
 {counts}

@@ -18,7 +18,7 @@ from tests.conformance.matrix import EXAMPLES, FILE, Area, Workspace
 from tests.support.kafka_topics import create_topic, values
 from tests.support.killing import children_of, kill_with_children
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.thorough, pytest.mark.timeout(900)]
 WAIT_S = 200
 COPIED = "readings-copied"
 

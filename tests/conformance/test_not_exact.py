@@ -1,4 +1,4 @@
-"""What the guide does not call fault-tolerant: the console and the memory sink.
+"""What the guide does not call fault-tolerant: the socket source, the console and the memory sink.
 
 Each is run, killed in the middle of a batch and run again, in JVMs of its own: what is lost or repeated is shown.
 """
@@ -7,20 +7,109 @@ from __future__ import annotations
 
 import json
 import re
+import select
+import socketserver
+import threading
+import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from scripts.conformance import row_of
-from tests.conformance.matrix import FILE, Area, before_commit
+from tests.conformance.matrix import FILE, STREAMS_FAILED, Area, before_commit
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 FILES = 8
 IN_FILE = 27
+WAIT_S = 400.0
 REFUSED = 5
 """The exit code where a start would not be safe."""
 PRINTED = re.compile(r"^\|\d{4}-\d\d-\d\d .*\|$", re.MULTILINE)
+
+
+class Lines(socketserver.ThreadingTCPServer):
+    """A server that gives a client each line once, as they are added."""
+
+    allow_reuse_address = daemon_threads = True
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.given = 0
+        self.added = threading.Condition()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def add(self, *lines: str) -> None:
+        """Add lines for whoever is connected, or will be."""
+        with self.added:
+            self.lines += lines
+            self.added.notify_all()
+
+
+class _Handler(socketserver.BaseRequestHandler):
+    server: Lines
+
+    def handle(self) -> None:
+        while True:
+            with self.server.added:
+                if self._is_closed():
+                    return
+                if not self.server.added.wait_for(lambda: self.server.given < len(self.server.lines), timeout=0.5):
+                    continue
+                line = self.server.lines[self.server.given]
+                self.server.given += 1
+            self.request.sendall(f"{line}\n".encode())
+
+    def _is_closed(self) -> bool:
+        """Whether the client has ended: a line that is sent to it would be lost by this server, and not by Spark."""
+        readable, _, _ = select.select([self.request], [], [], 0)
+        return bool(readable) and self.request.recv(1) == b""
+
+
+@contextmanager
+def _lines() -> Iterator[Lines]:
+    with Lines() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+
+
+def test_the_socket_source_loses_the_lines_of_an_interrupted_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _lines() as server:
+        monkeypatch.setenv("LINES_PORT", str(server.server_address[1]))
+        # Batch 0 has no lines, and each line is a batch. That of the second one is held before it reaches the output.
+        workspace = Area("sources", ["socket"], {}, held={"socket": 2}).lay_down(tmp_path / "socket")
+        commits = workspace.checkpoint("socket") / "commits"
+        _add_after(server, commits, {0: "one", 1: "two"})
+        workspace.kill_in_batch()
+        _add_after(server, commits, {3: "three"})
+        messages = workspace.refused("run", FILE, code=STREAMS_FAILED)
+
+    assert "is not fault-tolerant" in messages
+    assert "Offsets committed out of order" in messages
+    assert workspace.rows("socket") == Counter(["one"])
+    assert row_of("sources", "socket").after_kill == "lines lost"
+
+
+def _add_after(server: Lines, commits: Path, lines: Mapping[int, str]) -> None:
+    """Add each of these lines once this batch is committed."""
+
+    def add() -> None:
+        deadline = time.monotonic() + WAIT_S
+        for batch, line in lines.items():
+            while not (commits / str(batch)).exists():
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.1)
+            server.add(line)
+
+    threading.Thread(target=add, daemon=True).start()
 
 
 def test_the_console_prints_an_interrupted_batch_again(tmp_path: Path) -> None:
@@ -55,6 +144,7 @@ def test_the_memory_sink_has_the_whole_table_again_in_complete_mode(tmp_path: Pa
     assert row_of("sinks", "memory").after_kill == "exact"
 
 
+@pytest.mark.thorough
 def test_the_memory_sink_in_append_mode_is_refused_at_a_restart(tmp_path: Path) -> None:
     workspace = Area("sinks", ["memory"], {}).lay_down(tmp_path / "memory")
     example = workspace.folder / "sinks" / "memory.py"

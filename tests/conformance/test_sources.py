@@ -20,8 +20,12 @@ CATALOG = {
 }
 CONNECTORS = sorted({row.connector for row in shown("sources") if row.connector})
 """Of those rows that this Spark has: some jars are not locked for each."""
-SOURCES = Area("sources", streams("sources"), CATALOG, CONNECTORS, makers=("make_tables.py",))
+NAMES = [name for name in streams("sources") if name != "socket"]
+"""What a socket loses is shown by tests/conformance/test_not_exact.py."""
+SOURCES = Area("sources", NAMES, CATALOG, CONNECTORS, makers=("make_tables.py",))
 
 
 def test_sources(tmp_path: Path) -> None:
-    assert measured(SOURCES, tmp_path) == expected("sources")
+    assert measured(SOURCES, tmp_path) == {
+        name: outcome for name, outcome in expected("sources").items() if name in NAMES
+    }

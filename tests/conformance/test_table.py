@@ -7,7 +7,7 @@ from pathlib import Path
 from scripts.conformance import areas, page
 
 ROOT = Path(__file__).parents[2]
-NOT_YET_MAX = 3
+NOT_YET_MAX = 0
 """May only fall."""
 
 

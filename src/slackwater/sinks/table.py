@@ -118,8 +118,8 @@ class _IntoTable:
 def table(name: str, format: str = "parquet", **options: object) -> TableSink:
     """A table of Spark's catalog, created by the first start where it does not exist.
 
-    ``path`` among the options is where the files of a new table are. Raises PipelineError for a name, format or option
-    that cannot be used.
+    ``path`` among the options is where the files of a new table are, relative to where the application is started.
+    Raises PipelineError for a name, format or option that cannot be used.
     """
     for what, value in (("name", name), ("format", format)):
         if not is_text(value):
@@ -129,7 +129,12 @@ def table(name: str, format: str = "parquet", **options: object) -> TableSink:
                 expected='such as sinks.table("db.clicks", format="parquet")',
                 found=repr(value),
             )
-    return TableSink(name, format.lower(), option_strings(options, ("checkpointlocation",)))
+    return TableSink(name, format.lower(), _with_absolute_path(option_strings(options, ("checkpointlocation",))))
+
+
+def _with_absolute_path(options: Mapping[str, str]) -> dict[str, str]:
+    """A relative path as the other sinks take it: Spark's catalog refuses one that has no scheme and no first slash."""
+    return {name: absolute(value) if name.lower() == "path" else value for name, value in options.items()}
 
 
 def table_traits(table_format: str) -> Traits:
