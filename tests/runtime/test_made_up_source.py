@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -49,12 +52,13 @@ class Reader(DataSourceStreamReader):
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    session.dataSource.register(Pages)
-    SOURCES.register(Book.kind, Book())
-    yield session
-    SOURCES.unregister(Book.kind)
-    end_session(session)
+    with mock.patch.dict(os.environ, {"PYSPARK_PYTHON": sys.executable}):
+        session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        session.dataSource.register(Pages)
+        SOURCES.register(Book.kind, Book())
+        yield session
+        SOURCES.unregister(Book.kind)
+        end_session(session)
 
 
 def test_positions_are_those_that_the_kind_finds(spark: SparkSession, tmp_path: Path) -> None:

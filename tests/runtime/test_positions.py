@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -36,6 +38,7 @@ from slackwater.runtime.positions import COMPACT_INTERVAL, resolve
 from slackwater.runtime.session import end_session
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import Claims, EmptyBase, Position, Range, SourceEntries, SourceRange
+from tests.runtime.test_made_up_source import Pages
 from tests.support.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -52,6 +55,14 @@ NOW_MS = START_MS + 100 * STEP_MS
 TOPIC = "clicks"
 RECORDS = ((0, 0, 0, 0, 1, 1, 2), (0, 0, 1, 3))
 """The partition of each record: those of the first run, and those that came later."""
+
+
+class Hubs(Pages):
+    """A source whose name no kind has."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "hubs"
 
 
 @dataclass(frozen=True)
@@ -175,10 +186,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[1]").config("spark.jars", ",".join(map(str, jars)))
     builder = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
     builder = builder.config("spark.sql.streaming.fileSource.cleaner.numThreads", "0")
-    session = builder.config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    # With its JVM: the next tests of this process need other connectors.
-    end_session(session)
+    with mock.patch.dict(os.environ, {"PYSPARK_PYTHON": sys.executable}):
+        session = builder.config("spark.ui.enabled", "false").getOrCreate()
+        yield session
+        # With its JVM: the next tests of this process need other connectors.
+        end_session(session)
 
 
 @pytest.fixture(scope="module")
@@ -308,11 +320,15 @@ def test_targets_of_a_kafka_source(of_kafka: Query) -> None:
     assert never_run.refused(Shift(0))[0] == "target-unsupported"
     assert never_run.refused(FromFile("f"), offsets={"0": '{"clicks":{"0":1}}'})[0] == "target-unsupported"
     # As Event Hubs: another source that writes the shapes of Kafka.
-    other = Query(query.frame.sparkSession.readStream.format("rate").load(), query.current, query.logs, query.folder)
+    session = query.frame.sparkSession
+    session.dataSource.register(Hubs)
+    other = Query(session.readStream.format("hubs").load(), query.current, query.logs, query.folder)
     assert other.resolve(Earliest())["0"].base.end == '{"clicks":{"0":0,"1":0,"2":0}}'
     assert other.refused(Latest())[0] == "target-unsupported"
     replaced = Query(query.frame, {"0": '{"logOffset":0}'}, {}, query.folder)
     assert "expected kafka; found files" in replaced.refused(Earliest())[1]
+    rate = Query(session.readStream.format("rate").load(), query.current, query.logs, query.folder)
+    assert "found kafka" in rate.refused(Earliest())[1]
 
 
 def test_with_committed_records_only_the_end_is_before_an_open_transaction(spark: SparkSession, servers: str) -> None:

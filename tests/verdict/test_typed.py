@@ -218,6 +218,23 @@ def test_what_is_printed_leads_to_the_rows_of_the_new_code(project: Project, edi
 
 
 @pytest.mark.thorough
+def test_another_kind_of_source_is_refused_when_it_is_planned(project: Project) -> None:
+    [edit] = [one for one in edits() if one.name == OTHER_STREAM]
+    clear(project.folder)
+    lay_down(project.folder, edit.base)
+    add_input(project.folder, 0, FIRST)
+    project.type(*RUN)
+    edit.write(project.folder)
+    words = _printed(project.type(*RUN, code=5))[0]
+
+    refused = project.type(*words, "--out", "plan.json", "--force", *CONF, code=5)
+
+    assert words[:2] == ["plan", "reset"]
+    assert "error target-unsupported: " in refused
+    assert "hint: a query whose sources were replaced is another stream" in refused
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("output", ["swap", "keep"])
 def test_a_reset_takes_the_time_zone_of_the_runs(project: Project, output: str) -> None:
     zone = ("--conf", "spark.sql.session.timeZone=Asia/Tokyo")

@@ -18,9 +18,9 @@ from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.operations.plan.targets import target_text
 from slackwater.runtime.failures import SPARK_ERRORS, reason_of
 from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
-from slackwater.sources import UNKNOWN, kind_described, kind_of
+from slackwater.sources import UNKNOWN, kind_described, kind_of, kinds_of_format
 from slackwater.sources.common.contract import EmptyBase, Position, SourceEntries, SourceSeen, SparkSource
-from slackwater.sources.common.source import LiveSource
+from slackwater.sources.common.source import LiveSource, Source
 from slackwater.sources.common.targets import out_of_range, unrecorded, unsupported
 
 if TYPE_CHECKING:
@@ -175,12 +175,16 @@ def _spark_source(frame: DataFrame, name: str, relation: Any) -> SparkSource:
 
 
 def _check_kind(source: SourceSeen) -> None:
-    recorded, expected = kind_of(source.current, source.log), kind_described(source.spark.description)
-    if source.current is not None and expected is not UNKNOWN and recorded is not expected:
+    recorded, named = kind_of(source.current, source.log), kind_described(source.spark.description)
+    expected: tuple[Source, ...] = (named,)
+    if named is UNKNOWN:
+        # A source of version 2 is described when it has started: the plan has the name of its format.
+        expected = () if recorded is UNKNOWN else tuple(kinds_of_format(source.spark.description))
+    if source.current is not None and expected and recorded not in expected:
         raise unsupported(
             source.where,
             "the recorded position is of another kind of source than the query's",
-            expected=expected.kind,
+            expected=" or ".join(one.kind for one in expected),
             found=recorded.kind,
             hint="a query whose sources were replaced is another stream: give it a new name and a new output",
         )
