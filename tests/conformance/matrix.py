@@ -6,7 +6,6 @@ of the same batch: every other one before its output gets the batch, the others 
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -19,13 +18,12 @@ from typing import Any
 
 from tests.conformance.outputs import rows_of_sink
 from tests.support import warm_python
-from tests.support.killing import children_of, kill_with_children
+from tests.support.killing import HELD_WITHIN_S, children_of, kill_when_held, kill_with_children
 from tests.support.outputs import Rows
 from tests.support.warm_jvm import attached
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "guide"
 HELD_BATCH = 3
-HELD_WITHIN_S = 400.0
 FILE = "all.py"
 ALL = """import slackwater as sw
 {imports}
@@ -117,24 +115,8 @@ class Workspace:
 
     def kill_in_batch(self, *how: str) -> None:
         """Run with these arguments, and kill when each stream is held in its batch ``HELD_BATCH``."""
-        hold = self.folder / "hold"
-        hold.mkdir()
         points = [self._point(number, stream) for number, stream in enumerate(self.area.all)]
-        (hold / "points").write_text("\n".join(map(str, points)))
-        with (self.folder / "killed.log").open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "slackwater", "run", FILE, *how],
-                cwd=self.folder,
-                stdout=output,
-                stderr=output,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, "SLACKWATER_TEST_HOLD": str(hold)},
-            )
-        try:
-            self._wait_until_held(process, hold)
-        finally:
-            kill_with_children(process, children_of(process.pid))
-        shutil.rmtree(hold)
+        kill_when_held(("run", FILE, *how), self.folder, points)
 
     def run_until(self, reached: Callable[[], bool]) -> str:
         """Run as the file says, without options, until ``reached``, then end it with Ctrl-C; what it printed."""
@@ -201,14 +183,6 @@ class Workspace:
         commits = self.checkpoint(stream) / "commits"
         place = self.area.holds_at(number).format(stream=stream, commits=commits)
         return self.folder / place / str(self.area.held.get(stream, HELD_BATCH))
-
-    def _wait_until_held(self, process: subprocess.Popen[bytes], hold: Path) -> None:
-        deadline = time.monotonic() + HELD_WITHIN_S
-        while missing := [one for n, one in enumerate(self.area.all) if not (hold / f"held-{n}").exists()]:
-            log = (self.folder / "killed.log").read_text(errors="replace")
-            assert process.poll() is None, f"ended before these were held: {missing}\n{log}"
-            assert time.monotonic() < deadline, f"never held: {missing}\n{log}"
-            time.sleep(0.05)
 
 
 def measured(area: Area, folder: Path) -> dict[str, tuple[str, str]]:

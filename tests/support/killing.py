@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-HELD_WITHIN_S = 300.0
+HELD_WITHIN_S = 400.0
 POLL_S = 0.0002
 NEAR_POLL_S = 0.002
 
