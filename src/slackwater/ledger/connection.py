@@ -56,9 +56,8 @@ class Connection:
         """Rows of one table. ``tail`` is what follows ``FROM``; ``only`` names some columns instead of all."""
         kinds = {name: table.columns[name] for name in only or table.columns}
         found = self._cursor(_select(table, tuple(kinds), tail), values)
-        return [
-            {name: kind.read(value) for (name, kind), value in zip(kinds.items(), row, strict=True)} for row in found
-        ]
+        readers = [(name, kind.read) for name, kind in kinds.items()]
+        return [{name: read(value) for (name, read), value in zip(readers, row, strict=True)} for row in found]
 
     def first(self, table: Table, tail: str, values: Values = _NONE) -> Row | None:
         """The first of ``rows``."""
@@ -66,7 +65,8 @@ class Connection:
 
     def column(self, table: Table, name: str, tail: str, values: Values = _NONE) -> list[Any]:
         """One column of ``rows``."""
-        return [row[name] for row in self.rows(table, tail, values, only=[name])]
+        kind = table.columns[name]
+        return [kind.read(value) for (value,) in self._cursor(_select(table, (name,), tail), values)]
 
     def update(self, table: Table, changes: Values, condition: str, values: Values = _NONE) -> int:
         """Change the rows that meet a condition; how many there were."""

@@ -36,29 +36,29 @@ class Kind(Enum):
     OBJECT = dict, "a JSON object"
     LIST = list, "a JSON list"
 
+    # Plain attributes: a long history has hundreds of thousands of values to read.
+    def __init__(self, python_type: type, expected: str) -> None:
+        self.python_type = python_type
+        self.expected = expected
+        self.is_json = python_type in {dict, list}
+
     def read(self, stored: Any) -> Any:
         """A value as the driver returns it, decoded. Raises ``DataError`` (``ledger-unreadable``)."""
         if stored is None:
             return None
-        python_type, expected = self.value
         value = stored
         if self.is_json:
             try:
                 value = json.loads(stored)
             except (ValueError, TypeError, RecursionError) as error:
-                raise unreadable(expected, stored) from error
-        if not isinstance(value, python_type):
-            raise unreadable(expected, stored)
+                raise unreadable(self.expected, stored) from error
+        if not isinstance(value, self.python_type):
+            raise unreadable(self.expected, stored)
         return value
 
     def to_store(self, value: Any) -> Any:
         """A value as both drivers take it."""
         return json.dumps(value) if self.is_json and value is not None else value
-
-    @property
-    def is_json(self) -> bool:
-        """Whether the values are stored as JSON."""
-        return self in {Kind.OBJECT, Kind.LIST}
 
 
 @dataclass(frozen=True, eq=False)
