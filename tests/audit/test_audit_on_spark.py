@@ -146,12 +146,14 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         command.kill()
 
 
+@pytest.mark.thorough
 def test_a_plain_append_doubles_a_batch_whose_commit_is_missing(scene: Scene) -> None:
     found = scene.drills("appended", "--drill", "after", code=8)
     assert (found["after"]["doubled"], found["after"]["vanished"], found["after"]["other"]) == (ROWS, 0, 0)
     assert found["none"]["passed"]
 
 
+@pytest.mark.thorough
 def test_an_insert_without_a_marker_doubles_a_batch_that_is_written_twice(scene: Scene) -> None:
     found = scene.drills("inserted", "--drill", "twice", code=8)
     assert (found["twice"]["doubled"], found["twice"]["vanished"]) == (ROWS, 0)

@@ -147,6 +147,7 @@ def tumbling_window(spark: SparkSession) -> DataFrame:
 """
 
 
+@pytest.mark.thorough
 def test_a_replayed_batch_has_the_current_time_that_its_entry_records(tmp_path: Path) -> None:
     stream = "tumbling_window"
     workspace = _area((stream,), {}).lay_down(tmp_path / "clock")

@@ -138,7 +138,7 @@ def test_several_queries_are_killed_adopted_and_rebuilt_from_their_application(t
             newest = max((tmp_path / checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
             newest.write_text("v1\n")
             newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
-        scene.type("plan", "rebuild", name, "--pipeline", words, "--out", "rebuild.json")
+        scene.type("plan", "rebuild", name, "--pipeline", words, "--out", "rebuild.json", "--force")
         scene.type("apply", "rebuild.json", "--yes", "--i-stopped-it")
     program = scene.program.read_text()
     scene.program.write_text(program.replace('"5 minutes"', '"7 minutes"'))

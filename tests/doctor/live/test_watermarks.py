@@ -83,6 +83,7 @@ IDLE = Failure(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("failure", [IDLE], ids=str)
 def test_idle_source(tmp_path: Path, failure: Failure) -> None:
     prove(make_stream(tmp_path, UNION, SETTINGS, TwoClocks), failure)
