@@ -20,6 +20,8 @@ from slackwater.runtime.session_options import spark_version
 from tests.support.warm_python import NUMBERED
 
 CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql", "s3a")
+KEPT_MIB_MAX = 500
+"""Each context leaves some MiB behind. Near the 2 GiB that it may have, it does little but collect."""
 LOG_SETTINGS = Path(__file__).parents[2] / "src" / "slackwater" / "runtime" / "log4j2.properties"
 
 
@@ -34,6 +36,9 @@ def attached(folder: Path) -> dict[str, str]:
     if left.isDefined():
         # Of a command that did not come to its end.
         left.get().stop()
+    if _kept_mib(jvm) > KEPT_MIB_MAX:
+        _end(gateway)
+        return attached(folder)
     jvm.java.lang.System.setProperty("user.dir", str(folder))
     # File systems resolve relative paths by the folder that they saw first.
     jvm.org.apache.hadoop.fs.FileSystem.closeAll()
@@ -43,6 +48,21 @@ def attached(folder: Path) -> dict[str, str]:
         "PYSPARK_GATEWAY_SECRET": address.auth_token,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(NUMBERED), os.environ.get("PYTHONPATH")])),
     }
+
+
+def _kept_mib(jvm: Any) -> int:
+    """What the last full collection of the JVM has kept; 0 before there was one."""
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    old = [pool for pool in pools if pool.getName() in {"Tenured Gen", "G1 Old Gen"}]
+    return sum(int(pool.getCollectionUsage().getUsed()) for pool in old) >> 20
+
+
+def _end(gateway: Any) -> None:
+    """End the JVM as the end of this process would."""
+    _gateway.cache_clear()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(30)
 
 
 def warm_gateway() -> Any:
