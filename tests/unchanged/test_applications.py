@@ -18,6 +18,13 @@ from tests.unchanged.scene import APPLICATIONS, FILES, KILLED_AFTER, Scene
 pytestmark = pytest.mark.spark
 
 
+def _check_rows(scene: Scene, output: str) -> None:
+    """The output has the rows that plain Python has written, and these are not few."""
+    expected = scene.rows(f"plain/{output}")
+    assert sum(expected.values()) > 30
+    assert scene.rows(f"data/{output}") == expected
+
+
 def test_a_deleted_checkpoint_is_rebuilt_from_the_application(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "one_query.py")
     for data in ("data", "plain"):
@@ -35,9 +42,7 @@ def test_a_deleted_checkpoint_is_rebuilt_from_the_application(tmp_path: Path) ->
     ended = scene.type("run", "one_query.py", "--", "data", "--end")
     assert "watched/out: finished" in ended
     scene.plain("data", "--end")
-    expected = scene.rows("plain/out")
-    assert sum(expected.values()) > 30
-    assert scene.rows("data/out") == expected
+    _check_rows(scene, "out")
 
 
 def test_a_released_checkpoint_is_continued_without_slackwater(tmp_path: Path) -> None:
@@ -50,9 +55,7 @@ def test_a_released_checkpoint_is_continued_without_slackwater(tmp_path: Path) -
     scene.type("adopt", "data/checkpoint", "--sink", "data/out", "--name", "clicks")
     scene.type("release", "clicks", "--yes", "--i-stopped-it")
     scene.plain("data", "--end")
-    expected = scene.rows("plain/out")
-    assert sum(expected.values()) > 30
-    assert scene.rows("data/out") == expected
+    _check_rows(scene, "out")
 
 
 def test_a_checkpoint_that_was_adopted_by_another_name_stays_one_stream(tmp_path: Path) -> None:
@@ -73,9 +76,7 @@ def test_a_checkpoint_that_was_adopted_by_another_name_stays_one_stream(tmp_path
     assert (tmp_path / "data/out/_slackwater.json").exists()
     scene.type("release", "clicks", "--yes", "--i-stopped-it")
     assert not (tmp_path / "data/out/_slackwater.json").exists()
-    expected = scene.rows("plain/out")
-    assert sum(expected.values()) > 30
-    assert scene.rows("data/out") == expected
+    _check_rows(scene, "out")
 
 
 def test_a_watched_query_has_a_verdict_and_is_rebuilt_from_its_program(tmp_path: Path) -> None:
@@ -102,9 +103,7 @@ def test_a_watched_query_has_a_verdict_and_is_rebuilt_from_its_program(tmp_path:
     scene.type("plan", "rebuild", "watched/out", "--out", "rebuild.json")
     scene.type("apply", "rebuild.json", "--yes", "--i-stopped-it")
     assert "watched/out: finished" in scene.type("run", *words)
-    expected = scene.rows("plain/out")
-    assert sum(expected.values()) > 30
-    assert scene.rows("data/out") == expected
+    _check_rows(scene, "out")
 
 
 @pytest.mark.thorough
@@ -116,8 +115,7 @@ def test_several_queries_write_what_they_write_without_slackwater(tmp_path: Path
     ended = scene.type("run", "several_queries.py", "--", "data", "--end")
     for name in ("counts", "seen"):
         assert f"watched/{name}: finished" in ended
-        assert sum(scene.rows(f"plain/{name}").values()) > 30
-        assert scene.rows(f"data/{name}") == scene.rows(f"plain/{name}")
+        _check_rows(scene, name)
 
 
 @pytest.mark.thorough
@@ -147,8 +145,7 @@ def test_several_queries_are_killed_adopted_and_rebuilt_from_their_application(t
 
     scene.plain("data", "--end")
     for name in ("counts", "seen"):
-        assert sum(scene.rows(f"plain/{name}").values()) > 30
-        assert scene.rows(f"data/{name}") == scene.rows(f"plain/{name}")
+        _check_rows(scene, name)
 
 
 @pytest.mark.thorough

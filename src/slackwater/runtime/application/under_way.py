@@ -101,8 +101,7 @@ class StartsUnderWay:
 
 def _look(start: Start) -> Noticed | None:
     try:
-        main = getattr(sys.modules.get("__main__"), "__file__", None) or "-"
-        definition = definition_of(start, ApplicationCode(_file(main), lambda spark: spark))
+        definition = definition_of(start, ApplicationCode(_file(), lambda spark: spark))
         if definition is None or definition.checkpoint is None:
             return None
         return Noticed(start, definition)
@@ -112,10 +111,12 @@ def _look(start: Start) -> Noticed | None:
         return None
 
 
-def _file(main: str) -> Path:
+def _file() -> Path:
     """The program's file as a run of it would name it."""
     reference = own_reference()
-    return locate(reference)[0] if reference is not None else Path(main).absolute()
+    if reference is not None:
+        return locate(reference)[0]
+    return Path(getattr(sys.modules.get("__main__"), "__file__", None) or "-").absolute()
 
 
 UNDER_WAY = StartsUnderWay()

@@ -35,7 +35,7 @@ from slackwater.core.sink import Owner, WriteContext, newest_batch
 from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
 
 TABLE = "slackwater_marker"
-"""Why a table with a marker is exactly-once."""
+"""The name of the marker table."""
 LOCK_WAIT_S = 30
 """How long the start of a run waits for a transaction of another session."""
 
