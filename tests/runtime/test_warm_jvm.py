@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.errors.exceptions.captured import install_exception_handler
 
 from tests.support import warm_jvm
 
@@ -12,6 +13,8 @@ pytestmark = pytest.mark.spark
 
 
 def test_a_jvm_that_keeps_much_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As any test that starts a session in this process does, for the rest of the process.
+    install_exception_handler()
     first = warm_jvm.attached(tmp_path)
     gateway = warm_jvm.warm_gateway()
     assert warm_jvm.attached(tmp_path) == first
