@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from slackwater.connectors.locked import known
 
@@ -54,7 +55,7 @@ MATRIX = """
 ## Versions of Spark
 
 The last result of `scripts/matrix`, which runs all areas on each version: the number of rows that are as the tables
-above say, without those that the version does not have (a later API, or a connector that is not locked for it).
+above say. Below are the rows that a version does not have: a later API, or a connector that is not locked for it.
 
 | area | {heads} |
 |---|{rule}
@@ -178,7 +179,25 @@ def _versions() -> str:
         for area in areas()
     ]
     heads = " | ".join(VERSIONS)
-    return MATRIX.format(heads=heads, rule="---|" * len(VERSIONS)) + "".join(lines)
+    return MATRIX.format(heads=heads, rule="---|" * len(VERSIONS)) + "".join(lines) + _lacking(runs)
+
+
+def _lacking(runs: list[dict[str, Any]]) -> str:
+    """The rows that each version lacks, and what for."""
+    lines = []
+    for version in VERSIONS:
+        rows = [(run["area"], name) for run in runs if run["spark"] == version for name in run.get("lacking", ())]
+        reasons: dict[str, list[str]] = {}
+        for area, name in rows:
+            reasons.setdefault(_missing(row_of(area, name), version), []).append(f"`{area}/{name}`")
+        lines += [f"- {version}: {reason}: {', '.join(names)}.\n" for reason, names in reasons.items()]
+    return "\n" + "".join(lines) if lines else ""
+
+
+def _missing(row: Row, version: str) -> str:
+    """What a version lacks for a row."""
+    later = _minor(version) < _minor(row.since or "0.0")
+    return f"Spark {row.since} and later" if later else f"no jar of `{row.connector}` is locked"
 
 
 def _counts() -> str:

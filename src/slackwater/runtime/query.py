@@ -157,7 +157,7 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
             hint=_ENDS_PYTHON if isinstance(error, SystemExit) else _hint(str(error)) or _WHOLE_TRACEBACK,
         ) from error
     _check_frame(definition, frame)
-    _check_supported(definition, frame)
+    check_query(definition, frame)
     return BuiltStream(definition, frame, context.upstreams)
 
 
@@ -249,7 +249,8 @@ def _check_frame(definition: StreamDefinition, frame: object) -> None:
     )
 
 
-def _check_supported(definition: StreamDefinition, frame: DataFrame) -> None:
+def check_query(definition: StreamDefinition, frame: DataFrame) -> None:
+    """Raises PipelineError for a query that is unsupported, before anything is created for it."""
     try:
         check_supported(frame, definition.output_mode, continuous=definition.trigger.kind == "continuous")
     except NotSupported as error:

@@ -4,7 +4,7 @@ Spark's own check of the plan is asked first, so that nothing has been created w
 Spark lets through are found here.
 
 Source: Structured Streaming programming guide, "Unsupported operations", "Support matrix for joins" and "Limitation of
-global watermark"; ``UnsupportedOperationChecker``, messages as Spark 4.1 words them.
+global watermark"; ``UnsupportedOperationChecker``, messages as Spark 3.5 and 4.1 word them.
 """
 
 from __future__ import annotations
@@ -77,6 +77,18 @@ LATE_IN_CHAIN = Unsupported(
     f'use output_mode="append" with watermarks, or {SPLIT}',
     GLOBAL_WATERMARK,
 )
+COMPLETE_ALONE = Unsupported(
+    "complete mode without an aggregation",
+    "complete mode writes the whole result in each batch, and without an aggregation all rows of the stream would "
+    "have to be kept",
+    'use output_mode="append"',
+)
+PARTITION_COLUMNS = Unsupported(
+    "a folder with different partition columns",
+    "the partition columns of a file source may not change, and the folders have different ones",
+    "keep the partition columns of a folder: put files with others into a folder of their own, and read it as a "
+    "second source",
+)
 
 UNSUPPORTED = {
     "must be executed with writeStream.start()": ACTION,
@@ -98,12 +110,8 @@ UNSUPPORTED = {
         "all different values that a stream has ever received would have to be kept",
         "use approx_count_distinct, or dropDuplicates before the aggregation",
     ),
-    "not supported for no streaming aggregations": Unsupported(
-        "complete mode without an aggregation",
-        "complete mode writes the whole result in each batch, and without an aggregation all rows of the stream would "
-        "have to be kept",
-        'use output_mode="append"',
-    ),
+    "not supported for no streaming aggregations": COMPLETE_ALONE,
+    "not supported when there are no streaming aggregations": COMPLETE_ALONE,
     "only in Append output mode": Unsupported(
         "a join of two streams in another mode than append",
         "a join of two streams returns each row once, when it is final, which is append mode",
@@ -152,12 +160,8 @@ UNSUPPORTED = {
         "all rows of both streams would have to be kept",
         "use a left_semi join of the streams with watermarks",
     ),
-    "CONFLICTING_PARTITION_COLUMN_NAMES": Unsupported(
-        "a folder with different partition columns",
-        "the partition columns of a file source may not change, and the folders have different ones",
-        "keep the partition columns of a folder: put files with others into a folder of their own, and read it as a "
-        "second source",
-    ),
+    "CONFLICTING_PARTITION_COLUMN_NAMES": PARTITION_COLUMNS,
+    "Conflicting partition column names detected": PARTITION_COLUMNS,
     "Union between streaming and batch": Unsupported(
         "union of a stream and a table",
         "a table would have to be read again in each batch",
@@ -169,7 +173,7 @@ UNSUPPORTED = {
         'use triggers.processing_time("0 seconds")',
     ),
 }
-"""By Spark's own words for it."""
+"""By Spark's own words for it: those of 4.1, and where 3.5 has others, these too."""
 
 NO_OTHERS = frozenset({"FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState"})
 STATEFUL = frozenset(

@@ -22,6 +22,7 @@ from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import run_code
 from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of
+from slackwater.runtime.application.refusals import refuse_unsupported
 from slackwater.runtime.application.writers import MANAGER, QUERY, SESSION, Start, intercepted
 from slackwater.runtime.before_start import check, check_output_apart, register
 from slackwater.runtime.failures import SPARK_ERRORS
@@ -181,6 +182,7 @@ class RunningQueries:
         with self._ours():
             definition = as_known(definition, self._ledger)
             self._refuse_second(definition)
+            refuse_unsupported(definition, start.frame)
             self._listen(start)
             return self._started(definition, start)
 
