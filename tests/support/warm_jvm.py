@@ -53,7 +53,7 @@ def attached(folder: Path) -> dict[str, str]:
 def _kept_mib(jvm: Any) -> int:
     """What the last full collection of the JVM has kept; 0 before there was one."""
     pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
-    # By index: the end of an iteration is an exception, which PySpark cannot convert where its session is another JVM's.
+    # By index: an iteration ends with an exception, which PySpark cannot convert where its session is another JVM's.
     beans = [pools[index] for index in range(len(pools))]
     old = [pool for pool in beans if pool.getName() in {"Tenured Gen", "G1 Old Gen"}]
     return sum(int(pool.getCollectionUsage().getUsed()) for pool in old) >> 20
