@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from tests.verdict.edits import HERE, Edit, edits
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 EDITS = edits()
 GOALS = tomllib.loads((HERE / "goals.toml").read_text())
+IN_THE_GATE = list({edit.base: edit.name for edit in EDITS}.values())
+"""The last edit of each base: what the gate makes of an application."""
 HARMLESS, COMPATIBLE = "harmless", "compatible"
 ALLOWED_WITH_OTHER_ROWS = {"a longer watermark delay", "delay of one side of a join"}
 """Rows that the old delay had closed already are written; the new code alone would have written them later."""
@@ -25,11 +28,21 @@ Verdicts = Mapping[str, Mapping[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
-    """All verdicts, by one process with one session."""
-    folder = tmp_path_factory.mktemp("verdicts")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all pipelines and applications, one after another: verdicts name its paths."""
+    return tmp_path_factory.mktemp("verdicts")
+
+
+@pytest.fixture(scope="module")
+def verdicts(folder: Path) -> Verdicts:
+    """All verdicts."""
+    return _verdicts(folder)
+
+
+def _verdicts(folder: Path, *words: str) -> Verdicts:
+    """Verdicts by one process with one session."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.verdict.verdicts", str(folder)],
+        [sys.executable, "-m", "tests.verdict.verdicts", str(folder), *words],
         env={**os.environ, **attached(folder)},
         cwd=HERE.parents[1],
         capture_output=True,
@@ -52,6 +65,26 @@ def test_a_change_has_its_verdict(verdicts: Verdicts, edit: Edit) -> None:
     assert found["effect"] == edit.verdict or (found["starts"] and edit.verdict == COMPATIBLE), found
     assert not edit.codes or set(edit.codes) & set(found["codes"]), found
     assert (found["goal"] or "-") == GOALS[edit.name]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(IN_THE_GATE, id="one of each base"),
+        pytest.param([edit.name for edit in EDITS], id="all", marks=pytest.mark.thorough),
+    ],
+)
+def test_an_edit_of_an_application_has_the_verdict_of_a_pipeline(
+    verdicts: Verdicts, folder: Path, names: list[str]
+) -> None:
+    found = _verdicts(folder, "--applications", *names)
+    assert found.keys() == set(names)
+    assert {name: _judged(one) for name, one in found.items()} == {name: _judged(verdicts[name]) for name in names}
+
+
+def _judged(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
+    """All of a verdict but the time that it took."""
+    return {key: value for key, value in verdict.items() if key != "seconds"}
 
 
 def test_the_table_is_large_enough() -> None:

@@ -1,6 +1,8 @@
 """Builds the query of each edit, and of its base, in one session of Spark, and prints the verdicts as JSON by name.
 
-python -m tests.verdict.verdicts FOLDER [NAME ...]
+python -m tests.verdict.verdicts FOLDER [--applications] [NAME ...]
+
+With ``--applications`` the queries are those of applications with the same code, which start them themselves.
 """
 
 from __future__ import annotations
@@ -15,22 +17,26 @@ from pyspark.sql import SparkSession
 
 from slackwater.core.program import Program
 from slackwater.diagnose.program_changes import verdict
-from slackwater.runtime.code_reach import reach_of
 from slackwater.runtime.loader import load
-from slackwater.runtime.program import program_of
+from slackwater.runtime.query import BuiltStream
+from tests.verdict.applications import application
 from tests.verdict.edits import add_input, clear, edits, lay_down
 
+FILE = Path("pipeline.py")
 
-def _program(spark: SparkSession) -> Program:
+
+def _program(spark: SparkSession, *, applications: bool) -> Program:
     for name in [name for name in sys.modules if name in ("rules", "lib") or name.startswith("lib.")]:
         del sys.modules[name]
-    definition = next(iter(load("pipeline.py").pipeline.streams.values()))
-    reach = reach_of(definition.function)
-    frame = definition.function(spark)
-    return program_of(frame, definition.output_mode, reach.functions, reach.code)
+    if applications:
+        FILE.write_text(application(FILE.read_text()))
+    definition = next(iter(load(str(FILE)).pipeline.streams.values()))
+    found = BuiltStream(definition, definition.function(spark), frozenset()).program
+    assert found is not None
+    return found
 
 
-def main(folder: Path, names: list[str]) -> None:
+def main(folder: Path, names: list[str], *, applications: bool) -> None:
     """Print the verdicts on all edits, or on those with these names."""
     os.chdir(folder)
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
@@ -41,10 +47,10 @@ def main(folder: Path, names: list[str]) -> None:
         clear(folder)
         lay_down(folder, edit.base)
         add_input(folder, 0, 1)
-        kept = Program.from_json(json.loads(json.dumps(_program(spark).as_json())))
+        kept = Program.from_json(json.loads(json.dumps(_program(spark, applications=applications).as_json())))
         edit.write(folder)
         started = time.perf_counter()
-        now = _program(spark)
+        now = _program(spark, applications=applications)
         built = time.perf_counter()
         result = verdict(kept, now)
         found[edit.name] = {
@@ -59,4 +65,5 @@ def main(folder: Path, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), sys.argv[2:])
+    named = [word for word in sys.argv[2:] if word != "--applications"]
+    main(Path(sys.argv[1]).resolve(), named, applications="--applications" in sys.argv)
