@@ -90,7 +90,8 @@ CATALOGUE: Mapping[str, Failure] = {
     "FSRC-06": Failure("A late file is older than maxFileAge"),
     "FSRC-07": _run(
         "maxFileAge or latestFirst changed",
-        "Spark knows the files that it has read from its log; files that are too old are `SW-FSRC-006`",
+        "Spark knows the files that it has read from its log; those that are too old are `SW-FSRC-006`, and "
+        "`source-files-too-old` where batches have read them",
     ),
     "FSRC-08": _run("fileNameOnly was switched", "`source-options-changed`"),
     "FSRC-09": Failure("cleanSource has removed files that a replay needs"),

@@ -36,7 +36,7 @@ def earliest_positions(frame: DataFrame) -> Mapping[str, str]:
     """
     found = {}
     for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
-        source = _spark_source(frame, str(number), relation)
+        source = spark_source(frame, str(number), relation)
         live = kind_described(source.description).live()
         try:
             position = live.earliest(source)
@@ -148,7 +148,7 @@ def _sources(
         )
     interval = compact_interval(frame.sparkSession)
     sources = {
-        name: SourceSeen(_spark_source(frame, name, relation), current.get(name), logs.get(name, {}), interval)
+        name: SourceSeen(spark_source(frame, name, relation), current.get(name), logs.get(name, {}), interval)
         for name, relation in zip(names, relations, strict=True)
     }
     _refuse_repeated(sources, relations)
@@ -169,7 +169,8 @@ def _refuse_repeated(sources: Mapping[str, SourceSeen], relations: list[Any]) ->
             )
 
 
-def _spark_source(frame: DataFrame, name: str, relation: Any) -> SparkSource:
+def spark_source(frame: DataFrame, name: str, relation: Any) -> SparkSource:
+    """A source of a query with what its kind needs to ask for more."""
     jvm: Any = frame.sparkSession.sparkContext._jvm
     return SparkSource(name, str(relation.sourceName()), jvm, relation, source_options(relation))
 

@@ -19,11 +19,12 @@ from slackwater.core.sink import SideOutput, WriteContext
 from slackwater.core.targets import PositionTarget
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.lease.check import LeaseCheck
-from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.operations.apply.replayer import OperationRun, Replayed
 from slackwater.operations.plan.contributing import Code
 from slackwater.runtime import failures
 from slackwater.runtime.failures import Failure, classify
+from slackwater.runtime.files_left_out import check_left_out
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
@@ -174,7 +175,11 @@ class SparkReplayer:
         # State is replayed no more: its maintenance may run as in any other run.
         for name in QUIET:
             spark.conf.unset(name)
-        staged = _staged(self._build(spark).definition.sink, run)
+        built = self._build(spark)
+        staged = _staged(built.definition.sink, run)
+        checkpoint = open_read_store(run.generation.location)
+        copy_new(run.ledger, run.stream.full_name, run.generation.number, checkpoint)
+        check_left_out(run.ledger, run.generation, read_logs(checkpoint).planned, built.frame)
         # Not the log of the staged output: it names files that are elsewhere after the swap.
         failure = self._run(run, "available-now", sink=staged)
         if failure is not None:

@@ -70,6 +70,20 @@ class Replaced:
     found_bytes: int | None = None
 
 
+class LeftOut(NamedTuple):
+    """Files that a source leaves out silently: the first one, how many, and by which limit of its ``option``.
+
+    ``limit`` and ``found`` are for people; ``wanted`` is a value of the option with which the source reads all of them.
+    """
+
+    path: str
+    files: int
+    option: str
+    limit: str
+    found: str
+    wanted: str
+
+
 @dataclass(frozen=True, slots=True)
 class SparkSource:
     """A source in the plan of a query. ``description`` is Spark's; ``jvm`` and ``relation`` are handles of py4j."""

@@ -21,6 +21,7 @@ from slackwater.sources.common.contract import (
     Claims,
     EmptyBase,
     End,
+    LeftOut,
     Position,
     Range,
     Reach,
@@ -256,6 +257,15 @@ class LiveSource:
 
     def earliest(self, source: SparkSource) -> str | None:
         """The oldest position that is still served, as Spark writes it; ``None`` for a kind that has none."""
+        return None
+
+    def left_out(
+        self, source: SparkSource, read: Sequence[SourceFile], again: Sequence[SourceFile], reach: Reach
+    ) -> LeftOut | None:
+        """What the source would leave out of ``again`` where ``read`` is all that counts as read; ``None``: nothing.
+
+        What no longer exists is not in it.
+        """
         return None
 
     def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:

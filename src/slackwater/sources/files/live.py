@@ -16,6 +16,7 @@ from typing import assert_never
 from slackwater.core.checkpoint_logs import SinkFile, SourceFile
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
+from slackwater.core.units import duration_text
 from slackwater.formats.compactible import (
     SINK_LOG,
     lay_out,
@@ -28,7 +29,9 @@ from slackwater.formats.compactible import (
 from slackwater.sources.common.contract import (
     Ahead,
     EmptyBase,
+    LeftOut,
     Position,
+    Reach,
     SourceRange,
     SourceSeen,
     SparkSource,
@@ -41,6 +44,8 @@ from slackwater.sources.files import SOURCE as FILES
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import local_path_of
 
+_AGE, _DEFAULT_AGE = "maxFileAge", "7d"
+_DAY_MS = 24 * 60 * 60 * 1000
 _READ, _LAST = 0, 1
 _DESCRIPTION = re.compile(r"FileStreamSource\[(?P<path>.*)\]", re.DOTALL)
 _GLOB = re.compile(r"[*?\[\]{}\\]")
@@ -81,6 +86,24 @@ class FilesLive(LiveSource):
             hint="check the path and the options of the source",
         )
 
+    def left_out(
+        self, source: SparkSource, read: Sequence[SourceFile], again: Sequence[SourceFile], reach: Reach
+    ) -> LeftOut | None:
+        """Files that are older than the newest one that counts as read by more than ``maxFileAge``."""
+        age_ms, counted = _max_age_ms(source), {file.path: file.timestamp_ms for file in read}
+        if age_ms is None or not counted:
+            return None
+        newest_ms = max(counted.values())
+        unread = {file.path for file in again} - counted.keys()
+        # Spark compares the time that a file has now, not the one that was recorded.
+        written_ms = {path: reach.modified_ms(path) for path in sorted(unread)}
+        old = {path: ms for path, ms in written_ms.items() if ms is not None and ms < newest_ms - age_ms}
+        if not old:
+            return None
+        oldest_ms = newest_ms - min(old.values())
+        wanted = f"{oldest_ms // _DAY_MS + 1}d"
+        return LeftOut(next(iter(old)), len(old), _AGE, duration_text(age_ms), duration_text(oldest_ms), wanted)
+
     def unread(self, description: str, span: SourceRange, files_max: int) -> Sequence[int]:
         """Lists local directories only."""
         store = _directory(description)
@@ -95,6 +118,19 @@ class FilesLive(LiveSource):
             raise Uncounted("has read no file yet, so that its folder is unknown")
         sizes = [size for one in folders for size in _unread(_directory(f"FileStreamSource[{one}]"), read, files_max)]
         return Ahead(None, len(sizes), sum(sizes))
+
+
+def _max_age_ms(source: SparkSource) -> int | None:
+    """By how much a file may be older than the newest one that was read, as ``FileStreamSource`` has it.
+
+    ``None``: any age, as Spark has no limit where it reads the newest files first and not all of them at once.
+    """
+    options = {name.lower(): value for name, value in source.options.items()}
+    limited = {"maxfilespertrigger", "maxbytespertrigger"} & options.keys()
+    if options.get("latestfirst", "false").lower() == "true" and limited:
+        return None
+    text = options.get(_AGE.lower(), _DEFAULT_AGE)
+    return int(source.jvm.org.apache.spark.network.util.JavaUtils.timeStringAsMs(text))
 
 
 def _unread(store: LocalStore, read: Sequence[SourceFile], files_max: int) -> list[int]:

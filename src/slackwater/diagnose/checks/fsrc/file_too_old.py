@@ -7,7 +7,7 @@ How to confirm: compare the time of the file that the finding names with the new
 STREAM` shows.
 What to do: give the files a new modification time, for example with `touch`; the next batch reads them.
 Is the remedy safe: yes, as no batch has read them. Rows whose event time is behind the watermark are still dropped as
-late. A larger `maxFileAge` does not help: the limit that was reached is kept in the run.
+late. A larger `maxFileAge` of the source helps too, from the next start on.
 References: Structured Streaming Programming Guide, "Input Sources", option maxFileAge
 """
 
