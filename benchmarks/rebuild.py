@@ -6,6 +6,10 @@ For each kind of state one stream processes its input, one file a batch; that ru
 earliest batch that a rebuild is compared with. Then its checkpoint is deleted, and rebuilt by ``plan rebuild`` and
 ``apply``, with Spark's start. The benchmark knows each row: which of them are in the state is worked out here, and
 not asked of the product.
+
+A JVM becomes faster over hundreds of batches. A replayed batch is compared with Spark's own trigger of the same batch
+and, which shows what the replay itself costs, with the triggers of the first batches of the run, in a JVM as young as
+that of ``apply``.
 """
 
 from __future__ import annotations
@@ -211,18 +215,20 @@ def measured(name: str, batches: int, folder: Path) -> bool:
     # A batch without data has a trigger of its own; it is not what others cost.
     with_data = range(first, min(target + 1, batches))
     own_s, replayed_s = bench.triggers_s(with_data), bench.replayed_s(with_data)
-    ratio = statistics.median(replayed_s) / statistics.median(own_s)
+    young_s = bench.triggers_s(range(len(replayed_s) + 1))
+    replayed, own, young = map(statistics.median, (replayed_s, own_s, young_s))
     read = f"rows {rows:,} for {least:,} = {rows / least:.2f} (goal {ROWS_GOAL:.2f})"
     took = f"apply {apply_s:.1f} s of {full_s:.1f} s = 1/{full_s / apply_s:.0f} (goal 1/{1 / WALL_GOAL:.0f})"
     each = (
-        f"{statistics.median(replayed_s):.2f} s of {statistics.median(own_s):.2f} s = {ratio:.2f} (goal {BATCH_GOAL})"
+        f"{replayed:.2f} s of {own:.2f} s = {replayed / own:.2f} (goal {BATCH_GOAL}), of {young:.2f} s in a young JVM "
+        f"= {replayed / young:.2f}"
     )
     print(
         f"{name}: batches {first}..{target} of {target + 1}; {read}; {took}, plan {plan_s:.1f} s; a replayed batch and "
         f"Spark's own trigger {each}",
         flush=True,
     )
-    return rows / least <= ROWS_GOAL and apply_s / full_s <= WALL_GOAL and ratio <= BATCH_GOAL
+    return rows / least <= ROWS_GOAL and apply_s / full_s <= WALL_GOAL and replayed / own <= BATCH_GOAL
 
 
 def main() -> int:
