@@ -53,11 +53,12 @@ that a batch which was interrupted between two of them is written into those tha
 them can; its guarantee is that of the weakest. `slackwater status` shows each.
 
 A swap keeps the output that was replaced, for undo. Files and Delta tables are built in a hidden folder beside the
-output, on local disks only; Iceberg tables on a branch of the same table, whose dropped branches
-`expire_snapshots` cleans up; tables of PostgreSQL in the same schema. Views, privileges and the comment of a
-table of PostgreSQL are kept; one with foreign keys, triggers, policies or publications of its own is refused. A stream
-that reads replaced files takes all of them for new ones and has to be replayed as well. Rows that other programs have
-written stay, or `apply` refuses without `--discard-others`.
+output. Files on HDFS and object stores are moved, each by itself, and switched by one put of their manifest; readers
+that ignore the manifest see files of both outputs for that time. Iceberg tables are built on a branch of the same
+table, whose dropped branches `expire_snapshots` cleans up; tables of PostgreSQL in the same schema. Views, privileges
+and the comment of a table of PostgreSQL are kept; one with foreign keys, triggers, policies or publications of its own
+is refused. A stream that reads replaced files takes all of them for new ones and has to be replayed as well. Rows that
+other programs have written stay, or `apply` refuses without `--discard-others`.
 
 Tables of PostgreSQL and JDBC, Kafka topics and batch functions have their newest batch in a marker beside the rows. If
 it is deleted or restored from an older copy, no plan writes the rows a second time (`sink-marker-lost`): a table of

@@ -10,7 +10,7 @@ import pytest
 
 from tests.restart.scenario import CONF
 from tests.restart.stored import StoreWorkspace, stored_rows
-from tests.restart.test_goals_on_state import NO_BATCH_WITHOUT_DATA, Goals
+from tests.restart.test_goals_on_state import NO_BATCH_WITHOUT_DATA, PLAIN, Goals
 from tests.restart.test_other_state import FILES, PIPELINE
 from tests.support.hdfs import hdfs_location, hdfs_server
 from tests.support.killing import kill_when
@@ -22,15 +22,23 @@ __all__ = ["hdfs_location", "hdfs_server", "s3_endpoint", "s3_location"]
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1800)]
 STREAMS = ("windows", "joined")
 SETTINGS = (*CONF, *NO_BATCH_WITHOUT_DATA)
-ONLY = tuple(argument for name in STREAMS for argument in ("--stream", name))
+
+
+def only(*streams: str) -> tuple[str, ...]:
+    """The arguments that run some streams of the pipeline."""
+    return tuple(argument for name in streams for argument in ("--stream", name))
+
+
+ONLY = only(*STREAMS)
 
 
 class StoredGoals(StoreWorkspace):
-    """The streams of ``STREAMS`` with their checkpoints and outputs on a store; files arrive one after another."""
+    """Streams with their checkpoints and outputs on a store; files arrive one after another."""
 
-    def __init__(self, folder: Path, location: str, first: int) -> None:
+    def __init__(self, folder: Path, location: str, first: int, streams: tuple[str, ...] = STREAMS) -> None:
         super().__init__(folder, location)
-        text = PIPELINE.replace('"out/', f'"{location}/out/')
+        self.streams = streams
+        text = (PIPELINE + PLAIN).replace('"out/', f'"{location}/out/')
         landing = (folder / "landing").as_uri()
         (folder / "clicks.py").write_text(text.replace('"landing"', f'"{landing}"'))
         self._later = folder / "later"
@@ -41,11 +49,19 @@ class StoredGoals(StoreWorkspace):
         for file in files[FILES:]:
             file.unlink()
 
-    def caught_up(self) -> None:
-        """The next file lands, and all streams take what there is."""
+    def arrive(self) -> None:
+        """The next file lands."""
         file = min(self._later.iterdir())
         file.rename(self.folder / "landing" / file.name)
-        self.slackwater("run", "clicks.py", "--until-caught-up", *ONLY, *SETTINGS)
+
+    def caught_up(self) -> None:
+        """The next file lands, and all streams take what there is."""
+        self.arrive()
+        self.run_all()
+
+    def run_all(self) -> None:
+        """All streams take what there is."""
+        self.slackwater("run", "clicks.py", "--until-caught-up", *only(*self.streams), *SETTINGS)
 
     def checkpoint_of(self, stream: str, generation: int | None = None) -> str:
         """The path on the store of a stream's checkpoint: the one in use, or that of a generation."""
@@ -60,7 +76,7 @@ class StoredGoals(StoreWorkspace):
 
     def plan(self, goal: str, stream: str, *arguments: str) -> str:
         """Write a plan to ``plan.json``; its id."""
-        settings = SETTINGS if goal == "reset" else ()
+        settings = SETTINGS if goal in {"reset", "backfill"} else ()
         self.slackwater("plan", goal, stream, "--out", "plan.json", "--force", *arguments, *settings)
         return str(json.loads((self.folder / "plan.json").read_text())["id"])
 
@@ -71,12 +87,13 @@ class StoredGoals(StoreWorkspace):
     def apply_killed(self, stream: str, reached: Callable[[], bool]) -> None:
         """Apply what is planned, killed when ``reached``, and once more to its end."""
         process = self.start("apply", "plan.json", "--confirm", stream, *SETTINGS)
-        kill_when(process, reached, lambda: True)
+        # The JVM is looked up then, and not before it has started.
+        kill_when(process, reached, reached)
         self.apply(stream)
 
     def rows_by_stream(self) -> dict[str, Rows]:
         """The rows that each output has."""
-        return {name: stored_rows(self.store, self.location, f"out/{name}") for name in STREAMS}
+        return {name: stored_rows(self.store, self.location, f"out/{name}") for name in self.streams}
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from slackwater.formats.compactible import lay_out
+from slackwater.formats.compactible import DEFAULT_INTERVAL, derive_interval, lay_out
 from tests.support.outputs import manifest_ids
 
 MANIFEST = "_spark_metadata"
@@ -66,6 +67,17 @@ def listed_files(output: Path) -> list[Path]:
         text = (entry if entry.exists() else manifest / str(batch)).read_text()
         found += [Path(unquote(urlsplit(json.loads(line)["path"]).path)) for line in text.split("\n")[1:] if line]
     return found
+
+
+def spark_reads(entries: Mapping[str, str], setting: int = DEFAULT_INTERVAL) -> list[str]:
+    """The lines that ``CompactibleFileStreamLog.allFiles`` returns of entries by name; KeyError where it fails."""
+    names = [name for name in entries if name.removesuffix(".compact").isdigit()]
+    newest = max((int(name.removesuffix(".compact")) for name in names), default=-1)
+    interval = derive_interval(names, setting)
+    first = max(0, (newest + 1) // interval * interval - 1)
+    numbers = range(first, newest + 1)
+    read = [f"{batch}.compact" if (batch + 1) % interval == 0 else str(batch) for batch in numbers]
+    return [line for name in read for line in entries[name].split("\n")[1:] if line]
 
 
 def _line(output: Path, batch: int, partitioned: bool) -> str:

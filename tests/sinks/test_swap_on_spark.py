@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +20,11 @@ from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks.common.contract import Swappable
 from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.files.manifest import Manifest
+from slackwater.sinks.files.manifest_switch import entries_of, switch
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
-from tests.sinks.manifests import listed_files
+from tests.sinks.manifests import MANIFEST, listed_files
 from tests.support.postgres_server import PostgresServer
 
 if TYPE_CHECKING:
@@ -133,6 +137,49 @@ def test_files(spark: SparkSession, tmp_path: Path) -> None:
         return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
     _scenario(stream, by_spark, by_pyarrow, held)
+
+
+@pytest.mark.parametrize(("old", "new"), [(3, 4), (6, 1), (2, 7)])
+def test_each_step_of_a_switched_manifest_is_read_as_a_whole(
+    spark: SparkSession, tmp_path: Path, old: int, new: int
+) -> None:
+    """As on stores that cannot exchange directories."""
+    parts = []
+    for name, count, added in (("old", old, 0), ("new", new, 100)):
+        stream = Stream(spark, tmp_path / name, sw.sinks.files("parquet", tmp_path / name / "out"))
+        stream.folder.mkdir()
+        stream.add_files(count)
+        stream.run(stream.sink, "checkpoint", added)
+        parts.append([number + added for number in range(count)])
+    store = Recording(tmp_path / "old" / "out", tmp_path / "steps")
+    switch(store, entries_of(Manifest(LocalStore(tmp_path / "new" / "out"))))
+    found = [_ids(spark, step) for step in sorted((tmp_path / "steps").iterdir())]
+    assert (found[0], found[-1]) == tuple(parts)
+    assert [ids for before, ids in itertools.pairwise(found) if before != ids] == [parts[1]]
+
+
+class Recording(LocalStore):
+    """Keeps a copy of the manifest after each change."""
+
+    def __init__(self, root: Path, copies: Path) -> None:
+        super().__init__(root)
+        self._manifest, self._copies = root / MANIFEST, copies
+
+    def write(self, path: str, data: bytes) -> None:
+        super().write(path, data)
+        self._copy()
+
+    def delete(self, path: str) -> None:
+        super().delete(path)
+        self._copy()
+
+    def _copy(self) -> None:
+        number = len(list(self._copies.iterdir())) if self._copies.exists() else 0
+        shutil.copytree(self._manifest, self._copies / f"{number:03}" / MANIFEST)
+
+
+def _ids(spark: SparkSession, output: Path) -> Ids:
+    return sorted(row["id"] for row in spark.read.parquet(str(output)).collect())
 
 
 def test_delta(spark: SparkSession, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from slackwater.storage.protocols import LEFTOVER, WriteStore
 MARK = "_slackwater_swap.json"
 """Spark, pandas and pyarrow ignore names that start with an underscore."""
 
-State = Literal["building", "staged", "replaced", "discarded"]
+State = Literal["building", "staged", "swapping", "replaced", "restoring", "discarded"]
 _EXCHANGE = 2
 """``RENAME_EXCHANGE`` of renameat2(2)."""
 _AT_FDCWD = -100
@@ -35,9 +35,9 @@ _NO_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNO
 _NO_LINK = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 
 
-def can_swap(path: str) -> bool:
-    """Whether the output directory is on a local disk: other stores cannot exchange two folders in one step."""
-    return local_path_of(path) is not None
+def has_parent(path: str) -> bool:
+    """Whether an output can have a folder beside it: it is on a local disk, or not the whole of a bucket or store."""
+    return local_path_of(path) is not None or bool(path.rstrip("/").partition("://")[2].partition("/")[2])
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,9 @@ class Aside:
 
 @dataclass(frozen=True)
 class RemoteAside:
-    """The folder of an operation beside a table on another store, whose versions need no exchange of directories.
+    """The folder of an operation beside an output on another store, which is swapped without exchanging directories.
 
-    Its states are those of ``Aside``.
+    Its states are those of ``Aside``; an output of files also has two for the time of the swap and of its undo.
     """
 
     path: str
@@ -181,7 +181,7 @@ class RemoteAside:
 
     @property
     def real(self) -> str:
-        """The table."""
+        """The output."""
         return self.path.rstrip("/")
 
     @property
@@ -201,14 +201,14 @@ class RemoteAside:
             state = _state_of(self._store.read(MARK), self.operation)
         except FileNotFoundError:
             state = None
-        if state is None and self._store.list():
+        if state is None and self._has_files():
             raise occupied(self.folder, self.operation, "a folder without the operation's mark")
         return state
 
     def start(self) -> bool:
-        """Create the folder for a staged table; ``False`` if it is complete already."""
+        """Create the folder for a staged output; ``False`` if it is complete already."""
         state = self.state
-        if state in {"staged", "replaced"}:
+        if state not in {None, "building", "discarded"}:
             return False
         if state == "discarded":
             self.discard("discarded")
@@ -230,6 +230,12 @@ class RemoteAside:
                 if (folder.path, name) != ("", MARK):
                     self._store.delete(f"{folder.path}/{name}" if folder.path else name)
         self._store.delete(MARK)
+        if not self._has_files():
+            # HDFS keeps the directories.
+            self._store.delete_tree()
+
+    def _has_files(self) -> bool:
+        return any(folder.files for folder in self._store.folders())
 
 
 def aside_of(path: str, operation: str) -> Aside | RemoteAside:

@@ -20,13 +20,16 @@ from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, after_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
 from slackwater.sinks.common import aside, owner
-from slackwater.sinks.common.aside import Aside, can_swap
+from slackwater.sinks.common.aside import has_parent
 from slackwater.sinks.common.backup import check_writable, damaged
 from slackwater.sinks.common.contract import ListedFiles, SinkLog
 from slackwater.sinks.common.directory_output import DirectoryOutput, path_of
 from slackwater.sinks.common.swapping import check_parties, record, started
-from slackwater.sinks.files import cutting, swapping
+from slackwater.sinks.files import cutting
+from slackwater.sinks.files.directory_swap import DirectorySwap
 from slackwater.sinks.files.manifest import Lines, Manifest, foreign, lines_of
+from slackwater.sinks.files.manifest_swap import REPLACED, ManifestSwap
+from slackwater.storage.open import local_path_of
 from slackwater.storage.protocols import WriteStore
 
 FILES_TRAITS = Traits(
@@ -39,7 +42,7 @@ FILES_TRAITS = Traits(
 GLOB_CHARACTERS = "{}[]*?\\"
 """With one of these in its path a file source lists files itself and ignores the manifest (``isGlobPath``)."""
 _CHECKED_OF_COMPACTED = 100
-_NOT_DATA = frozenset({SINK_LOG, owner.MARK, aside.MARK, cutting.RECORD.name})
+_NOT_DATA = frozenset({SINK_LOG, owner.MARK, aside.MARK, cutting.RECORD.name, REPLACED})
 """Names that no data file of Spark has; a manifest that lists one was edited."""
 
 
@@ -48,7 +51,7 @@ ENTRIES = (CatalogueEntry("files", "files(format, path)", FILES_TRAITS, ("append
 
 def files_traits(path: str) -> Traits:
     """What an output in this directory can do."""
-    return replace(FILES_TRAITS, swaps=can_swap(path))
+    return replace(FILES_TRAITS, swaps=has_parent(path))
 
 
 def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
@@ -140,17 +143,11 @@ class FilesOutput(DirectoryOutput):
             cutting.restore(self._store, backup, record, self._manifest)
 
     def staged(self, operation: str) -> FilesOutput:
-        return FilesOutput(str(self._aside(operation).folder))
+        return FilesOutput(self._way(operation).folder)
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        place = self._aside(operation)
-        place.check_exchangeable()
-        if place.start():
-            if after >= 0:
-                swapping.fill(place, self._manifest, after, self._lines(after, recorded), self.name_of)
-            # A stream that reads the output looks for the manifest once, at its start.
-            (place.folder / SINK_LOG).mkdir(exist_ok=True)
-            place.set_mark(place.folder, "staged")
+        lines = self._lines(after, recorded) if after >= 0 else {}
+        self._way(operation).stage(after, lines, self._manifest, self.name_of)
 
     def swap_of(self, operation: str, stream_id: str, _after: int = NONE_YET) -> Swap:
         """Files that no batch has written stay, whenever they are written."""
@@ -161,53 +158,35 @@ class FilesOutput(DirectoryOutput):
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         started(backup, self.location, swap)
-        place = self._aside(swap.operation)
-        if not place.is_swapped:
-            swapping.check(place, swap)
+        way = self._way(swap.operation)
+        if not way.is_started:
+            way.check(swap)
             staged = self.staged(swap.operation).owner()
             check_parties(self.location, swap, self.last_written(), self.owner(), staged)
-            swapping.check_free(place, place.real, place.folder)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
-        place = self._aside(swap.operation)
+        way = self._way(swap.operation)
         if started(backup, self.location, swap) is not None:
-            place.finish_exchange()
+            way.resume()
         self.check_swap(swap, backup)
-        if not place.is_swapped:
-            # Written again, as the staged output may have other files since a swap that was undone.
-            record(backup, self.location, swap, left=swapping.only_in(place, place.folder, place.real))
-            swapping.name_files_in(place, place.real)
-            swapping.carry(place, place.real, place.folder)
-        swapping.exchange(place)
-        # What others have written to the old output between the first copy and the exchange.
-        swapping.carry(place, place.folder, place.real)
+        way.swap(lambda left: record(backup, self.location, swap, left=left))
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
         if started(backup, self.location, swap) is not None:
-            place = self._aside(swap.operation)
-            swapping.check_back(place)
+            self._way(swap.operation).check_back()
             check_writable(self._store, "", SINK_LOG, "..")
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
-        if known is None:
-            return  # The swap was interrupted before it recorded anything, so that nothing was changed.
-        place = self._aside(swap.operation)
-        place.finish_exchange()
-        if not place.is_swapped and place.state != "staged":
-            raise damaged(str(place.folder), "the output before the swap", place.state or "no folder")
-        if place.is_swapped and known.left is not None:
-            swapping.carry(place, place.real, place.folder, without=known.left)
-        swapping.exchange_back(place)
-        if known.left is not None:
-            swapping.carry(place, place.folder, place.real, without=known.left)
-        swapping.name_files_in(place, place.folder)
+        # A swap that was interrupted before it recorded anything has changed nothing.
+        if known is not None:
+            self._way(swap.operation).swap_back(known.left)
 
     def discard_staged(self, operation: str) -> None:
-        self._aside(operation).discard("building", "staged")
+        self._way(operation).discard_staged()
 
     def discard_replaced(self, operation: str) -> None:
-        self._aside(operation).discard("replaced")
+        self._way(operation).discard_replaced()
 
     def reader_path(self) -> str:
         found = "".join(sorted(set(GLOB_CHARACTERS) & set(self._path)))
@@ -236,8 +215,10 @@ class FilesOutput(DirectoryOutput):
     def _lines(self, after: int, recorded: Mapping[int, str]) -> Lines:
         return self._manifest.confirmed(after, lines_of(recorded))
 
-    def _aside(self, operation: str) -> Aside:
-        return Aside(self._path, operation)
+    def _way(self, operation: str) -> DirectorySwap | ManifestSwap:
+        """How the output is swapped on its store."""
+        local = local_path_of(self._path) is not None
+        return DirectorySwap(self._path, operation) if local else ManifestSwap(self._path, operation)
 
     def _prepare(self) -> None:
         """Create an empty manifest: a file source decides once, at its start, whether its input has one."""

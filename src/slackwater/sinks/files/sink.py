@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.aside import Aside
+from slackwater.sinks.common.aside import aside_of
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import option_strings
 from slackwater.sinks.files.output import files_traits
@@ -60,7 +60,7 @@ class FilesSink:
 
     def staged(self, operation: str, /) -> FilesSink:
         """The sink for the staged output of an operation, in a hidden folder next to the real output."""
-        return replace(self, path=str(Aside(self.location, operation).folder))
+        return replace(self, path=str(aside_of(self.location, operation).folder))
 
     def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
         """Nothing: Spark itself checks directory and schema when the query starts."""

@@ -1,0 +1,292 @@
+"""The swap of an output of files on HDFS or an object store, where directories cannot change places.
+
+Batches that the staged output starts with are not copied: its entries name their files in the real output. The swap
+moves the files of the staged output into the real directory, where no entry names them yet, switches the entries of the
+manifest by one put (``manifest_switch``), and moves the files that none of them names any longer aside. The files of
+others stay where they are. Readers by path, which ignore the manifest, see files of both outputs meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+
+from slackwater.core.beside import beside
+from slackwater.core.damage import Damage
+from slackwater.core.errors import FormatError
+from slackwater.core.sink import Swap, newest_batch
+from slackwater.formats.compactible import SINK_LOG
+from slackwater.sinks.common.aside import RemoteAside, has_parent
+from slackwater.sinks.common.backup import damaged
+from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
+from slackwater.sinks.files.directory_swap import Left
+from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign
+from slackwater.sinks.files.manifest_switch import entries_of, switch
+from slackwater.storage.below import Below
+from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import ReadStore, WriteStore
+
+REPLACED = "_slackwater_replaced"
+"""The folder, in the one beside the output, with the entries of the manifest that was replaced."""
+_KEEP = ".keep"
+"""Lets a log without entries exist; Spark ignores hidden names there."""
+_MOVED_AT_ONCE = 16
+_STARTED = frozenset({"swapping", "replaced", "restoring"})
+
+
+class ManifestSwap:
+    """What ``FilesOutput`` does for one operation, in the words of ``Swappable``.
+
+    ``swapping`` and ``restoring`` are the states of the folder from the first file that is moved to the last.
+    """
+
+    def __init__(self, path: str, operation: str) -> None:
+        self._place = RemoteAside(path, operation)
+        self._operation = operation
+        self._real = Place(self._place.real)
+        self._aside = Place(self._place.folder)
+
+    @property
+    def folder(self) -> str:
+        """The path of the staged output."""
+        return self._place.folder
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the swap has changed the output, or may have."""
+        return self._place.state in _STARTED
+
+    @cached_property
+    def _stores(self) -> WriteStore:
+        """The folder that has both outputs."""
+        return open_write_store(self._place.real.rpartition("/")[0])
+
+    @cached_property
+    def _names(self) -> tuple[str, str]:
+        """The names of the real directory and of the one aside."""
+        return self._place.real.rpartition("/")[2], self._place.folder.rpartition("/")[2]
+
+    @cached_property
+    def _real_store(self) -> WriteStore:
+        return open_write_store(self._place.real)
+
+    @cached_property
+    def _aside_store(self) -> WriteStore:
+        return open_write_store(self._place.folder)
+
+    def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
+        """Prepare the staged output; ``find`` returns the path below the output of the file that a URI names."""
+        if not has_parent(self._place.real):
+            raise unsupported(self._place.real, "a directory below the bucket or store", "all of it")
+        if self._place.start():
+            if after >= 0:
+                self._fill(after, lines, manifest, find)
+            # A stream that reads the output looks for the manifest once, at its start.
+            self._aside_store.write(f"{SINK_LOG}/{_KEEP}", b"")
+            self._place.mark("staged")
+
+    def _fill(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
+        real = self._place.real
+        if manifest.newest() < after:
+            raise incomplete(real, f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest")
+        entries = manifest.after_cut(after, lines)
+        entries |= {name: text for name, text in entries_of(manifest).items() if batch_of(name) <= after}
+        sizes = _sizes(self._real_store)
+        for uri in _uris(entries):
+            name = find(uri)
+            if name is None:
+                raise foreign(real, uri)
+            if name not in sizes:
+                raise incomplete(real, name, "no file")
+        for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
+            self._aside_store.write(f"{SINK_LOG}/{name}", content.encode())
+
+    def check(self, swap: Swap) -> None:
+        """Raises Refused unless the staged output is ready, and nothing of the real one is in its way."""
+        state = self._place.state
+        if state != "staged":
+            raise absent(self.folder, swap.operation, state or "no folder")
+        staged = Manifest(self._aside_store)
+        real, aside = _sizes(self._real_store), _sizes(self._aside_store)
+        check_whole(self.folder, list(self._damage(staged, real, aside)))
+        for name in self._files(entries_of(staged)) - self._files(entries_of(Manifest(self._real_store))):
+            if name in real and real[name] != aside.get(name, real[name]):
+                raise unsupported(f"{self._place.real}/{name}", "a name that no batch has used", "a file of a batch")
+
+    def resume(self) -> None:
+        """Nothing: each state can be looked at."""
+
+    def swap(self, record: Callable[[Left], object]) -> None:
+        """Put the staged output in the place of the real one. ``record`` makes durable that this starts."""
+        state = self._place.state
+        if state == "replaced":
+            return
+        if state == "staged":
+            record(None)
+            self._keep_replaced()
+        if state != "swapping":
+            self._place.mark("swapping")
+        staged, old = entries_of(Manifest(self._aside_store)), self._replaced()
+        real, aside = self._names
+        self._move(self._files(staged) - self._files(old), aside, real)
+        if not staged:
+            # Without any file the log would not exist, and readers would take all files.
+            self._real_store.write(f"{SINK_LOG}/{_KEEP}", b"")
+        switch(self._real_store, {name: self._named(text, self._in_real) for name, text in staged.items()})
+        self._move(self._files(old) - self._files(staged), real, aside)
+        self._place.mark("replaced")
+
+    def check_back(self) -> None:
+        """Raises Refused if the output that was replaced is not whole."""
+        state = self._place.state
+        if state == "staged":
+            return
+        if state not in _STARTED:
+            raise damaged(self.folder, "the output before the swap", state or "no folder")
+        real, aside = _sizes(self._real_store), _sizes(self._aside_store)
+        if state == "replaced" and Manifest(self._aside_store).names() and not Manifest(self._real_store).names():
+            raise damaged(self._place.real, "the output that was swapped in", "no manifest")
+        for missing in self._damage(Manifest(self._replaced_log), real, aside):
+            raise damaged(f"{self.folder}/{missing.path}", missing.expected, missing.found)
+
+    def swap_back(self, _left: Left) -> None:
+        """Undo ``swap``."""
+        state = self._place.state
+        if state == "staged":
+            return
+        if state not in _STARTED:
+            raise damaged(self.folder, "the output before the swap", state or "no folder")
+        old = self._replaced()
+        if state == "replaced":
+            self._keep_staged(self._files(old))
+        if state != "restoring":
+            self._place.mark("restoring")
+        staged = entries_of(Manifest(self._aside_store))
+        real, aside = self._names
+        self._move(self._files(old) - self._files(staged), aside, real)
+        switch(self._real_store, old)
+        self._move(self._files(staged) - self._files(old), real, aside)
+        self._place.mark("staged")
+
+    def discard_staged(self) -> None:
+        """Remove the staged output."""
+        self._place.discard("building", "staged")
+
+    def discard_replaced(self) -> None:
+        """Remove the output that was replaced."""
+        self._place.discard("replaced")
+
+    @property
+    def _replaced_log(self) -> WriteStore:
+        """The kept entries as the log of an output."""
+        return Below(self._stores, f"{self._names[1]}/{REPLACED}")
+
+    def _replaced(self) -> dict[str, str]:
+        return entries_of(Manifest(self._replaced_log))
+
+    def _keep_replaced(self) -> None:
+        """Keep the entries of the real manifest for undo; those of an attempt before go."""
+        _write_entries(self._replaced_log, entries_of(Manifest(self._real_store)))
+
+    def _keep_staged(self, replaced: set[str]) -> None:
+        """Give the staged output the entries that the stream has written since the swap."""
+        present = entries_of(Manifest(self._real_store))
+        kept = {name: self._named(text, lambda uri: self._in_aside(uri, replaced)) for name, text in present.items()}
+        _write_entries(self._aside_store, kept)
+
+    def _move(self, names: Iterable[str], source: str, target: str) -> None:
+        """Move files between the two directories. A move that was killed may have left a file in both."""
+        here, there = (set(_sizes(Below(self._stores, folder))) for folder in (source, target))
+
+        def move(name: str) -> None:
+            if name in there:
+                self._stores.delete(f"{source}/{name}")
+            else:
+                self._stores.rename(f"{source}/{name}", f"{target}/{name}")
+
+        with ThreadPoolExecutor(_MOVED_AT_ONCE, "slackwater-move") as pool:
+            list(pool.map(move, sorted(here.intersection(names))))
+
+    def _files(self, entries: Mapping[str, str]) -> set[str]:
+        """The paths below either directory of the files that entries name. Raises Refused (``manifest-foreign``)."""
+        return {self._name_of(uri) for uri in _uris(entries)}
+
+    def _name_of(self, uri: str) -> str:
+        name = self._real.name_of(uri) or self._aside.name_of(uri)
+        if name is None:
+            raise foreign(self._place.real, uri)
+        return name
+
+    def _damage(self, manifest: Manifest, real: Mapping[str, int], aside: Mapping[str, int]) -> Iterator[Damage]:
+        """What is missing or malformed; a file may be in either directory."""
+        for first, _ in manifest.gaps():
+            yield Damage(f"{SINK_LOG}/{first}", "missing", f"the entry of batch {first}", "no file")
+        for entry in manifest.valid_names():
+            try:
+                files = manifest.parse(entry)[1]
+            except (OSError, FormatError) as error:
+                yield Damage(f"{SINK_LOG}/{entry}", "unreadable", "a file sink manifest", str(error))
+                continue
+            for file in files:
+                name = self._name_of(file.path)
+                found = {sizes[name] for sizes in (real, aside) if name in sizes}
+                if file.size not in found:
+                    shown = f"{min(found)} bytes" if found else "no file"
+                    yield Damage(name, "torn", f"{file.size} bytes", shown)
+
+    def _named(self, content: str, renamed: Callable[[str], str]) -> str:
+        """An entry with its files under other URIs."""
+        version, *_ = content.split("\n")
+        return "\n".join([version, *(_renamed_line(line, renamed) for line in entry_lines(content))])
+
+    def _in_real(self, uri: str) -> str:
+        name = self._aside.name_of(uri)
+        before, after = beside("\n", self._operation).split("\n")
+        return uri if name is None else _in_folder(uri, name, lambda one: one.removeprefix(before).removesuffix(after))
+
+    def _in_aside(self, uri: str, without: set[str]) -> str:
+        name = self._real.name_of(uri)
+        if name is None or name in without:
+            return uri
+        return _in_folder(uri, name, lambda one: beside(one, self._operation))
+
+
+def _in_folder(uri: str, name: str, renamed: Callable[[str], str]) -> str:
+    """The URI of a file in another directory; all other parts stay as Spark encoded them."""
+    parts = uri.split("/")
+    folder = -(name.count("/") + 2)
+    parts[folder] = renamed(parts[folder])
+    return "/".join(parts)
+
+
+def _renamed_line(line: str, renamed: Callable[[str], str]) -> str:
+    fields = json.loads(line)
+    uri = str(fields["path"])
+    fields["path"] = renamed(uri)
+    return line if fields["path"] == uri else json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def _uris(entries: Mapping[str, str]) -> set[str]:
+    return {str(json.loads(line)["path"]) for content in entries.values() for line in entry_lines(content)}
+
+
+def _sizes(store: ReadStore) -> dict[str, int]:
+    """The size of each file of an output, by a listing: a request for each would take hours."""
+    return {
+        f"{folder.path}/{name}".lstrip("/"): size
+        for folder in store.folders()
+        for name, size in zip(folder.files, folder.sizes or (), strict=True)
+    }
+
+
+def _write_entries(store: WriteStore, entries: Mapping[str, str]) -> None:
+    """Make ``entries`` the entries of a log that nobody reads meanwhile."""
+    known = Manifest(store).all_names()
+    for name, content in entries.items():
+        store.write(f"{SINK_LOG}/{name}", content.encode())
+    for name in known:
+        if name not in entries:
+            store.delete(f"{SINK_LOG}/{name}")
