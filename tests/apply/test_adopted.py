@@ -331,7 +331,8 @@ def test_the_printed_command_for_a_deleted_checkpoint_works_as_typed(
         assert finding["code"] == "checkpoint-lost"
         return finding["next"], finding.get("advice", "")
 
-    write, then = printed()
+    then, advice = printed()
+    write = advice.partition("for a notebook: ")[2].rpartition("; ")[0]
     subprocess.run(["bash", "-c", write], check=True, timeout=60)
     file = Path(f"{ADOPTED.rpartition('/')[2]}.py")
     text = file.read_text()
@@ -343,7 +344,7 @@ def test_the_printed_command_for_a_deleted_checkpoint_works_as_typed(
     subprocess.run(["bash", "-c", write], check=True, timeout=60)
     assert file.read_text() == "kept", "a file of the user's is never replaced"
     file.write_text(re.sub("raise .*", "return None", text))
-    command = then.partition("then: ")[2]
+    command = then.replace("APPLICATION", str(file))
     assert main([*shlex.split(command)[1:], "--out", "plan.json"]) == 0
     file.unlink()
     plan = project.plan(retention_ms=ALL_MS, pipeline=code_of(project))
@@ -455,10 +456,12 @@ class TestRefusals:
     def test_code_that_is_not_known(self, project: AdoptedProject, goal: str) -> None:
         error = refused("code-needed", lambda: project.plan(goal=goal))
         name = ADOPTED.rpartition("/")[2]
-        write, then = (error.hint or "").splitlines()
+        planned, then = (error.hint or "").splitlines()
+        write, _, after = then.partition("for a notebook: ")[2].rpartition("; ")
         subprocess.run(["bash", "-n", "-c", write], check=True, timeout=60)
         assert write.endswith(f"> {name}.py")
-        assert f"slackwater plan {goal} {ADOPTED} --pipeline {name}.py" in then
+        assert planned == f"slackwater plan {goal} {ADOPTED} --pipeline APPLICATION"
+        assert after == f"put the query into {name}.py, and name that"
 
     def test_a_backfill(self, project: AdoptedProject) -> None:
         error = refused(

@@ -27,6 +27,7 @@ from tests.support.memory import folder_in_memory
 
 count_commits()
 HOME = ("--home", "home")
+REFUSED = 5
 
 
 @pytest.fixture
@@ -107,6 +108,29 @@ def test_adopting_again_takes_in_what_is_new(slackwater: Slackwater, project: Ad
     assert isinstance(logs, dict)
     assert logs["offsets"][6] == text
     assert slackwater(*adopting(project, "--format", "json")).document["entries"] == 0
+
+
+def test_state_that_is_deleted_after_the_adoption_is_missed(slackwater: Slackwater, project: AdoptedProject) -> None:
+    slackwater(*adopting(project, "--sink", "out"))
+    shutil.rmtree(project.path / "state")
+
+    done = slackwater("status", "clicks", *HOME)
+
+    assert done.code == REFUSED, done.out
+    assert "needs the state of batch 5, which cannot be loaded" in done.out
+    # The program itself has the code; APPLICATION is to be replaced by it.
+    assert "slackwater plan rebuild watched/clicks --pipeline APPLICATION\n" in done.out
+    assert "APPLICATION is the program that starts the query" in done.out
+
+
+def test_offsets_that_are_deleted_are_no_interrupted_batch(slackwater: Slackwater, project: AdoptedProject) -> None:
+    slackwater(*adopting(project))
+    shutil.rmtree(project.path / "offsets")
+
+    found = slackwater("doctor", "watched/clicks", "--format", "json", *HOME).document["streams"][0]["findings"]
+
+    assert "checkpoint-lost" in {one["code"] for one in found}
+    assert "SW-SINK-003" not in {one["code"] for one in found}
 
 
 def test_an_adopted_stream_is_planned_for(slackwater: Slackwater, project: AdoptedProject) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slackwater.checkpoint.logs import read_logs
@@ -21,6 +22,8 @@ from tests.support.warm_jvm import attached
 APPLICATIONS = Path(__file__).with_name("applications")
 FILES = 14
 KILLED_AFTER = 7
+LATER_S_MAX = 0.5
+"""Some batches take this long."""
 
 
 class Scene:
@@ -49,9 +52,13 @@ class Scene:
         """kill -9 of ``slackwater run``, or ``plain`` Python, and its JVM, once some batches are committed."""
         run = () if plain else ("-m", "slackwater", "run")
         words = [sys.executable, *run, self.program.name, *(() if plain else ("--",)), *arguments]
+        self.kill_once_committed(words, checkpoint)
+
+    def kill_once_committed(self, words: Sequence[str], checkpoint: str) -> None:
+        """Start a program, and kill it and its JVM a random time after some batches of a query are committed."""
         log = self.folder / "run.log"
         with log.open("w") as out:
-            environment = {**os.environ, **self.environment}
+            environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, **self.environment}
             process = subprocess.Popen(
                 words, cwd=self.folder, env=environment, start_new_session=True, stdout=out, stderr=out
             )
@@ -60,6 +67,9 @@ class Scene:
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
+        seed = time.time_ns()
+        sys.stdout.write(f"killed after a random time with seed {seed}\n")
+        time.sleep(random.Random(seed).uniform(0, LATER_S_MAX))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
@@ -69,17 +79,22 @@ class Scene:
         ended = warm_python.run_program([str(self.program), *arguments], self.folder, environment)
         assert ended.returncode == 0, ended.stderr
 
-    def type(self, *words: str, exit_code: int = 0) -> str:
-        """A command of ``slackwater``."""
+    def type(self, *words: str, exit_code: int | None = 0) -> str:
+        """A command of ``slackwater``; ``exit_code`` ``None``: whatever it ends with."""
         environment = {**self.environment, **attached(self.folder)}
         ended = warm_python.run(words, self.folder, environment, in_one=True)
-        assert ended.returncode == exit_code, ended.stdout
+        assert exit_code in (None, ended.returncode), ended.stdout
         return str(ended.stdout)
 
     def rows(self, output: str) -> Counter[str]:
         """The rows of an output, as its manifest lists the files."""
-        folder, files = self.folder / output, set[str]()
-        for entry in (folder / "_spark_metadata").iterdir():
-            if not entry.name.startswith("."):
-                files |= {json.loads(line)["path"].rpartition("/")[2] for line in entry.read_text().splitlines()[1:]}
-        return Counter(line for file in files for line in (folder / file).read_text().splitlines())
+        return listed_rows(self.folder / output)
+
+
+def listed_rows(folder: Path) -> Counter[str]:
+    """The rows of the files that the manifest of an output lists."""
+    files = set[str]()
+    for entry in (folder / "_spark_metadata").iterdir():
+        if not entry.name.startswith("."):
+            files |= {json.loads(line)["path"].rpartition("/")[2] for line in entry.read_text().splitlines()[1:]}
+    return Counter(line for file in files for line in (folder / file).read_text().splitlines())

@@ -119,36 +119,6 @@ def test_several_queries_write_what_they_write_without_slackwater(tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_several_queries_are_killed_adopted_and_rebuilt_from_their_application(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, "several_queries.py")
-    for data in ("data", "plain"):
-        scene.add_files(data, FILES)
-    scene.plain("plain", "--end")
-
-    scene.run_and_kill("data", checkpoint="data/checkpoints/seen", plain=True)
-    words = "several_queries.py -- data --end"
-    for name in ("counts", "seen"):
-        checkpoint = f"data/checkpoints/{name}"
-        scene.type("adopt", checkpoint, "--sink", f"data/{name}", "--name", name)
-        if name == "seen":
-            shutil.rmtree(tmp_path / checkpoint)
-        else:
-            newest = max((tmp_path / checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
-            newest.write_text("v1\n")
-            newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
-        scene.type("plan", "rebuild", name, "--pipeline", words, "--out", "rebuild.json", "--force")
-        scene.type("apply", "rebuild.json", "--yes", "--i-stopped-it")
-    program = scene.program.read_text()
-    scene.program.write_text(program.replace('"5 minutes"', '"7 minutes"'))
-    assert "window-changed" in scene.type("check", *words.split(), exit_code=1)
-    scene.program.write_text(program)
-
-    scene.plain("data", "--end")
-    for name in ("counts", "seen"):
-        _check_rows(scene, name)
-
-
-@pytest.mark.thorough
 def test_a_program_of_spark_submit_with_py_files_runs_as_it_is(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "packed.py")
     shutil.make_archive(str(tmp_path / "libs"), "zip", APPLICATIONS, "shop")

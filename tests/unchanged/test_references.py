@@ -5,20 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from slackwater.core.errors import Refused
 from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.core.sink import WriterCalls
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.output_seen import Expected, look_at_output
 from slackwater.runtime.application import running
 from slackwater.runtime.application.queries import as_known
+from slackwater.runtime.application.writers import Given, Start
 from slackwater.runtime.loader import is_application, load
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.watch import watch
-from slackwater.sinks.common.registry import UNKNOWN, open_output, recognised
+from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output, recognised
 from slackwater.triggers import as_trigger
 
 QUERY = "spark.readStream.text('in').writeStream.option('checkpointLocation', 'c').start('out')\n"
@@ -44,6 +48,35 @@ def test_an_application_writes_streams_and_has_no_pipeline(
     assert is_application(f"{tmp_path / 'app.py'} -- --day 2026-01-31") is expected
 
 
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"packed/jobs.py": f"def main():\n    {QUERY}"}, True),
+        ({"packed/__init__.py": "from .jobs import main\n", "packed/jobs.py": f"def main():\n    {QUERY}"}, True),
+        ({"packed/__init__.py": PIPELINE}, False),
+        ({"packed/__init__.py": PIPELINE, "packed/jobs.py": QUERY}, False),
+        ({"packed/jobs.py": "def main(): ...\n"}, False),
+        ({"packed/jobs.py": "def broken(:\n"}, False),
+        ({}, False),
+    ],
+)
+@pytest.mark.parametrize("imported", ["from packed.jobs import main", "import packed, packed.jobs as jobs"])
+def test_what_an_application_imports_from_an_archive_is_read_and_not_run(
+    tmp_path: Path, files: dict[str, str], expected: bool, imported: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "app.py").write_text(f"{imported}\n")
+    with ZipFile(tmp_path / "libs.zip", "w") as archive:
+        for name, text in {"packed/__init__.py": "", **files}.items():
+            archive.writestr(name, f"raise SystemExit\n{text}")
+    monkeypatch.syspath_prepend(tmp_path / "libs.zip")
+    assert is_application(str(tmp_path / "app.py")) is expected
+
+
+def test_a_pipeline_of_another_library_is_none_of_slackwater(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(f"import pyspark.ml\nstages = pyspark.ml.Pipeline()\n{QUERY}")
+    assert is_application(str(tmp_path / "app.py"))
+
+
 @pytest.mark.parametrize("arguments", [(), ("--in", "a folder"), ("--", "it's", "", "-- --")])
 def test_the_arguments_of_an_application_are_a_part_of_its_reference(arguments: tuple[str, ...]) -> None:
     assert split_reference(reference_of("/srv/my app.py", arguments)) == ("/srv/my app.py", arguments)
@@ -67,6 +100,16 @@ def test_the_arguments_of_an_application_are_a_part_of_its_reference(arguments: 
             {"kind": "table", "name": "lake.t", "format": "iceberg"},
             "exactly-once",
         ),
+        (
+            WriterCalls("iceberg", {}, table="lake.t", location="/data/lake/t"),
+            {"kind": "table", "name": "lake.t", "format": "iceberg", "path": "/data/lake/t"},
+            "exactly-once",
+        ),
+        (
+            WriterCalls("parquet", {}, table="t", location="/data/t"),
+            {"kind": "table", "name": "t", "format": "parquet"},
+            "exactly-once",
+        ),
         (WriterCalls("kafka", {"topic": "t"}), {"kind": "kafka", "topic": "t"}, "at-least-once"),
         (WriterCalls("parquet", {}, function="foreachBatch"), {"kind": "foreach_batch"}, "at-least-once"),
         (WriterCalls("parquet", {}, function="foreach"), {"kind": "foreach"}, "at-least-once"),
@@ -82,6 +125,61 @@ def test_each_kind_of_sink_recognises_its_own_output(
     found = recognised(calls)
     assert dict(found) == identity
     assert open_output(found).traits.delivery.guarantee == guarantee
+
+
+def _described(*rows: tuple[str, str]) -> Any:
+    """A session whose catalog describes one table so; without rows it has none, and the session's format is orc."""
+
+    def sql(query: str) -> Any:
+        assert query == "DESCRIBE TABLE EXTENDED lake.t"
+        if not rows:
+            raise AnalysisException("TABLE_OR_VIEW_NOT_FOUND")
+        return SimpleNamespace(collect=lambda: rows)
+
+    conf = SimpleNamespace(get=lambda name, _default: {"spark.sql.sources.default": "orc"}[name])
+    return SimpleNamespace(sparkSession=SimpleNamespace(sql=sql, conf=conf))
+
+
+@pytest.mark.parametrize(
+    ("frame", "given", "expected"),
+    [
+        (_described(), None, ("orc", None)),
+        (_described(), "delta", ("delta", None)),
+        (
+            _described(
+                ("Provider", "string"), ("", ""), ("# Detailed Table Information", ""), ("Provider", "ICEBERG"),
+                ("Location", "/lake/t"),
+            ),
+            None,
+            ("iceberg", "/lake/t"),
+        ),
+        (_described(("Provider", "string"), ("Location", "string")), None, ("orc", None)),
+    ],
+)  # fmt: skip
+def test_a_table_has_the_format_that_spark_writes_it_by(
+    frame: Any, given: str | None, expected: tuple[str, str | None]
+) -> None:
+    calls = Start(frame, Given(format=given), "lake.t", lambda: None).calls
+    assert (calls.format, calls.location) == expected
+
+
+def test_a_table_by_name_whose_log_is_elsewhere_is_not_checked(tmp_path: Path) -> None:
+    # As a catalog that keeps the newest metadata file itself has it.
+    (tmp_path / "metadata").mkdir()
+    (tmp_path / "metadata" / "00001-0b1c.metadata.json").write_text("{}")
+    for kind, folder in (("iceberg", tmp_path), ("delta", tmp_path / "absent")):
+        identity = {"kind": "table", "name": "lake.t", "format": kind, "path": str(folder)}
+        written, seen = look_at_output(identity, None, Expected(3, False), thorough=False, query_id="q")
+        assert (written, seen.unreadable) == (None, None)
+        assert "could not check which batches table lake.t has" in seen.unchecked
+        assert str(folder) in seen.unchecked
+
+
+def test_where_a_table_is_does_not_make_it_another_one() -> None:
+    known = {"kind": "table", "name": "lake.t", "format": "iceberg"}
+    assert is_same_sink(known, {**known, "path": "/lake/t"})
+    assert is_same_sink({**known, "path": "/lake/t"}, {**known, "path": "/elsewhere"})
+    assert not is_same_sink(known, {**known, "name": "lake.other", "path": "/lake/t"})
 
 
 def _query(name: str, checkpoint: str) -> StreamDefinition:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from slackwater.core.snapshot import Snapshot
 
 
+APPLICATION = "APPLICATION"
+"""In a command, the program of the user's that starts a query."""
+
+
 def command(verb: str, *words: str) -> str:
     """A command line of ``slackwater`` with its words quoted; words in capitals are for the user to replace."""
     return " ".join(("slackwater", verb, *(quoted(word) for word in words)))
@@ -47,9 +51,16 @@ def apply_command(plan_file: str | None) -> str:
 
 
 def code_words(snapshot: Snapshot) -> tuple[str, ...]:
-    """The option with the code of a watched query, in the file that is known, or else in one with the query's name."""
-    stream = snapshot.stream
-    return ("--pipeline", snapshot.code_file or f"{stream.name}.py") if stream.is_watched else ()
+    """The option with the code of a watched query: the program or file that is known, or a word to be replaced."""
+    return ("--pipeline", snapshot.code_file or APPLICATION) if snapshot.stream.is_watched else ()
+
+
+def application_words(name: str, code: str) -> str:
+    """What ``APPLICATION`` in a command is, and what there is to do where Slackwater cannot read the program."""
+    return (
+        f"{APPLICATION} is the program that starts the query, with its arguments: 'app.py -- ARGUMENTS'; for a "
+        f"notebook: {code}; put the query into {name}.py, and name that"
+    )
 
 
 def copy_again_command(original: str, copy: str) -> str:

@@ -142,3 +142,7 @@ class FormatError(DataError):
 
 class SinkUnreadable(DataError):
     """The newest batch in a sink cannot be read."""
+
+
+class SinkUnchecked(SinkUnreadable):
+    """An output would show its newest batch, and Slackwater cannot look at it. It is treated as one that shows none."""

@@ -98,7 +98,8 @@ class WriterCalls:
     """What a ``DataStreamWriter`` was given. ``format`` is that of the session where the application names none.
 
     ``options`` have names in lower case, ``path`` among them; ``table`` is that of ``toTable``. ``function`` is
-    ``foreach`` or ``foreachBatch``. ``query`` is the name of the query.
+    ``foreach`` or ``foreachBatch``. ``query`` is the name of the query. ``location`` is where Spark's catalog has the
+    table; its provider is the ``format`` then.
     """
 
     format: str
@@ -106,6 +107,7 @@ class WriterCalls:
     table: str | None = None
     function: str | None = None
     query: str | None = None
+    location: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,8 @@ class OutputSeen:
     same, without output. ``delivery`` is what the sink guarantees.
     ``orphans`` are data files of interrupted batches, which belong to no batch; looked for by a thorough snapshot only.
     ``members`` are the outputs where a batch is written into several, else empty. ``unmarked`` is the first of the
-    outputs whose marker was lost while it may have rows.
+    outputs whose marker was lost while it may have rows. ``unchecked`` is why an output that would show its newest
+    batch was not looked at.
     """
 
     location: str | None = None
@@ -100,6 +101,7 @@ class OutputSeen:
     orphans: tuple[str, ...] = ()
     members: tuple[MemberSeen, ...] = ()
     unmarked: Unmarked | None = None
+    unchecked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +175,12 @@ class Snapshot:
 
     @property
     def stateful(self) -> bool:
-        """Whether the query keeps state, as far as its recorded plan or its checkpoint shows."""
-        return self.marks.state is not None or (self.profile is not None and self.profile.stateful)
+        """Whether the query keeps state, as far as its checkpoint, its recorded plan, or its recorded stores show."""
+        if self.marks.state is not None:
+            return True
+        # Without a run only the stores that a checkpoint had when it was adopted are recorded.
+        recorded = bool((self.generation.layout or {}).get("state_stores"))
+        return self.profile.stateful if self.profile is not None else recorded
 
     @property
     def can_swap_unmarked(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from slackwater.core.commands import code_words, write_code_command
+from slackwater.core.commands import application_words, code_words, write_code_command
 from slackwater.core.finding import Finding, Severity
 from slackwater.core.registry import Registry
 from slackwater.core.snapshot import Snapshot
@@ -64,13 +64,12 @@ def _apply(rules: Iterable[Rule], snapshot: Snapshot) -> Iterator[tuple[Rule, Fi
 
 
 def _with_code(finding: Finding, snapshot: Snapshot) -> Finding:
-    """With the command before one that needs the code of a watched query, where no file has it yet."""
+    """With words on a command that needs the code of a watched query, where no file is known that has it."""
     words = code_words(snapshot)
     if not words or snapshot.code_file or words[0] not in f"{finding.next} {finding.advice}":
         return finding
-    then = f"put the query into {words[1]}, then: {finding.next}" if finding.next else f"put the query into {words[1]}"
-    advice = f"{then}; {finding.advice}" if finding.advice else then
-    return replace(finding, next=write_code_command(snapshot.stream), advice=advice)
+    about = application_words(snapshot.stream.name, write_code_command(snapshot.stream))
+    return replace(finding, advice=f"{finding.advice}; {about}" if finding.advice else about)
 
 
 def _order(rule: Rule) -> int:

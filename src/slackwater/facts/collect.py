@@ -184,7 +184,9 @@ def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) 
         problem = found.seen.unreadable
         if problem is not None:
             return Unknown(problem.text, problem.hint)
-        return Unknown("this kind of output does not show its batches") if found.written is None else found.written
+        if found.written is None:
+            return Unknown(found.seen.unchecked or "this kind of output does not show its batches")
+        return found.written
 
     return tried(look, "the output cannot be read")
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from slackwater.checkpoint.writer import is_halted
-from slackwater.core.commands import command, write_code_command
+from slackwater.core.commands import APPLICATION, application_words, command, write_code_command
 from slackwater.core.errors import NotFound, Refused
 from slackwater.core.records import STREAM_NAME, BatchRecord, StreamRecord
 from slackwater.core.units import utc_text
@@ -119,10 +119,11 @@ def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
             "code-needed",
             f"A {goal} of stream {stream.full_name} runs its query again, and Slackwater does not have its code",
             where=f"stream {stream.full_name}",
-            expected=f"a pipeline file with a stream {stream.name} whose function returns the query's DataFrame",
+            expected=f"the program that starts the query, or a pipeline file with a stream {stream.name} whose "
+            "function returns the query's DataFrame",
             found="no --pipeline",
-            hint=f"{write_code_command(stream)}\nput the query into {stream.name}.py, then: "
-            + command("plan", goal, stream.full_name, "--pipeline", f"{stream.name}.py"),
+            hint=command("plan", goal, stream.full_name, "--pipeline", APPLICATION)
+            + f"\n{application_words(stream.name, write_code_command(stream))}",
         )
 
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.abc import Loader
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
@@ -23,6 +22,7 @@ from slackwater.core.errors import NotFound, PipelineError, SinkUnknown, Slackwa
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.code_scopes import imported_files
+from slackwater.runtime.library_code import library_trees, spec_of
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
@@ -64,19 +64,33 @@ class LoadedPipeline:
 def is_application(reference: str) -> bool:
     """Whether a file or module starts its own queries: it, or what it imports, writes streams and has no Pipeline.
 
-    Only the code is read. Of a file that cannot be parsed nothing is known.
+    Only the code is read, of modules outside of the project where that of the project shows neither: they can be in
+    an archive, or installed. Of a file that cannot be parsed nothing is known.
     """
     file, _ = locate(reference)
     try:
         trees = [ast.parse(one.read_bytes()) for one in (file, *imported_files(file)) if one.suffix == ".py"]
-        nodes = [node for tree in trees for node in ast.walk(tree)]
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         # Reported when the file is loaded.
         return False
-    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    names = {name for tree in trees for name in _names(tree)}
+    if not names & {_WRITES, _PIPELINE}:
+        names = {name for tree in library_trees(trees) for name in _names(tree)}
+    return _WRITES in names and _PIPELINE not in names
+
+
+_WRITES, _PIPELINE = "writeStream", "Pipeline"
+
+
+def _names(tree: ast.Module) -> set[str]:
+    """The attributes that a module uses, and what it imports of Slackwater. PySpark has a ``Pipeline``, too."""
+    nodes = list(ast.walk(tree))
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "slackwater"]
-    names |= {alias.name for node in imports for alias in node.names}
-    return "writeStream" in names and "Pipeline" not in names
+    known = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return (names if "slackwater" in known else names - {_PIPELINE}) | {
+        alias.name for node in imports for alias in node.names
+    }
 
 
 def load(reference: str, ledger: Ledger | None = None) -> LoadedPipeline:
@@ -138,7 +152,7 @@ def locate(reference: str) -> tuple[Path, str | None]:
             )
         return path.absolute(), None
     sys.path[:0] = [str(Path.cwd())] if str(Path.cwd()) not in sys.path else []
-    spec = _spec_of(reference)
+    spec = spec_of(reference)
     if spec is None or spec.origin is None or not spec.has_location:
         raise PipelineError(
             "pipeline-absent",
@@ -147,24 +161,6 @@ def locate(reference: str) -> tuple[Path, str | None]:
             hint=_HOW_TO_NAME,
         )
     return Path(spec.origin).absolute(), reference
-
-
-def _spec_of(name: str) -> ModuleSpec | None:
-    """Where a module is. Unlike ``importlib.util.find_spec`` it does not import the packages that the module is in."""
-    folders: list[str] | None = None
-    spec: ModuleSpec | None = None
-    parts = name.split(".")
-    for number, part in enumerate(parts, start=1):
-        try:
-            spec = PathFinder.find_spec(".".join(parts[:number]), folders)
-        except KeyError:
-            # A namespace package in a package asks its parent for its folders, and that is not imported.
-            spec, folders = None, [str(Path(folder, part)) for folder in folders or ()]
-            continue
-        if spec is None:
-            return None
-        folders = list(spec.submodule_search_locations or ())
-    return spec
 
 
 def _import(file: Path, name: str | None) -> ModuleType:
@@ -294,7 +290,8 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
             expected="one",
             found=", ".join(pipeline.name for pipeline in found.values()) or "none",
             hint='write: pipeline = slackwater.Pipeline("name"); an application that starts its own queries is '
-            "recognised by .writeStream in its file, or in a module of the project that it imports",
+            "recognised by .writeStream in its file or in what it imports; import there what it loads by a name "
+            "that is computed",
         )
     pipeline = next(iter(found.values()))
     if not pipeline.streams:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from slackwater.core.errors import PipelineError
+from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.contract import ListsTransactions
 from slackwater.sinks.common.directory import absolute
@@ -157,12 +157,49 @@ class WrittenTable(SilentOutput):
         return output.transactions(query_id).get(query_id) if isinstance(output, ListsTransactions) else None
 
 
+class NamedTable(WrittenTable):
+    """A table by its name, where Spark's catalog had it. What only Spark can read of it is no damage."""
+
+    def written_by(self, query_id: str) -> int | None:
+        """As that of a path. Raises SinkUnchecked where the table's own log is not there, or cannot be read."""
+        output = open_output(self._table)
+        try:
+            if isinstance(output, ShowsExistence) and not output.exists:
+                raise self._unchecked("no log of the table; another catalog than one of directories may keep it")
+            return super().written_by(query_id)
+        except SinkUnchecked:
+            raise
+        except (OSError, SlackwaterError) as error:
+            raise self._unchecked(str(error)) from error
+
+    def _unchecked(self, found: str) -> SinkUnchecked:
+        return SinkUnchecked(
+            "table-unchecked",
+            f"could not check which batches {self.location} has",
+            where=self._table["path"],
+            expected="the log of the table, at the location that Spark's catalog has of it",
+            found=found,
+            hint="no start is refused for it: Spark's own writer skips a batch that the table has",
+        )
+
+
+@runtime_checkable
+class ShowsExistence(Protocol):
+    """An output that shows whether it is there."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is one."""
+
+
 def open_table_output(identity: Mapping[str, str]) -> SilentOutput:
-    """The table of a recorded identity. Where the files of a table with a name are is known to Spark's catalog only."""
+    """The table of a recorded identity. Where the files of a table with a name are, Spark's catalog had to show."""
     table_format, path = identity.get("format", ""), _path_of(identity)
     location = f"table {identity.get('name', '').replace('`', '').lower()}"
     if path is not None:
         return WrittenTable(table_format, path, location)
+    if table_format in CONNECTORS and identity.get("path"):
+        return NamedTable(table_format, identity["path"], location)
     return SilentOutput("table", table_traits(table_format), location)
 
 
@@ -198,7 +235,8 @@ def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
     if calls.function:
         return None
     if calls.table is not None:
-        return {"kind": "table", "name": calls.table, "format": calls.format}
+        located = {"path": calls.location} if calls.location and calls.format in CONNECTORS else {}
+        return {"kind": "table", "name": calls.table, "format": calls.format, **located}
     if calls.format == "iceberg" and "/" not in calls.options.get("path", "/"):
         return {"kind": "table", "name": calls.options["path"], "format": calls.format}
     if calls.format in CONNECTORS and "path" in calls.options:
@@ -209,6 +247,7 @@ def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
 SINK = SinkKind(
     recognise=recognise,
     comparable=are_comparable,
+    identifying=("kind", "name", "format"),
     opener=open_table_output,
     constructor=table,
     exports=("TableSink",),

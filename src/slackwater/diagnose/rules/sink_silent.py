@@ -24,8 +24,9 @@ def find(snapshot: Snapshot) -> Iterator[Finding]:
     marks = snapshot.marks
     if marks.planned >= 0 and marks.written is None and not outputs_with_next(snapshot):
         again = f"; batch {marks.planned} was interrupted and will run again" if marks.next_is_planned else ""
+        shown = snapshot.output.unchecked or "this sink does not show what it holds"
         yield RULE.finding(
-            f"the checkpoint is in order; this sink does not show what it holds{again}",
+            f"the checkpoint is in order; {shown}{again}",
             goal="resume",
             next=run_command(snapshot.stream),
         )

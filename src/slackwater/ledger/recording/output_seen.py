@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slackwater.core.checkpoint_logs import SinkFile
 from slackwater.core.damage import Damage
-from slackwater.core.errors import FormatError, SinkUnreadable
+from slackwater.core.errors import FormatError, SinkUnchecked, SinkUnreadable
 from slackwater.core.marks import written_by_all
 from slackwater.core.sink import Owner
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Unmarked, Unreadable
@@ -54,9 +54,13 @@ def look_at_output(
     """
     output, each = open_output(sink), open_each(sink)
     unreadable: Unreadable | None = None
+    unchecked = ""
     marks: list[int | None] = []
     try:
         marks = [_mark(one, query_id) for one in each]
+    except SinkUnchecked as error:
+        marks = [None] * len(each)
+        unchecked = f"{error.message}: {error.found} at {error.where}"
     except SinkUnreadable as error:
         unreadable = _unreadable(error)
     owner, name = None, None
@@ -82,6 +86,7 @@ def look_at_output(
         orphans=tuple(name for name in orphans if name not in unlisted),
         members=_members(sink, each, marks) if len(each) > 1 and marks else (),
         unmarked=unmarked,
+        unchecked=unchecked,
     )
 
 

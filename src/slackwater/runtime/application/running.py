@@ -17,6 +17,7 @@ import structlog
 
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed
 from slackwater.core.escaping import printable
+from slackwater.core.records import StreamRecord
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
@@ -24,7 +25,7 @@ from slackwater.runtime.application.launch import run_code
 from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of
 from slackwater.runtime.application.refusals import refuse_unsupported
 from slackwater.runtime.application.writers import MANAGER, QUERY, SESSION, Start, intercepted
-from slackwater.runtime.before_start import check, check_output_apart, register
+from slackwater.runtime.before_start import check, check_output_apart, record_start, register
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import digest, full_reference, locate, place_in
@@ -36,6 +37,7 @@ from slackwater.runtime.session_options import spark_version
 from slackwater.runtime.stop_signals import STOP_SIGNALS
 from slackwater.runtime.stream_run import StreamOutcome, StreamRun
 from slackwater.runtime.verdict import StartGate
+from slackwater.sinks.common.registry import recognised
 
 if TYPE_CHECKING:
     from slackwater.runtime.runner import RunDisplay
@@ -213,9 +215,16 @@ class RunningQueries:
         if query is None:
             closing.close()
             raise StreamFailed("query-ended", f"The query of stream {definition.full_name} ended while it was started")
+        self._locate(record, start)
         self._active[definition.name] = Active(run, query, closing, leases, definition=definition)
         self._display.state(record.full_name, run.state)
         return query
+
+    def _locate(self, record: StreamRecord, start: Start) -> None:
+        """Record where the catalog has the table of ``toTable``, which the start may have created."""
+        identity = recognised(start.calls) if start.table is not None else record.sink
+        if identity != record.sink:
+            record_start(self._home, self._ledger, replace(record, sink=identity))
 
     def _refuse_second(self, definition: StreamDefinition) -> None:
         other = self._active.get(definition.name)

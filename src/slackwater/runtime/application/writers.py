@@ -22,6 +22,7 @@ from slackwater.core.commands import mention
 from slackwater.core.errors import Refused
 from slackwater.core.sink import WriterCalls
 from slackwater.core.trigger import Trigger, TriggerKind
+from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.triggers import as_trigger
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class Start:
         """What kinds of sinks recognise their output from."""
         given, conf = self.given, self.frame.sparkSession.conf
         kind = (given.format or str(conf.get(DEFAULT_FORMAT, "parquet"))).lower()
+        there = in_catalog(self.frame.sparkSession, self.table) if self.table is not None else None
+        if there is not None:
+            return WriterCalls(there.provider, given.options, self.table, given.function, given.name, there.location)
         return WriterCalls(kind, given.options, self.table, given.function, given.name)
 
     @property
@@ -74,6 +78,31 @@ class Start:
         if named is not None or not folder or not self.given.name:
             return named
         return f"{str(folder).rstrip('/')}/{self.given.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """What Spark's catalog has of a table: Spark writes an existing one by its provider, whatever a writer names."""
+
+    provider: str
+    location: str | None
+
+
+def in_catalog(spark: SparkSession, table: str) -> CatalogTable | None:
+    """The table of this name; ``None`` where there is none yet, or it shows no provider (``DESCRIBE EXTENDED``)."""
+    try:
+        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+    except SPARK_ERRORS:
+        # Also for a name that cannot be parsed: Spark refuses it when the query is started.
+        return None
+    names = [str(row[0]) for row in rows]
+    details = rows[names.index(_DETAILS) :] if _DETAILS in names else []
+    found = {str(row[0]): str(row[1]) for row in details}
+    return CatalogTable(found["Provider"].lower(), found.get("Location")) if found.get("Provider") else None
+
+
+_DETAILS = "# Detailed Table Information"
+"""Rows before it are the table's columns, which can have any name."""
 
 
 class Handler(Protocol):

@@ -13,7 +13,8 @@ DATA = os.environ["SHOP_DATA"]
 
 def main() -> None:
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-    clicks = spark.readStream.schema("at TIMESTAMP, page STRING").json(f"{DATA}/in")
+    reader = spark.readStream.schema("at TIMESTAMP, page STRING").option("maxFilesPerTrigger", 1)
+    clicks = reader.json(f"{DATA}/in")
     cleaned = clicks.withColumn("page", F.udf(clean, StringType())("page"))
 
     def write(batch: DataFrame, number: int) -> None:

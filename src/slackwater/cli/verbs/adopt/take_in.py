@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.state.operators import state_stores
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import Format, consent_of
 from slackwater.cli.common.console import out, prepare, print_json, say
@@ -34,11 +35,13 @@ from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.ledger.streams import OPERATORS, STATE_STORES
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import stream_at
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
+from slackwater.storage.protocols import ReadStore
 
 SCHEMA = "slackwater.adopt/1"
 
@@ -100,6 +103,7 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
         entries = copy_new(
             workspace.ledger, stream.full_name, stream.current_generation, store, open_output(stream.sink)
         )
+        _record_stores(workspace, stream, store)
     facts = facts_of_stream(workspace, stream)
     return Adopted(stream, entries, facts, _ranges(workspace, stream), _unknown(workspace, stream, facts))
 
@@ -162,7 +166,8 @@ def _stream(workspace: Workspace, location: str, sink: Identity, request: Reques
         return StreamRecord(WATCHED, name, sink, "append", "", id=str(uuid.uuid4())), False
     if request.sink is None:
         return found, True
-    if not is_same_sink(found.sink, sink):
+    # A location shows no format, which a run may have recorded; and nothing is compared that is not known.
+    if not is_same_sink(found.sink, sink) and not is_same_sink(sink, found.sink):
         raise Refused(
             "adopt-sink",
             f"Stream {full_name} is known with another output",
@@ -179,6 +184,16 @@ def _name_of(location: str) -> str:
 
 def _shown(sink: Identity) -> str:
     return " ".join(f"{key}={value}" for key, value in sorted(sink.items()))
+
+
+def _record_stores(workspace: Workspace, stream: StreamRecord, store: ReadStore) -> None:
+    """Record which state there is, until a run records the query's plan: once deleted, nothing shows that it was."""
+    layout = workspace.ledger.generation(stream.full_name, stream.current_generation).layout or {}
+    stores = state_stores(store)
+    if OPERATORS not in layout and stores:
+        workspace.ledger.update_generation(
+            stream.full_name, stream.current_generation, layout={**layout, STATE_STORES: stores}
+        )
 
 
 def _ranges(workspace: Workspace, stream: StreamRecord) -> Ranges:
@@ -206,7 +221,8 @@ def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> tuple[
     if stream.sink == UNKNOWN:
         found.append("where the query writes: repeat the command with --sink, or run the application")
     elif facts.marks.written is None:
-        found.append("which batches the output has: this kind of output does not show them")
+        why = facts.snapshot.output.unchecked or "this kind of output does not show them"
+        found.append(f"which batches the output has: {why}")
     if last_run is None:
         found.append("the code of the query and its settings, other than those that the checkpoint pins")
         found.append("event times and row counts of the batches: a rebuild reads all recorded batches")

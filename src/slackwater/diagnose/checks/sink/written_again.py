@@ -40,6 +40,9 @@ def find(facts: Facts) -> Iterator[Again]:
     delivery, marks = snapshot.output.delivery, snapshot.marks
     if delivery is None or delivery.guarantee != "at-least-once" or not marks.next_is_planned:
         return
+    if marks.planned < 0:
+        # The batches of a lost checkpoint are those of checkpoint-lost.
+        return
     if snapshot.holder is None and snapshot.stream.output_mode in ("", "append"):
         start = run_command(snapshot.stream)
         yield Again(marks.planned, sink_kind(snapshot), start or "start the query", _done(facts, marks.planned))
