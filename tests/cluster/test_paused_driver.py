@@ -6,7 +6,7 @@ import hashlib
 import os
 import signal
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,13 +14,16 @@ import psycopg
 import pyarrow.parquet
 import pytest
 
+from examples.demo.broker import Broker
 from tests.cluster.iceberg_ids import iceberg_ids
 from tests.runtime.project import Project
 from tests.sinks import delta_logs
+from tests.support.kafka_topics import create_topic, values
 from tests.support.postgres_server import PostgresServer
 from tests.support.processes import Command
 
 pytestmark = pytest.mark.spark
+KAFKA, TOPIC = "kafka", "rows"
 
 PIPELINE = """
 import os
@@ -33,6 +36,7 @@ from pyspark.sql import functions as F
 
 pipeline = sw.Pipeline("work")
 url = "{url}"
+servers = "{servers}"
 engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool) if url else None
 
 
@@ -54,7 +58,7 @@ def rows(spark):
         return number
 
     rows = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 4).json("in")
-    return rows.repartition(1).select(held("id").alias("id"))
+    return rows.repartition(1).select(held("id"){column})
 """
 
 
@@ -69,6 +73,7 @@ class Kind:
     ids: Callable[[Project, str], list[int]]
     in_database: bool = False
     race: str | None = None
+    column: str = '.alias("id")'
 
 
 def _in_files(project: Project, _url: str) -> list[int]:
@@ -90,6 +95,10 @@ def _in_table(_project: Project, url: str) -> list[int]:
         return [row[0] for row in connection.execute("SELECT id FROM out ORDER BY id").fetchall()]
 
 
+def _in_topic(_project: Project, servers: str) -> list[int]:
+    return sorted(int(value or b"-1") for value in values(servers, TOPIC))
+
+
 KINDS = {
     "files": Kind('sw.sinks.files("json", "out")', _in_files, race="Race while writing batch 1"),
     "postgres": Kind('sw.sinks.postgres(url.replace("+psycopg", ""), "out")', _in_table, in_database=True),
@@ -97,28 +106,41 @@ KINDS = {
     "foreach_batch": Kind("sw.sinks.foreach_batch(insert, writes_to=url)", _in_table, in_database=True),
     "delta": Kind('sw.sinks.delta("out")', _in_delta, race="DELTA_CONCURRENT_TRANSACTION"),
     "iceberg": Kind('sw.sinks.iceberg("./out")', _in_iceberg),
+    KAFKA: Kind(
+        f'sw.sinks.kafka("{TOPIC}", bootstrap_servers=servers, exactly_once=True)',
+        _in_topic,
+        column='.cast("string").alias("value")',
+    ),
 }
 IN_GATE = {("files", "after"), ("postgres", "before")}
 """``before``: it resumes before the other has written the batch that both were at; ``after``: after that."""
 
-CASES = [
-    pytest.param(kind, when, marks=() if (kind, when) in IN_GATE else pytest.mark.thorough)
-    for kind in KINDS
-    for when in ("before", "after")
-]
+
+def _marks(kind: str, when: str) -> list[pytest.MarkDecorator]:
+    return [
+        *([] if (kind, when) in IN_GATE else [pytest.mark.thorough]),
+        *([pytest.mark.kafka] if kind == KAFKA else []),
+    ]
+
+
+CASES = [pytest.param(kind, when, marks=_marks(kind, when)) for kind in KINDS for when in ("before", "after")]
 
 
 @pytest.mark.parametrize(("name", "when"), CASES)
 def test_a_paused_driver_writes_nothing_more(
-    name: str, when: Literal["before", "after"], project: Project, postgres: PostgresServer
+    name: str, when: Literal["before", "after"], project: Project, request: pytest.FixtureRequest
 ) -> None:
-    kind, url = KINDS[name], ""
+    kind, url, servers = KINDS[name], "", ""
     if kind.in_database:
+        postgres: PostgresServer = request.getfixturevalue("postgres")
         url = postgres.url(postgres.new_database())
         with psycopg.connect(url) as connection:
             connection.execute("CREATE TABLE out (id BIGINT)")
+    if name == KAFKA:
+        servers = request.getfixturevalue("servers")
     text_url = url.replace("postgresql://", "postgresql+psycopg://")
-    project.write(PIPELINE.format(sink=kind.sink, url=text_url, folder=project.folder))
+    text = PIPELINE.format(sink=kind.sink, url=text_url, servers=servers, column=kind.column, folder=project.folder)
+    project.write(text)
     project.add_files(8)
     paused = _start(project, "paused")
     paused.wait_for((project.folder / "paused.reached").exists, "the second batch")
@@ -142,12 +164,20 @@ def test_a_paused_driver_writes_nothing_more(
         assert paused.end() != 0, paused.log
         assert _checkpoint(project) == before
     assert "lease" in paused.log
-    assert kind.ids(project, url) == list(range(8))
+    assert kind.ids(project, url or servers) == list(range(8))
 
     project.add_files(4)
     third = _start(project, "third", "--until-caught-up", hold=False)
     assert third.end() == 0, third.log
-    assert kind.ids(project, url) == list(range(12))
+    assert kind.ids(project, url or servers) == list(range(12))
+
+
+@pytest.fixture
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The servers of a broker that has an empty topic."""
+    with Broker.start(tmp_path_factory.mktemp("broker")) as broker:
+        create_topic(broker.bootstrap_servers, TOPIC)
+        yield broker.bootstrap_servers
 
 
 def _start(project: Project, driver: str, *arguments: str, hold: bool = True) -> Command:
