@@ -12,112 +12,27 @@ from __future__ import annotations
 
 import ast
 import json
-import shutil
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.matrix import EXACT, Area, Workspace, compared
-from tests.support.outputs import Rows
+from tests.conformance.matrix import EXACT, compared
+from tests.conformance.treatments import PROVIDER, ROCKSDB, TREATMENTS, area_of, run_twice
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]
 STREAMS = ("session_window", "sliding_window", "deduplicated_window", "full_outer", "left_outer")
-JOINS = ("full_outer", "left_outer")
-STATE = "org.apache.spark.sql.execution.streaming.state."
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB, HDFS = f"{STATE}RocksDBStateStoreProvider", f"{STATE}HDFSBackedStateStoreProvider"
 SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
 }
-INPUT = ("readings", "views", "clicks", "orders")
-
-
-def keep(checkpoint: Path) -> None:
-    """Leave the checkpoint as it is."""
-    assert checkpoint.is_dir()
-
-
-def damage(checkpoint: Path) -> None:
-    """Cut each file of the state to half its size."""
-    files = [file for file in (checkpoint / "state").rglob("*") if file.is_file() and file.stat().st_size > 1]
-    assert files
-    for file in files:
-        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
-def change_provider(checkpoint: Path) -> None:
-    """Write the other state store into all entries of the offset log."""
-    _edit(checkpoint, (ROCKSDB, "?"), (HDFS, ROCKSDB), ("?", HDFS))
-
-
-def change_partitions(checkpoint: Path) -> None:
-    """Write another number of partitions into all entries of the offset log."""
-    _edit(checkpoint, ('"spark.sql.shuffle.partitions":"', '"spark.sql.shuffle.partitions":"1'))
-
-
-def _edit(checkpoint: Path, *replaced: tuple[str, str]) -> None:
-    for entry in (checkpoint / "offsets").iterdir():
-        if entry.name.isdigit():
-            before = after = entry.read_text()
-            for old, new in replaced:
-                after = after.replace(old, new)
-            assert after != before, before
-            entry.write_text(after)
-            entry.with_name(f".{entry.name}.crc").unlink(missing_ok=True)
-
-
-TREATMENTS: tuple[Callable[[Path], None], ...] = (keep, damage, shutil.rmtree, change_provider, change_partitions)
-
-
-def _area(streams: tuple[str, ...], settings: dict[str, str]) -> Area:
-    return Area(
-        "rebuilds", streams, settings, borrowed={one: "joins" if one in JOINS else "operations" for one in streams}
-    )
-
-
-def _halves(workspace: Workspace) -> Callable[[], None]:
-    """Move the later half of the input away; the function that moves it back."""
-    moved: list[tuple[Path, Path]] = []
-    for folder in (workspace.folder / name for name in INPUT):
-        files = sorted(folder.glob("*.json")) if folder.is_dir() else []
-        for file in files[len(files) // 2 :]:
-            away = workspace.folder / "later" / folder.name / file.name
-            away.parent.mkdir(parents=True, exist_ok=True)
-            moved.append((file.rename(away), file))
-    assert moved
-
-    def bring_back() -> None:
-        for away, file in moved:
-            away.rename(file)
-
-    return bring_back
-
-
-def _run_twice(workspace: Workspace, saved: Path) -> tuple[dict[str, Rows], Callable[[], None]]:
-    """What the outputs hold after a run on each half. Then the workspace is as it was between the two.
-
-    The function moves the later half of the input to its place.
-    """
-    bring_back = _halves(workspace)
-    workspace.run()
-    shutil.copytree(workspace.folder, saved, symlinks=True)
-    bring_back()
-    workspace.run()
-    expected = {stream: workspace.rows(stream) for stream in workspace.area.streams}
-    # A home that is elsewhere is a copy: it is put back at its place.
-    shutil.rmtree(workspace.folder)
-    saved.rename(workspace.folder)
-    return expected, bring_back
 
 
 def test_rebuilt_state_is_that_of_a_run_that_was_not_rebuilt(tmp_path: Path) -> None:
-    workspace = _area(STREAMS, SETTINGS).lay_down(tmp_path / "rebuilt")
-    expected, bring_back = _run_twice(workspace, tmp_path / "saved")
+    workspace = area_of(STREAMS, SETTINGS).lay_down(tmp_path / "rebuilt")
+    expected, bring_back = run_twice(workspace, tmp_path / "saved")
     assert [stream for stream in STREAMS if workspace.rows(stream) == expected[stream]] == []
     treated = dict(zip(STREAMS, TREATMENTS, strict=True))
 
@@ -150,9 +65,9 @@ def tumbling_window(spark: SparkSession) -> DataFrame:
 @pytest.mark.thorough
 def test_a_replayed_batch_has_the_current_time_that_its_entry_records(tmp_path: Path) -> None:
     stream = "tumbling_window"
-    workspace = _area((stream,), {}).lay_down(tmp_path / "clock")
+    workspace = area_of((stream,), {}).lay_down(tmp_path / "clock")
     (workspace.folder / "operations" / f"{stream}.py").write_text(CLOCK)
-    expected, bring_back = _run_twice(workspace, tmp_path / "saved")
+    expected, bring_back = run_twice(workspace, tmp_path / "saved")
     written, newest = workspace.rows(stream), _newest_time(workspace.checkpoint(stream))
 
     assert workspace.rebuild(stream) == ""

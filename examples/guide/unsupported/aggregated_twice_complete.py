@@ -9,7 +9,7 @@ pipeline = sw.Pipeline("unsupported")
 READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/aggregated_twice_complete"), output_mode="complete")
+@pipeline.stream(sink=sw.sinks.console(), output_mode="complete")
 def aggregated_twice_complete(spark: SparkSession) -> DataFrame:
     readings = spark.readStream.schema(READING).json("readings")
     return readings.groupBy("device", "kind").count().groupBy("device").count()

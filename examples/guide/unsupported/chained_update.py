@@ -10,7 +10,7 @@ pipeline = sw.Pipeline("unsupported")
 READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/chained_update", keys=["device"]), output_mode="update")
+@pipeline.stream(sink=sw.sinks.console(), output_mode="update")
 def chained_update(spark: SparkSession) -> DataFrame:
     readings = spark.readStream.schema(READING).json("readings")
     marked = readings.withWatermark("at", "10 minutes")

@@ -10,7 +10,7 @@ pipeline = sw.Pipeline("unsupported")
 READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/deduplicated_updates", keys=["device"]), output_mode="update")
+@pipeline.stream(sink=sw.sinks.console(), output_mode="update")
 def deduplicated_updates(spark: SparkSession) -> DataFrame:
     readings = spark.readStream.schema(READING).json("readings").withWatermark("at", "10 minutes")
     return readings.groupBy(F.window("at", "5 minutes"), "device").count().dropDuplicates(["device"])

@@ -10,7 +10,7 @@ pipeline = sw.Pipeline("unsupported")
 READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/distinct_count"), output_mode="complete")
+@pipeline.stream(sink=sw.sinks.console(), output_mode="complete")
 def distinct_count(spark: SparkSession) -> DataFrame:
     readings = spark.readStream.schema(READING).json("readings")
     return readings.groupBy("device").agg(F.countDistinct("kind").alias("kinds"))

@@ -11,7 +11,7 @@ VIEW = "ad LONG, viewed_at TIMESTAMP"
 CLICK = "clicked LONG, clicked_at TIMESTAMP"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/join_in_update_mode", keys=["ad"]), output_mode="update")
+@pipeline.stream(sink=sw.sinks.console(), output_mode="update")
 def join_in_update_mode(spark: SparkSession) -> DataFrame:
     views = spark.readStream.schema(VIEW).json("views")
     clicks = spark.readStream.schema(CLICK).json("clicks")

@@ -9,7 +9,7 @@ pipeline = sw.Pipeline("unsupported")
 READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/limited", keys=["device"]), output_mode="update")
+@pipeline.stream(sink=sw.sinks.console(), output_mode="update")
 def limited(spark: SparkSession) -> DataFrame:
     readings = spark.readStream.schema(READING).json("readings")
     return readings.limit(5)

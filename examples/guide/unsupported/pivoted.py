@@ -9,7 +9,7 @@ pipeline = sw.Pipeline("unsupported")
 READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/pivoted"), output_mode="complete")
+@pipeline.stream(sink=sw.sinks.console(), output_mode="complete")
 def pivoted(spark: SparkSession) -> DataFrame:
     readings = spark.readStream.schema(READING).json("readings")
     return readings.groupBy("device").pivot("kind").count()

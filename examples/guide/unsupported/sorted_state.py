@@ -9,7 +9,7 @@ pipeline = sw.Pipeline("unsupported")
 READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/sorted_state"), output_mode="complete")
+@pipeline.stream(sink=sw.sinks.console(), output_mode="complete")
 def sorted_state(spark: SparkSession) -> DataFrame:
     readings = spark.readStream.schema(READING).json("readings")
     return readings.orderBy("n").groupBy("device").count()

@@ -1,0 +1,57 @@
+"""All kinds of state, drawn, on each state store with 1, 2 and 200 partitions, rebuilt from each kind of checkpoint.
+
+A run has a kind of state for each treatment of a checkpoint (``treatments.py``); with 200 partitions, whose batches are
+as many tasks, it has two kinds and two treatments. ``SLACKWATER_TEST_SEED`` repeats a draw.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.matrix import EXACT, compared
+from tests.conformance.treatments import HDFS, PROVIDER, ROCKSDB, TREATMENTS, area_of, run_twice
+
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(3600)]
+KINDS = (
+    *("grouped_by_event_time", "tumbling_window", "sliding_window", "session_window", "session_window_dynamic"),
+    *("window_of_window", "window_time", "drop_duplicates", "drop_duplicates_watermark", "deduplicated_window"),
+    *("inner", "inner_watermark", "left_outer", "right_outer", "full_outer", "left_semi", "self_join"),
+    *("cascade", "window_join", "join_then_window", "windows_join_windows"),
+)
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
+STORES = {
+    "hdfs": {PROVIDER: HDFS, CHECKSUMS: "false"},
+    "hdfs-checksums": {PROVIDER: HDFS, CHECKSUMS: "true"},
+    "rocksdb": {PROVIDER: ROCKSDB, CHANGELOG: "false", CHECKSUMS: "false"},
+    "rocksdb-changelog": {PROVIDER: ROCKSDB, CHANGELOG: "true", CHECKSUMS: "false"},
+    "rocksdb-changelog-checksums": {PROVIDER: ROCKSDB, CHANGELOG: "true", CHECKSUMS: "true"},
+}
+MANY = 200
+
+
+@pytest.mark.parametrize("partitions", [1, 2, MANY])
+@pytest.mark.parametrize("store", STORES)
+def test_a_rebuild_is_exact(store: str, partitions: int, tmp_path: Path) -> None:
+    seed = int(os.environ.get("SLACKWATER_TEST_SEED", time.time_ns() % 1_000_000))
+    chance = random.Random(f"{seed} {store} {partitions}")
+    count = len(TREATMENTS) if partitions < MANY else 2
+    kinds = chance.sample(KINDS, count)
+    treated = dict(zip(kinds, chance.sample(TREATMENTS, count), strict=True))
+    drawn = f"seed {seed}: {[(kind, treatment.__name__) for kind, treatment in treated.items()]}"
+    settings = {**STORES[store], "spark.sql.shuffle.partitions": str(partitions)}
+    workspace = area_of(kinds, settings).lay_down(tmp_path / "rebuilt")
+    expected, bring_back = run_twice(workspace, tmp_path / "saved")
+    assert [kind for kind in kinds if workspace.rows(kind) == expected[kind]] == [], drawn
+
+    refused = {kind: workspace.rebuild(kind, treatment) for kind, treatment in treated.items()}
+    bring_back()
+    workspace.run()
+
+    found = {kind: refused[kind] or compared(workspace.rows(kind), expected[kind]) for kind in kinds}
+    assert found == dict.fromkeys(kinds, EXACT), drawn
