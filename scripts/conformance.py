@@ -55,7 +55,8 @@ MATRIX = """
 ## Versions of Spark
 
 The last result of `scripts/matrix`, which runs all areas on each version: the number of rows that are as the tables
-above say. Below are the rows that a version does not have: a later API, or a connector that is not locked for it.
+above say. Below are the rows that a version does not have: a later API, a connector that is not locked for it, or an
+operation that it no longer refuses.
 
 | area | {heads} |
 |---|{rule}
@@ -72,7 +73,8 @@ HEADING = """
 class Row:
     """An item of the guide. ``open`` is what is missing where nothing is shown yet; ``absent`` what PySpark lacks.
 
-    ``since`` is the first version of PySpark that has it, ``connector`` the jar that it needs.
+    ``since`` is the first version of PySpark that has it, ``until`` the first that does not refuse it any more,
+    ``connector`` the jar that it needs.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Row:
     open: str = ""
     absent: str = ""
     since: str = ""
+    until: str = ""
     connector: str = ""
 
     @property
@@ -137,7 +140,8 @@ def shown(area: str) -> list[Row]:
 def _is_there(row: Row) -> bool:
     """Whether the installed PySpark has what the row needs."""
     version = importlib.metadata.version("pyspark")
-    return _minor(version) >= _minor(row.since or "0.0") and (not row.connector or row.connector in known(version))
+    its_time = _minor(row.since or "0.0") <= _minor(version) < _minor(row.until or "99.0")
+    return its_time and (not row.connector or row.connector in known(version))
 
 
 def _minor(version: str) -> tuple[int, ...]:
@@ -196,6 +200,8 @@ def _lacking(runs: list[dict[str, Any]]) -> str:
 
 def _missing(row: Row, version: str) -> str:
     """What a version lacks for a row."""
+    if row.until and _minor(version) >= _minor(row.until):
+        return "not refused there"
     later = _minor(version) < _minor(row.since or "0.0")
     return f"Spark {row.since} and later" if later else f"no jar of `{row.connector}` is locked"
 
@@ -221,7 +227,7 @@ def _table(area: Area) -> str:
 def _lines(area: Area) -> Iterator[str]:
     for row in area.rows:
         link = "" if not row.has_example else f"[{row.name}](../../examples/guide/{area.name}/{row.name}.py)"
-        since = f"Spark {row.since} and later" if row.since else ""
+        since = f"Spark {row.since} and later" if row.since else f"Spark {row.until} runs it" if row.until else ""
         cells = (row.what, link, *row.outcomes, row.open or row.absent or "; ".join(filter(None, (row.note, since))))
         yield "| " + " | ".join(cells) + " |\n"
 

@@ -4,7 +4,7 @@ Spark's own check of the plan is asked first, so that nothing has been created w
 Spark lets through are found here.
 
 Source: Structured Streaming programming guide, "Unsupported operations", "Support matrix for joins" and "Limitation of
-global watermark"; ``UnsupportedOperationChecker``, messages as Spark 3.5 and 4.1 word them.
+global watermark"; ``UnsupportedOperationChecker``, messages as Spark 3.5, 4.1 and 4.3 word them.
 """
 
 from __future__ import annotations
@@ -77,6 +77,11 @@ LATE_IN_CHAIN = Unsupported(
     f'use output_mode="append" with watermarks, or {SPLIT}',
     GLOBAL_WATERMARK,
 )
+ONCE = Unsupported(
+    "a join of two streams in another mode than append",
+    "a join of two streams returns each row once, when it is final, which is append mode",
+    'use output_mode="append"',
+)
 COMPLETE_ALONE = Unsupported(
     "complete mode without an aggregation",
     "complete mode writes the whole result in each batch, and without an aggregation all rows of the stream would "
@@ -112,11 +117,8 @@ UNSUPPORTED = {
     ),
     "not supported for no streaming aggregations": COMPLETE_ALONE,
     "not supported when there are no streaming aggregations": COMPLETE_ALONE,
-    "only in Append output mode": Unsupported(
-        "a join of two streams in another mode than append",
-        "a join of two streams returns each row once, when it is final, which is append mode",
-        'use output_mode="append"',
-    ),
+    "only in Append output mode": ONCE,
+    "only in Append and Update output modes": ONCE,
     "in the join keys, or a watermark on the nullable side": JOIN_BOUND,
     "LeftAnti joins": Unsupported(
         "a left anti join of streams",
@@ -173,7 +175,7 @@ UNSUPPORTED = {
         'use triggers.processing_time("0 seconds")',
     ),
 }
-"""By Spark's own words for it: those of 4.1, and where 3.5 has others, these too."""
+"""By Spark's own words for it: those of 4.1, and where 3.5 or 4.3 has others, these too."""
 
 NO_OTHERS = frozenset({"FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState"})
 STATEFUL = frozenset(
