@@ -176,6 +176,14 @@ CATALOGUE: Mapping[str, Failure] = {
     "SINK-04": Failure("A JDBC sink appends"),
     "SINK-05": Failure("Spark's Kafka sink writes at least once"),
     "SINK-06": Failure("Batch ids begin again under a sink that remembers them"),
+    "SINK-07": _run(
+        "Another writer changed the table at the same time",
+        "the batch was not committed, and runs again at the next start; separate the writers",
+    ),
+    "SINK-08": _run(
+        "The rows do not fit the columns of the table",
+        "the batch was not committed, and runs again at the next start; correct the query or the table",
+    ),
     "DELTA-01": Failure("A txnAppId is used again after a reset"),
     "DELTA-02": _hidden("Two writes of a batch have one transaction id", "the second leaves no trace in the table"),
     "DELTA-03": _hidden("Transaction settings are left in the session", "the writes that were skipped leave no trace"),
@@ -191,6 +199,13 @@ CATALOGUE: Mapping[str, Failure] = {
     "SRC-03": _hidden(
         "A connector has lost its own record of a batch", "the record is outside the logs of Spark; its message says so"
     ),
+    "SRC-04": _hidden(
+        "The records of a source have new fields", "only the connector compares them; a restart takes the new schema"
+    ),
+    "SRC-05": _run(
+        "A source or the service of a sink cannot be reached",
+        "a transient failure: the run is started again; refused credentials have to be corrected",
+    ),
     "STORE-01": Failure("The store has no atomic rename"),
     "STORE-02": Failure("A rename was reported, and the file is absent"),
     "STORE-03": _run(
@@ -200,6 +215,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "STORE-05": _run("No permission, no quota or no space", "`disk-full`, `cannot-write`"),
     "STORE-06": Failure("A checkpoint on a local disk is used by a cluster"),
     "STORE-07": Failure("A tool has left files in a log"),
+    "STORE-08": _run("A store does not answer, or throttles", "a transient failure: the run is started again"),
     "MODE-01": _run("Trigger once leaves new data", "`run --until-caught-up` runs available-now"),
     "MODE-02": _run("Asynchronous progress tracking is not supported here", "`query-refused`"),
     "MODE-03": Failure("Asynchronous progress tracking was switched off"),
@@ -207,4 +223,18 @@ CATALOGUE: Mapping[str, Failure] = {
     "MODE-05": _run("A task of a continuous query failed", "the run is started again; `at-least-once`"),
     "MODE-06": _run("Real-time mode does not take the checkpoint", "`query-refused`"),
     "MODE-07": Failure("A batch was skipped by hand"),
+    "APP-01": _run(
+        "A function of the program has failed", "the checkpoint is intact; correct the function, and run again"
+    ),
+    "APP-02": _run(
+        "A driver or an executor had no memory left", "the checkpoint is intact; the batch runs again with more memory"
+    ),
+    "APP-03": _run("An executor or a Python worker has exited", "a transient failure: the run is started again"),
+    "APP-04": _run("Spark refuses the query as it is written", "`query-refused`, `query-start`"),
+    "APP-05": _run(
+        "A record or file of the input cannot be parsed",
+        "the batch runs again at the next start, and fails again until the record or its parser is corrected",
+    ),
+    "APP-06": _run("A table, column or path that the query names does not exist", "Spark's own message names it"),
+    "APP-07": _run("The query was stopped while a batch was running", "the batch runs again at the next start"),
 }

@@ -65,7 +65,9 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
             known = best.get(found.error.symptom)
             if known is None or found.quality >= known.quality:
                 best[found.error.symptom] = found
-    return tuple(found.symptom for found in sorted(_without_overlaps(best.values()), key=lambda found: found.rank))
+    ranked = sorted(_without_overlaps(best.values()), key=lambda found: found.rank)
+    is_known = any(found.error.level < Level.GENERAL for found in ranked)
+    return tuple(found.symptom for found in ranked if not is_known or found.error.level is not Level.GENERAL)
 
 
 def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:

@@ -3,7 +3,8 @@
 A case may have ``facts`` that the stream's files would show, where its text has several causes. The cause ``none`` is
 that of a text which is no failure of the catalogue: it is not recognised. ``basis`` says where the cause is from: cases
 whose cause is inferred from the text are weaker evidence, and the others are measured by themselves, too. ``first`` is
-the first code when the case was tried for the first time, before any text was added for it.
+the first code when the case was tried for the first time, before any text was added for it. ``cause_then`` is the
+cause where the catalogue had no code for it then.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _cause(case: dict[str, Any]) -> str:
     return found[0].codes_given(case["facts"])[0] if "facts" in case else explained(found, None)[0].cause.code
 
 
-@pytest.mark.parametrize(("bases", "cases_min"), [(BASES, 138), (STATED, 123)])
+@pytest.mark.parametrize(("bases", "cases_min"), [(BASES, 198), (STATED, 183)])
 def test_the_first_code_is_the_cause_in_nine_of_ten_cases(bases: tuple[str, ...], cases_min: int) -> None:
     cases = [case for case in CASES if case["basis"] in bases]
     wrong = [f"{case['name']}: {_cause(case)}, not {case['cause']}" for case in cases if _cause(case) != case["cause"]]
@@ -58,10 +59,10 @@ def test_no_thread_is_counted_twice() -> None:
     assert len({case["link"] for case in CASES}) == len(CASES)
 
 
-@pytest.mark.parametrize("collection", ["third", "fourth", "fifth", "sixth", "seventh"])
+@pytest.mark.parametrize("collection", ["third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"])
 def test_the_decision_reports_what_was_right_at_first_contact(collection: str) -> None:
     cases = COLLECTIONS[collection]
-    right = sum(case["first"] == case["cause"] for case in cases)
+    right = sum(case["first"] == case.get("cause_then", case["cause"]) for case in cases)
 
     assert {case["basis"] for case in cases} <= set(STATED)
     assert f"{right} of {len(cases)}" in DECISION.read_text()

@@ -83,6 +83,13 @@ def test_of_two_specific_causes_the_inner_one_is_first() -> None:
     assert _first(f"{MISSING}\n\tat a.b(C.scala:1)\nCaused by: {SECOND}") == "sink-batch-race"
 
 
+def test_the_class_of_an_exception_counts_where_nothing_else_is_recognised() -> None:
+    trace = "Traceback (most recent call last):\n  File 'job.py', line 1, in <module>\nValueError: x\n"
+
+    assert [one.symptom for one in recognise(f"{trace}{MISSING}\n")] == ["batch-missing-in-log"]
+    assert [one.symptom for one in recognise(trace)] == ["python-exception"]
+
+
 def test_a_note_of_a_running_query_is_after_what_failed() -> None:
     note = "INFO FileStreamSink: Skipping already committed batch 9"
 

@@ -41,6 +41,11 @@ GROUP = (
         ),
     ),
     ErrorText(
+        "offsets-with-gaps",
+        ("KAFKA-11",),
+        ("Got wrong record for <any> even after seeking to offset", "Failed to get records for compacted"),
+    ),
+    ErrorText(
         "offset-went-back",
         ("KAFKA-02", "KAFKA-14"),
         (

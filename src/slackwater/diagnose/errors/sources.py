@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
 
 GROUP = (
     ErrorText(
@@ -38,7 +38,14 @@ GROUP = (
     ErrorText(
         "source-data-lost",
         ("SRC-01",),
-        ("Some data may have been lost because they are not available in Pulsar any more",),
+        ("Some data may have been lost because they are not available in <any> any more",),
+        level=Level.WRAPPER,
+        certainty=Certainty.POSSIBLE,
+    ),
+    ErrorText(
+        "source-positions-not-kept",
+        ("SRC-01",),
+        ("Some events may have expired and been missed", "Offsets committed out of order: <any> followed by"),
     ),
     ErrorText(
         "source-snapshot-not-appended",
@@ -58,6 +65,54 @@ GROUP = (
             "<path>/shard-commit/<batch> does not exist",
             "Unable to fetch committed metadata from previous batch id <batch>",
             "Gave up after <any> retries while fetching MetaData",
+        ),
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "source-schema-evolved",
+        ("SRC-04",),
+        (
+            "UNKNOWN_FIELD_EXCEPTION",
+            "NEW_FIELDS_IN_RECORD",
+            "UnknownFieldException",
+            "Encountered unknown field(s) during parsing",
+        ),
+    ),
+    ErrorText(
+        "service-unreachable",
+        ("SRC-05",),
+        (
+            "org.apache.kafka.common.errors.TimeoutException",
+            "Timed out waiting for a node assignment",
+            "expired before the position for partition",
+            "not present in metadata after",
+            "Failed to update metadata after",
+            "Timeout expired while fetching topic metadata",
+            "Failed to construct kafka consumer",
+            "Failed to construct kafka producer",
+            "Failed to create new KafkaAdminClient",
+            "No resolvable bootstrap urls given in bootstrap.servers",
+            "errors.SaslAuthenticationException",
+            "errors.SslAuthenticationException",
+            "errors.TopicAuthorizationException",
+            "errors.ClusterAuthorizationException",
+            "errors.DisconnectException",
+            "SSL handshake failed",
+            "azure.servicebus.TimeoutException",
+            "azure.eventhubs.TimeoutException",
+            "Opening MessagingFactory timed out",
+            "java.net.ConnectException",
+            "java.net.SocketTimeoutException",
+            "java.net.UnknownHostException",
+            "java.net.NoRouteToHostException",
+            "Communications link failure",
+            "PSQLException: Connection to <any> refused",
+            "PSQLException: The connection attempt failed",
+            "SQLTransientConnectionException",
+            "MongoTimeoutException",
+            "NoNodeAvailableException",
+            "EsHadoopNoNodesLeftException",
+            "ProvisionedThroughputExceededException",
         ),
         certainty=Certainty.LIKELY,
     ),

@@ -137,6 +137,20 @@ GROUP = (
         ),
     ),
     ErrorText(
+        "rocksdb-not-opened",
+        ("STATE-05", "STATE-08"),
+        (
+            "No SST files found",
+            "While opening a file for sequentially reading: <path>/CURRENT",
+            "While opening a file for sequentially reading",
+            "RocksDBException: Corruption",
+            "RocksDBException: While open a file for random read",
+            "RocksDBException: Can't access /<name>.sst",
+        ),
+        certainty=Certainty.LIKELY,
+        needs=("StateStore", "/state", "streaming.state"),
+    ),
+    ErrorText(
         "rocksdb-zip-cut",
         ("STATE-05",),
         ("java.io.EOFException: Unexpected end of ZLIB input stream",),
@@ -201,6 +215,8 @@ GROUP = (
             "CANNOT_LOAD_STATE_STORE.ROCKSDB_STORE_PROVIDER_OUT_OF_MEMORY",
             "CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR",
             "RocksDB instance could not be acquired by",
+            "STATE_STORE_OPERATION_OUT_OF_ORDER",
+            "StateStoreOperationOutOfOrder",
         ),
     ),
     ErrorText(

@@ -21,12 +21,14 @@ class Level(IntEnum):
     """What a text is in a log; an earlier level is reported first.
 
     ``CAUSE`` names what failed. ``WRAPPER`` is printed around other causes, and counts where no cause is known.
+    ``GENERAL`` is the class of an exception, reported where neither is recognised.
     ``NOTE`` is a message of a query that continues.
     """
 
     CAUSE = 0
     WRAPPER = 1
-    NOTE = 2
+    GENERAL = 2
+    NOTE = 3
 
 
 @dataclass(frozen=True, slots=True)
