@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.connectors.machine import java_program, pyspark_missing
-from slackwater.storage.open import connectors_of
+from slackwater.core.errors import UsageError
+from slackwater.storage.hadoop import hadoop_settings
+from slackwater.storage.open import connectors_of, is_uri, local_path_of
 
 if TYPE_CHECKING:
     from slackwater.core.settings import Settings
     from slackwater.runtime.loader import LoadedPipeline
 
+_DEFAULT_STORE = "spark.hadoop.fs.defaultFS"
 WORKER_PATH = "spark.executorEnv.PYTHONPATH"
 """PySpark hands it to every Python worker, with a local master too; the JVM's own PYTHONPATH comes after it."""
 
@@ -45,6 +48,7 @@ def session_options(
     chosen = {**settings.spark, **(spark or {})}
     if loaded.runs_itself:
         return SessionOptions("", settings=chosen, existing=True)
+    _check_default_store(chosen, _given_to_spark(loaded, settings))
     paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
     return SessionOptions(
         application=f"slackwater {loaded.pipeline.name}",
@@ -57,10 +61,31 @@ def session_options(
 
 def _of_stores(loaded: LoadedPipeline, settings: Settings) -> frozenset[str]:
     """The connectors of the stores that have the home, checkpoints and outputs."""
+    return connectors_of([str(settings.home), *_given_to_spark(loaded, settings)])
+
+
+def _given_to_spark(loaded: LoadedPipeline, settings: Settings) -> list[str]:
+    """The locations of checkpoints and outputs; the home where a stream has its checkpoint there."""
     streams = loaded.pipeline.streams.values()
-    named = [settings.home, *(stream.checkpoint for stream in streams)]
-    named += [stream.sink.identity().get("path") for stream in streams]
-    return connectors_of(str(one) for one in named if one is not None)
+    named = [stream.checkpoint or str(settings.home) for stream in streams]
+    named += [path for stream in streams if (path := stream.sink.identity().get("path")) is not None]
+    return named
+
+
+def _check_default_store(spark: Mapping[str, str], named: Iterable[str]) -> None:
+    """Raises UsageError (``default-file-system``) for a path without a scheme that Spark would look for elsewhere."""
+    default = spark.get(_DEFAULT_STORE) or hadoop_settings().get("fs.defaultFS", "")
+    local = next((one for one in named if not is_uri(one)), None)
+    if default and local_path_of(default) is None and local is not None:
+        raise UsageError(
+            "default-file-system",
+            f"A path of this machine would be one on {default} for Spark: it is the default of Hadoop's configuration",
+            where=local,
+            expected=f"URIs of the home, of checkpoints and of outputs, such as {default.rstrip('/')}/folder",
+            found="a path without a scheme",
+            hint="write a URI that names the store; or, if no path of the pipeline is on it, set "
+            f'"{_DEFAULT_STORE}" = "file:///" under [spark] in slackwater.toml',
+        )
 
 
 def require_spark() -> None:
