@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pyspark.errors import StreamingQueryException
 
@@ -52,6 +52,9 @@ QUIET = {
     # The maintenance of a finished replay step would touch the files that the next step has renamed.
     "spark.sql.streaming.stateStore.maintenanceInterval": "3600s",
 }
+STATE_STORE = "org.apache.spark.sql.execution.streaming.state.StateStore$"
+LOADED_BYTES_MAX = 1 << 30
+"""Of state that executors have loaded for replayed batches. Once there is more of it, they are started again."""
 
 
 class SparkReplayer:
@@ -81,6 +84,7 @@ class SparkReplayer:
         self._built: BuiltStream | None = None
         self._built_under: Mapping[str, str] = {}
         self._profile: QueryProfile | None = None
+        self._loaded_bytes = 0
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +99,7 @@ class SparkReplayer:
         if self._spark is not None:
             self._spark.stop()
             self._spark = self._built = None
+            self._loaded_bytes = 0
 
     def code(self) -> Code:
         """The pipeline file that was loaded, and which rows its query reads."""
@@ -164,7 +169,21 @@ class SparkReplayer:
         progress = query.lastProgress
         if progress is None:
             return Replayed(-1, 0)
+        self._unload_state(spark, sum(int(one["memoryUsedBytes"]) for one in progress["stateOperators"]))
         return Replayed(int(progress["batchId"]), int(progress["numInputRows"]))
+
+    def _unload_state(self, spark: SparkSession, loaded_bytes: int) -> None:
+        """Each replayed batch is a query, and Spark's maintenance alone unloads the state of one that has ended.
+
+        Where executors have it, only their end unloads it at once.
+        """
+        if bool(spark.sparkContext._jsc.isLocal()):
+            jvm: Any = spark.sparkContext._jvm
+            getattr(getattr(jvm, STATE_STORE), "MODULE$").stop()
+            return
+        self._loaded_bytes += loaded_bytes
+        if self._loaded_bytes > LOADED_BYTES_MAX:
+            self.close()
 
     def run_staged(self, run: OperationRun) -> None:
         """Run the query into the staged output until it has caught up.
