@@ -13,6 +13,8 @@ from tests.support.outputs import Rows
 STATE = "org.apache.spark.sql.execution.streaming.state."
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB, HDFS = f"{STATE}RocksDBStateStoreProvider", f"{STATE}HDFSBackedStateStoreProvider"
+UNMAINTAINED = {"spark.sql.streaming.stateStore.maintenanceInterval": "1h"}
+"""Stores of an ended run, which the JVM keeps, write no snapshot into a checkpoint that was deleted meanwhile."""
 INPUT = ("readings", "views", "clicks", "orders")
 FEW = "3"
 """Not a number of partitions that a test runs with."""
@@ -63,9 +65,8 @@ TREATMENTS = (keep, damage, delete, change_provider, change_partitions)
 def area_of(streams: Sequence[str], settings: Mapping[str, str]) -> Area:
     """These examples of operations and joins as one area."""
     joins = {file.stem for file in (EXAMPLES / "joins").glob("*.py")}
-    return Area(
-        "rebuilds", streams, settings, borrowed={one: "joins" if one in joins else "operations" for one in streams}
-    )
+    borrowed = {one: "joins" if one in joins else "operations" for one in streams}
+    return Area("rebuilds", streams, {**UNMAINTAINED, **settings}, borrowed=borrowed)
 
 
 def _halves(workspace: Workspace) -> Callable[[], None]:
