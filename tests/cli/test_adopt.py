@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from tests.support.adopted import AdoptedProject, make_adopted
 from tests.support.homes import QUERY_ID, RAN_MS
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
+from tests.support.rebuilds import CLEAN
 
 count_commits()
 HOME = ("--home", "home")
@@ -131,6 +133,18 @@ def test_offsets_that_are_deleted_are_no_interrupted_batch(slackwater: Slackwate
 
     assert "checkpoint-lost" in {one["code"] for one in found}
     assert "SW-SINK-003" not in {one["code"] for one in found}
+
+
+@pytest.mark.parametrize(("reported", "unknown"), [(5, None), (3, "no progress of batches 4 to 5 is recorded")])
+def test_the_lag_after_batches_that_the_program_ran_alone_is_unknown(
+    slackwater: Slackwater, tmp_path: Path, reported: int, unknown: str | None
+) -> None:
+    project = make_adopted(tmp_path, replace(CLEAN, reported=tuple(range(reported + 1))))
+
+    shown = slackwater("status", "--home", str(project.home), "--format", "json").document["streams"][0]
+
+    assert shown["marks"]["committed"] == 5
+    assert (shown["lag_unknown"], shown["lag_files"] is None) == (unknown, unknown is not None)
 
 
 def test_an_adopted_stream_is_planned_for(slackwater: Slackwater, project: AdoptedProject) -> None:

@@ -14,6 +14,7 @@ from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, Str
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import codes_from_plan, findings
 from slackwater.ledger.lease.view import LeaseView, end_of, view_of
+from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.ledger.workspace import Workspace
 
@@ -87,11 +88,19 @@ def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = 
         snapshot=snapshot,
         findings=findings(snapshot),
         batch=batch,
-        lag=stream_lag(ledger, batch),
+        lag=_lag(ledger, snapshot, batch),
         watermark_ms=watermark_of(snapshot),
         lease=lease,
         run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
     )
+
+
+def _lag(ledger: Ledger, snapshot: Snapshot, batch: BatchRecord | None) -> Lag:
+    """The lag after the newest recorded batch, unless the user's program has committed later ones by itself since."""
+    committed = snapshot.marks.committed
+    if batch is None or not snapshot.stream.is_watched or snapshot.holder is not None or committed <= batch.batch_id:
+        return stream_lag(ledger, batch)
+    return Lag(unknown=f"no progress of batches {batch.batch_id + 1} to {committed} is recorded")
 
 
 def _newest(workspace: Workspace, stream: StreamRecord, last: int) -> BatchRecord | None:

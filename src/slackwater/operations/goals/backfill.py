@@ -77,7 +77,7 @@ def check_ready(snapshot: Snapshot) -> None:
             f"The batch of a backfill is run by Slackwater, which does not run the query of stream {stream.full_name}",
             where=f"stream {stream.full_name}",
             expected="a stream of a pipeline file",
-            found="a query that was only watched",
+            found="a query that a program of the user's starts itself",
             hint="put the query into a pipeline file as a stream of its own, with an output of its own",
         )
     if snapshot.stateful:
