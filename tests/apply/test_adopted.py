@@ -473,6 +473,12 @@ class TestRefusals:
         error = refused("swap-unsupported", lambda: project.plan_reset("swap", BEGINNING, code_of(project)))
         assert f"slackwater plan reset {ADOPTED}" in (error.hint or "")
 
+    def test_a_swap_of_an_output_that_cannot_be_emptied_either(self, project: AdoptedProject) -> None:
+        with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+            ledger.execute("UPDATE streams SET sink = ?", (json.dumps({"kind": "foreach_batch"}),))
+        error = refused("swap-unsupported", lambda: project.plan_reset("swap", BEGINNING, code_of(project)))
+        assert f"slackwater plan reset {ADOPTED} --from earliest --output keep --pipeline" in (error.hint or "")
+
     def test_a_directory_that_cannot_be_renamed(self, project: AdoptedProject) -> None:
         with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
             ledger.execute("UPDATE generations SET location = '/proc'")

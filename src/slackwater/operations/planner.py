@@ -218,14 +218,15 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
 
 
 def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
-    request = replace(basis.request, output=goal_named(basis.goal).emptying_output)
-    code = code_words(basis.snapshot)
+    goal = goal_named(basis.goal)
+    request = replace(basis.request, output=goal.emptying_output)
+    emptying = plan_command(basis.snapshot.stream.full_name, request)
+    instead = f"empty the output instead: {emptying}" if basis.snapshot.output.can_cut else goal.without_cut(basis)
     return Refused(
         "swap-unsupported",
         "The new output of a swap is written by a run of Slackwater, which does not run this query",
         where=location,
-        hint="empty the output instead: "
-        f"{plan_command(basis.snapshot.stream.full_name, request)} {' '.join(map(quoted, code))}",
+        hint=f"{instead} {' '.join(map(quoted, code_words(basis.snapshot)))}",
     )
 
 
