@@ -6,7 +6,7 @@
               newest logs of the same checkpoint
 ``names``     a generated checkpoint of 200 partitions x 3 operators x 100 versions against a bare ``os.scandir`` walk
 ``state``     1,000,000 rows of a windowed count into Arrow against Spark's ``statestore`` reader in a warm session
-``requests``  the same 60,000 files on an S3 API: how many requests an inspection makes
+``requests``  the same 60,000 files on an S3 API, in a home there: how many requests ``inspect`` and ``status`` make
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ if __name__ == "__main__":
 import argparse
 import importlib.util
 import json
-import logging
 import os
 import resource
 import shutil
@@ -33,7 +32,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.checkpoints import large_files, make_large
+from benchmarks.checkpoints import VERSIONS, large_files, make_large
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = 1_000_000
@@ -253,42 +252,62 @@ def write_counts(spark: Any, folder: Path, checkpoint: str, *, rows: int, files:
 # ------------------------------------------------------------------------------------------------------------ requests
 
 
-def benchmark_requests(_folder: Path) -> dict[str, object]:
-    """The files are put straight into the server; every request of the inspection is counted."""
-    import fsspec
-    from moto.s3.models import s3_backends
-    from moto.server import ThreadedMotoServer
-
+def benchmark_requests(folder: Path) -> dict[str, object]:
+    """The files are put straight into the server; every request of ``inspect`` and of ``status`` is counted."""
+    from benchmarks.counted_s3 import BUCKET, counted_s3
     from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
+    from slackwater.cli.verbs.status.read_status import read_status
+    from slackwater.core.settings import Settings
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    os.environ |= {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }  # fmt: skip
-    # The same options as the store's, so that it is the same object, whose requests are counted.
-    filesystem = fsspec.filesystem("s3", use_listings_cache=False, max_concurrency=1)
-    filesystem.mkdir("large")
-    backend = s3_backends["123456789012"]["aws"]
-    files = large_files()
+    settings = Settings(f"s3a://{BUCKET}/home", str(folder / "ledger.db"))
+    reads: dict[str, Callable[[], object]] = {
+        "inspect": lambda: inspect_checkpoint(f"s3a://{BUCKET}/{STORED_CHECKPOINT}"),
+        "status": lambda: read_status(settings),
+    }
+    shown: dict[str, object] = {}
+    with counted_s3() as s3:
+        files = _put_home(folder, str(settings.home), s3.put)
+        for name, read in reads.items():
+            s3.asked.clear()
+            taken = seconds(read)
+            if not s3.asked:
+                raise SystemExit("no request was counted")
+            shown[name] = {"requests": dict(s3.asked), "seconds": round(taken, 2)}
+    return {"files": files, "pages_of_1000": -(-files // 1000), **shown}
+
+
+STORED_CHECKPOINT = "home/streams/clicks/per_page/checkpoints/0001"
+
+
+def _put_home(folder: Path, location: str, put: Callable[[str, bytes], object]) -> int:
+    """A home on the server, with a stream whose checkpoint has the state of ``large_files``; the checkpoint's files."""
+    from slackwater.ledger.ledger import Ledger
+    from tests.support.homes import HomeSpec, make_home
+
+    newest = VERSIONS - 1
+    home = make_home(folder, HomeSpec(planned=newest, committed=newest, state=newest, written=newest))
+    for file in home.glob("ledger.db*"):
+        shutil.move(file, folder)
+    (home / "home.json").unlink(missing_ok=True)
+    with Ledger.open(folder / "ledger.db", create=False) as ledger:
+        ledger.relocate(str(home), location)
+    for file in home.rglob("stream.json"):
+        file.write_text(file.read_text().replace(str(home), location))
+    _compact(home / STORED_CHECKPOINT.partition("/")[2] / "sources" / "0")
+    files = [(f"home/{path.relative_to(home)}", path.read_bytes()) for path in home.rglob("*") if path.is_file()]
+    files = [file for file in files if "/state/" not in file[0]]
+    files += [(f"{STORED_CHECKPOINT}/{name}", data) for name, data in large_files() if name.startswith("state/")]
     for name, data in files:
-        backend.put_object("large", f"checkpoint/{name}", data)
-    asked: dict[str, int] = {}
+        put(name, data)
+    return sum(name.startswith(STORED_CHECKPOINT) for name, _ in files)
 
-    def count(request: object, **_: object) -> None:
-        kind = "list" if "list-type=2" in str(getattr(request, "url", "")) else "other"
-        asked[kind] = asked.get(kind, 0) + 1
 
-    filesystem.s3.meta.events.register("before-send.s3", count)
-    taken = seconds(lambda: inspect_checkpoint("s3://large/checkpoint"))
-    server.stop()
-    if not asked:
-        raise SystemExit("no request was counted")
-    pages = -(-len(files) // 1000)
-    return {"files": len(files), "pages_of_1000": pages, "requests": asked, "seconds": round(taken, 2)}
+def _compact(log: Path) -> None:
+    """The log of a file source as Spark keeps it: one compacted entry that has the lines of all."""
+    entries = sorted((path for path in log.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+    lines = [line for entry in entries for line in entry.read_text().split("\n")[1:]]
+    (log / f"{entries[-1].name}.compact").write_text("\n".join(["v1", *lines]))
+    entries[-1].unlink()
 
 
 CHILDREN: dict[str, Callable[..., int]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.cli.verbs.status.read_status import read_status
 from slackwater.core.errors import Refused
 from slackwater.core.settings import Settings
 from slackwater.ledger.ledger import Ledger
@@ -113,3 +115,18 @@ def test_a_home_that_was_copied_is_recognised(project: S3Project) -> None:
         copied.apply(copied.plan("batch:2"))
 
     assert refused.value.code == "home-copied"
+
+
+def test_status_asks_for_no_file_of_the_state(project: S3Project) -> None:
+    """It costs a list request for each 1,000 names: a checkpoint has as many files as partitions and versions."""
+    asked: Counter[str] = Counter()
+
+    def count(method: str, url: str) -> None:
+        if method == "GET" and "list-type=2" not in url:
+            asked[url.partition(project.location.rpartition("/")[2])[2]] += 1
+
+    with before_requests(count):
+        status = read_status(Settings(project.location, str(project.folder / "ledger.db")))
+    assert [stream.findings[0].code for stream in status.streams] == ["clean"]
+    assert [path for path in asked if "/state/" in path] == []
+    assert "/streams/clicks/per_page/stream.json" in asked
