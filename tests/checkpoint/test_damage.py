@@ -30,6 +30,8 @@ class Check(Protocol):
 
 
 CASE = ("4.3.0", "join_inner_hdfs")
+LZ4_HEADER_BYTES = 21
+"""Before each block, and of the empty block that ends a stream."""
 WITHOUT_CHECKSUMS = ("empty", "cut-third", "cut-most", "noise", "directory", "remove")
 """Edits that show in the bytes or names of every kind of file."""
 
@@ -88,6 +90,26 @@ def test_damage_of_what_the_next_start_reads_is_found(edit: str, checksums: bool
             path.rmdir()
         for other, data in saved.items():
             other.write_bytes(data)
+
+
+def test_one_bit_of_state_is_found_before_a_start_without_checksums_beside(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder(*CASE), checkpoint)
+    without_checksums(checkpoint)
+    assert cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True) == ()
+    chance, tried = random.Random(SEED), 0
+    for name in (name for name in read_at_start(checkpoint) if name.startswith("state/")):
+        path = checkpoint / name
+        whole = path.read_bytes()
+        if len(whole) <= 2 * LZ4_HEADER_BYTES:
+            continue  # a stream without a row has headers only
+        place = chance.randrange(LZ4_HEADER_BYTES, len(whole) - LZ4_HEADER_BYTES)
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1 :])
+        tried += 1
+        found = [item.path for item in cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True)]
+        path.write_bytes(whole)
+        assert found == [name], f"seed {SEED}: bit at byte {place} of {name}"
+    assert tried > 5
 
 
 def is_harmless(edit: str, name: str, *, checksums: bool) -> bool:
