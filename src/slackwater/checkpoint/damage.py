@@ -30,6 +30,7 @@ from slackwater.checkpoint.layout import (
     spark_checksum_path,
     store_path,
 )
+from slackwater.checkpoint.listing import SMALL
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import read_checkpoint
@@ -221,6 +222,9 @@ class _StartCheck(_Check):
         self.damage.extend(gaps_in_state(inventory))
 
     def _state(self) -> None:
+        if sum(len(folder.files) for folder in self.opened.listing.folders.values()) > SMALL:
+            # To load the libraries alone would take longer than all the rest.
+            self.decompress_left = -1
         outer: list[str] = []
         between: list[str] = []
         for paths in self._versions():
@@ -304,7 +308,7 @@ class _StartCheck(_Check):
     def _decompress(self, path: str, data: bytes) -> None:
         """Decompress a file of state that no checksum beside it verifies. Raises ``FormatError``."""
         beside = (hadoop_checksum_path(path), spark_checksum_path(path))
-        if not self.all_state or any(self.opened.listing.has(one) for one in beside):
+        if not self.all_state or self.decompress_left < 0 or any(self.opened.listing.has(one) for one in beside):
             return
         self.decompress_left -= len(data)
         if self.decompress_left >= 0:
