@@ -167,6 +167,9 @@ class SparkReplayer:
         finally:
             _restore(spark, before)
         progress = query.lastProgress
+        # Python finds the cycle of a Java object and its methods late, and the JVM keeps all of the query until then.
+        gateway: Any = spark.sparkContext._gateway
+        gateway.detach(query._jsq)
         if progress is None:
             return Replayed(-1, 0)
         self._unload_state(spark, sum(int(one["memoryUsedBytes"]) for one in progress["stateOperators"]))
