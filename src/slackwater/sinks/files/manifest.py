@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from slackwater.core.checkpoint_logs import SinkFile
+from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.formats.compactible import (
     SINK_LOG,
@@ -126,6 +127,16 @@ class Manifest:
     def lines(self, name: str) -> list[str]:
         """The lines of one entry file. Raises SinkUnreadable."""
         return entry_lines(self.read(name).decode())
+
+    def files(self) -> Iterator[SinkFile | Damage]:
+        """The files that count, oldest first, and each entry that is missing or cannot be parsed."""
+        for first, _ in self.gaps():
+            yield Damage(f"{SINK_LOG}/{first}", "missing", f"the entry of batch {first}", "no file")
+        for name in self.valid_names():
+            try:
+                yield from self.parse(name)[1]
+            except (OSError, FormatError) as error:
+                yield Damage(f"{SINK_LOG}/{name}", "unreadable", "a file sink manifest", str(error))
 
     def read(self, name: str) -> bytes:
         """The bytes of one entry file. Raises SinkUnreadable if they cannot be parsed."""

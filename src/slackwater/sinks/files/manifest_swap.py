@@ -15,7 +15,6 @@ from functools import cached_property
 
 from slackwater.core.beside import beside
 from slackwater.core.damage import Damage
-from slackwater.core.errors import FormatError
 from slackwater.core.sink import Swap, newest_batch
 from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.aside import RemoteAside, has_parent
@@ -222,20 +221,15 @@ class ManifestSwap:
 
     def _damage(self, manifest: Manifest, real: Mapping[str, int], aside: Mapping[str, int]) -> Iterator[Damage]:
         """What is missing or malformed; a file may be in either directory."""
-        for first, _ in manifest.gaps():
-            yield Damage(f"{SINK_LOG}/{first}", "missing", f"the entry of batch {first}", "no file")
-        for entry in manifest.valid_names():
-            try:
-                files = manifest.parse(entry)[1]
-            except (OSError, FormatError) as error:
-                yield Damage(f"{SINK_LOG}/{entry}", "unreadable", "a file sink manifest", str(error))
+        for file in manifest.files():
+            if isinstance(file, Damage):
+                yield file
                 continue
-            for file in files:
-                name = self._name_of(file.path)
-                found = {sizes[name] for sizes in (real, aside) if name in sizes}
-                if file.size not in found:
-                    shown = f"{min(found)} bytes" if found else "no file"
-                    yield Damage(name, "torn", f"{file.size} bytes", shown)
+            name = self._name_of(file.path)
+            found = {sizes[name] for sizes in (real, aside) if name in sizes}
+            if file.size not in found:
+                shown = f"{min(found)} bytes" if found else "no file"
+                yield Damage(name, "torn", f"{file.size} bytes", shown)
 
     def _named(self, content: str, renamed: Callable[[str], str]) -> str:
         """An entry with its files under other URIs."""

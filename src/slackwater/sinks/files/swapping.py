@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from slackwater.core.damage import Damage
-from slackwater.core.errors import FormatError
 from slackwater.core.sink import Swap, newest_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log
 from slackwater.sinks.common import aside, owner
@@ -151,21 +150,16 @@ def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
 
 def _damage(aside: Aside) -> Iterator[Damage]:
     """What is missing or malformed in the staged output, whichever place its entries name."""
-    manifest, name_of = Manifest(LocalStore(aside.folder)), names_of(aside)
-    for first, _ in manifest.gaps():
-        yield Damage(f"{SINK_LOG}/{first}", "missing", f"the entry of batch {first}", "no file")
-    for entry in manifest.valid_names():
-        try:
-            files = manifest.parse(entry)[1]
-        except (OSError, FormatError) as error:
-            yield Damage(f"{SINK_LOG}/{entry}", "unreadable", "a file sink manifest", str(error))
+    name_of = names_of(aside)
+    for file in Manifest(LocalStore(aside.folder)).files():
+        if isinstance(file, Damage):
+            yield file
             continue
-        for file in files:
-            path = aside.folder / name_of(file.path)
-            size = path.stat().st_size if path.is_file() else None
-            if size != file.size:
-                found = "no file" if size is None else f"{size} bytes"
-                yield Damage(str(path.relative_to(aside.folder)), "torn", f"{file.size} bytes", found)
+        path = aside.folder / name_of(file.path)
+        size = path.stat().st_size if path.is_file() else None
+        if size != file.size:
+            found = "no file" if size is None else f"{size} bytes"
+            yield Damage(str(path.relative_to(aside.folder)), "torn", f"{file.size} bytes", found)
 
 
 _OURS = frozenset({SINK_LOG, owner.MARK, aside.MARK})
