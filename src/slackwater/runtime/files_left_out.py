@@ -42,11 +42,11 @@ def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, f
         if not kind.reads_files:
             continue
         read = _listed(ledger, generation.stream, kind, log, generation.number)
-        for one in older:
-            again = _listed(ledger, generation.stream, kind, log, one)
-            found = kind.live().left_out(source, read, again, StoreReach())
-            if found is not None:
-                raise _refusal(generation.stream, source.where, found)
+        # Generations inherit from each other, and each file is asked for once.
+        again = {file.path: file for one in older for file in _listed(ledger, generation.stream, kind, log, one)}
+        found = kind.live().left_out(source, read, list(again.values()), StoreReach())
+        if found is not None:
+            raise _refusal(generation.stream, source.where, found)
 
 
 def _listed(ledger: Ledger, stream: str, kind: Source, log: str, generation: int) -> list[SourceFile]:
