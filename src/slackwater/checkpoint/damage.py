@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from slackwater.checkpoint.completeness import (
     directories_among_entries,
@@ -37,7 +38,7 @@ from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.state.inventory import files_of_version
 from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint_logs import CommitEntry
-from slackwater.core.damage import Damage
+from slackwater.core.damage import Damage, UnreadState
 from slackwater.core.errors import FormatError
 from slackwater.core.read_options import ReadOptions
 from slackwater.core.state import StateFileKind
@@ -59,9 +60,16 @@ _MOST_DECOMPRESSED_BYTES = 4 * MIB
 """Of state files without a checksum beside them, so many are decompressed before a start: about a tenth of a second."""
 
 
+class FoundDamage(NamedTuple):
+    """Damage of a checkpoint, and of the state that the next batch loads the files that were not read."""
+
+    damage: tuple[Damage, ...] = ()
+    unread: UnreadState = UnreadState()
+
+
 def cheap_damage(
     opened: OpenedCheckpoint, *, all_state: bool = False, source_logs: Mapping[str, str] | None = None
-) -> tuple[Damage, ...]:
+) -> FoundDamage:
     """Damage of what Spark reads at the next start, in a fraction of a second; nothing where no batch was planned yet.
 
     Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
@@ -72,25 +80,28 @@ def cheap_damage(
 
     ``all_state`` compares every file of that version with its checksums, whatever that takes: Spark reads them all, and
     fails at one damaged byte. A remote store verifies what it serves by itself. Of files without one, as a copy without
-    hidden files leaves them, the first 4 MiB are decompressed: LZ4 streams have checksums of their own.
+    hidden files leaves them, the first 4 MiB are decompressed: LZ4 streams have checksums of their own. Only with
+    ``all_state`` the files that were not read are known.
 
     ``source_logs``: the number of each source's own log, by its position, where the query is recorded.
     """
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
-        return ()
-    return _distinct(_StartCheck(opened, all_state=all_state, source_logs=source_logs or {}).run())
+        return FoundDamage()
+    check = _StartCheck(opened, all_state=all_state, source_logs=source_logs or {})
+    damage = _distinct(check.run())
+    return FoundDamage(damage, check.unread_state())
 
 
-def thorough_damage(opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] | None = None) -> tuple[Damage, ...]:
+def thorough_damage(opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] | None = None) -> FoundDamage:
     """All damage that can be found: every log entry parsed, every checksum computed, every state file decompressed.
 
     Loads the state of the newest committed batch too. A file that Spark removes meanwhile is no damage.
     """
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
-        return ()
+        return FoundDamage()
     report = read_checkpoint(opened, ReadOptions(state=True, source_files=True))
     start = _StartCheck(opened, source_logs=source_logs or {}).run()
-    return _distinct([*report.damage, *start, *_FileCheck(opened).run()])
+    return FoundDamage(_distinct([*report.damage, *start, *_FileCheck(opened).run()]))
 
 
 def _distinct(damage: Iterable[Damage]) -> tuple[Damage, ...]:
@@ -144,6 +155,11 @@ class _StartCheck(_Check):
     all_state: bool = False
     source_logs: Mapping[str, str] = field(default_factory=dict)
     decompress_left: int = _MOST_DECOMPRESSED_BYTES
+    unread: dict[str, int] = field(default_factory=dict)
+
+    def unread_state(self) -> UnreadState:
+        """The files that ``run`` has not read, with their bytes."""
+        return UnreadState(tuple(self.unread), sum(self.unread.values()), self.opened.store.traits.remote)
 
     def run(self) -> list[Damage]:
         self._logs()
@@ -234,6 +250,7 @@ class _StartCheck(_Check):
             between.extend(paths[1:-1])
         if self.opened.store.traits.remote:
             # Each would be a request.
+            self.unread = {path: self._size_or_zero(path) for path in (*outer, *between)} if self.all_state else {}
             return
         bytes_left = _MOST_STATE_BYTES
         for number, path in enumerate((*outer, *between)):
@@ -283,10 +300,15 @@ class _StartCheck(_Check):
         except OSError as error:
             self.damage.append(damage_of(path, error))
 
-    def _check_sums(self, path: str) -> None:
+    def _check_sums(self, path: str, size: int) -> None:
         """Compare a table with its checksums, where it has some."""
-        if self.opened.listing.has(path) and self.opened.listing.has(hadoop_checksum_path(path)):
+        if not self.opened.listing.has(path):
+            return
+        if self.opened.listing.has(hadoop_checksum_path(path)):
             self._parse(path, lambda _: None, thorough=True)
+        else:
+            # RocksDB alone can verify it, and has to open the whole version for that.
+            self.unread[path] = size
 
     def _size_or_zero(self, path: str) -> int:
         try:
@@ -300,7 +322,7 @@ class _StartCheck(_Check):
             folder = path.rpartition("/")[0]
             self._check_tables(folder, version)
             for table in version.tables if self.all_state else ():
-                self._check_sums(f"{folder}/SSTs/{table.stored_name}")
+                self._check_sums(f"{folder}/SSTs/{table.stored_name}", table.size)
         else:
             require_frames(data)
             self._decompress(path, data)
@@ -308,10 +330,12 @@ class _StartCheck(_Check):
     def _decompress(self, path: str, data: bytes) -> None:
         """Decompress a file of state that no checksum beside it verifies. Raises ``FormatError``."""
         beside = (hadoop_checksum_path(path), spark_checksum_path(path))
-        if not self.all_state or self.decompress_left < 0 or any(self.opened.listing.has(one) for one in beside):
+        if not self.all_state or any(self.opened.listing.has(one) for one in beside):
             return
         self.decompress_left -= len(data)
-        if self.decompress_left >= 0:
+        if self.decompress_left < 0:
+            self.unread[path] = len(data)
+        else:
             _require_records(data, self.opened, is_changelog=path.endswith(".changelog"))
 
 

@@ -28,3 +28,15 @@ class Damage(NamedTuple):
     def clause(self) -> str:
         """The path with its verb, for a sentence."""
         return f"{self.path} {_CLAUSES.get(self.kind, f'is {self.kind}')}"
+
+
+class UnreadState(NamedTuple):
+    """Files of the state that the next batch loads, whose bytes the check before a start has not verified.
+
+    ``paths`` are relative to the checkpoint. ``size`` is in bytes. ``verified_by_store``: they are on a remote store,
+    which compares what it serves with checksums of its own; of other files nothing but name and size is known.
+    """
+
+    paths: tuple[str, ...] = ()
+    size: int = 0
+    verified_by_store: bool = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from slackwater.core.checkpoint_logs import OffsetEntry
-from slackwater.core.damage import Damage
+from slackwater.core.damage import Damage, UnreadState
 from slackwater.core.marks import NONE_YET, Marks
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
@@ -109,7 +109,8 @@ class Snapshot:
     """A stream as it was found. ``holder`` names what holds the lease (``run``, ``apply rebuild``), else ``None``.
 
     ``planned_entry`` is the entry in ``offsets/`` of the next batch, where that is planned. ``damage`` is what is wrong
-    with the checkpoint. ``missing_files`` are source files that the planned next batch needs and that do not exist.
+    with the checkpoint; ``unread_state`` is state that was not read for it, known to ``doctor`` only.
+    ``missing_files`` are source files that the planned next batch needs and that do not exist.
     ``home`` is whether the home is at the place where it was created. ``code_file`` is the pipeline file with the
     query, also of one that is only watched; empty where none is known. ``by_run``: a run starts the query now, also
     that of an application. ``inputs_recorded`` are the batches after which the watermark of each input is recorded, of
@@ -124,6 +125,7 @@ class Snapshot:
     profile: QueryProfile | None = None
     planned_entry: OffsetEntry | None = None
     damage: tuple[Damage, ...] = ()
+    unread_state: UnreadState = field(default_factory=UnreadState)
     missing_files: tuple[str, ...] = ()
     operation: OperationRecord | None = None
     holder: str | None = None

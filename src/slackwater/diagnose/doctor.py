@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol
 
+from slackwater.core.commands import command
 from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.core.registry import COMMON, Registry
+from slackwater.core.units import counted, size_text
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.change_texts import change_texts
 from slackwater.diagnose.checkpoint_changes import operator_kind
@@ -29,16 +31,22 @@ _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
 _NO_PROGRAM = "the files of a checkpoint do not have the program of the query that made them"
 _WITHOUT_HOME = "bring the old code back; or give the changed query a new checkpoint and a new output"
 """No command of Slackwater changes a checkpoint that it has not recorded."""
+_UNREAD_SHOWN = 3
 _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 """The gravest first: what is silent before what stops with an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """``found`` has the gravest first; ``not_checked`` is never shown as healthy."""
+    """``found`` has the gravest first; ``not_checked`` is never shown as healthy.
+
+    ``unread`` is state that only ``--verify`` reads, and whose bytes the store verifies meanwhile: it is said beside
+    the result, and does not change it (docs/decisions/0575-state-that-is-not-read.md).
+    """
 
     found: tuple[Diagnosed, ...]
     not_checked: tuple[NotChecked, ...]
+    unread: NotChecked | None = None
 
     @property
     def problems(self) -> tuple[Diagnosed, ...]:
@@ -107,7 +115,26 @@ def diagnose(facts: Facts) -> Diagnosis:
     if isinstance(facts.sink, Unknown):
         unknown = (rule for rule in RULES.all() if rule.on_output and rule.severity is not Severity.INFO)
         not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unknown]
-    return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked))
+    unread = _unread_state(facts)
+    by_store = facts.snapshot.unread_state.verified_by_store
+    if unread is not None and not by_store:
+        not_checked.append(unread)
+    return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked), unread if by_store else None)
+
+
+def _unread_state(facts: Facts) -> NotChecked | None:
+    """The state files of the next batch that were not read, the first of them by name; ``None`` if all were."""
+    unread = facts.snapshot.unread_state
+    if not unread.paths:
+        return None
+    rule, count, files = checkpoint_damaged.RULE, len(unread.paths), unread.paths[:_UNREAD_SHOWN]
+    kind = "on a remote store" if unread.verified_by_store else "without a checksum"
+    more = f" and {count - len(files):,} more" if count > len(files) else ""
+    reason = (
+        f"{counted(count, 'state file')} {kind} ({size_text(unread.size)}) could not be checked without --verify: "
+        f"{', '.join(files)}{more}"
+    )
+    return NotChecked(rule.code, rule.meaning, reason, f"run: {command('doctor', facts.name, '--verify')}")
 
 
 def start_stops(facts: Facts) -> Iterator[Diagnosed]:

@@ -118,7 +118,8 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
     identity = None if isinstance(sink, Unknown) else sink
     with collector_off():
         opened = open_checkpoint(store)
-        checkpoint = _checkpoint(opened, thorough_damage(opened) if thorough else cheap_damage(opened, all_state=True))
+        found = thorough_damage(opened) if thorough else cheap_damage(opened, all_state=True)
+        checkpoint = _checkpoint(opened, found.damage)
     logs = opened.logs
     marks = marks_of_inventory(logs, opened.inventory)
     stream = StreamRecord(_UNRECORDED, store.location, identity or {}, "", "", id=logs.query_id)
@@ -127,7 +128,8 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
         generation=GenerationRecord(stream.full_name, 1, store.location, logs.query_id),
         marks=marks,
         planned_entry=logs.newest_offset if marks.next_is_planned else None,
-        damage=checkpoint.start_damage,
+        damage=found.damage,
+        unread_state=found.unread,
     )
     seen: Fact[SinkFacts] = Unknown("the output of the query is not known", "add --sink with its path or URI")
     if isinstance(sink, Unknown):

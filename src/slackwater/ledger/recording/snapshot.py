@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from slackwater.checkpoint.damage import cheap_damage, thorough_damage
+from slackwater.checkpoint.damage import FoundDamage, cheap_damage, thorough_damage
 from slackwater.checkpoint.logs import CheckpointLogs, marks_of_inventory
 from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.core.checkpoint_logs import OffsetEntry
-from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.marks import NONE_YET, Marks
 from slackwater.core.profile import QueryProfile
@@ -80,6 +79,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
     marks = replace(marks, written=written, pending_no_data=_no_data_batch(logs, marks, stream, profile, run))
     planned = _planned_entry(logs, marks)
     place = place_of(context.home)
+    found = _damage(opened, marks, source_logs, thorough=context.thorough, all_state=context.starting)
     snapshot = Snapshot(
         stream=replace(stream, id=identifier),
         generation=generation,
@@ -88,7 +88,8 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
         output=output,
         profile=profile,
         planned_entry=planned,
-        damage=_damage(opened, marks, source_logs, thorough=context.thorough, all_state=context.starting),
+        damage=found.damage,
+        unread_state=found.unread,
         missing_files=_missing_files(ledger, stream, logs, marks, planned, source_logs=source_logs),
         operation=ledger.open_operation(name),
         holder=holder,
@@ -116,10 +117,10 @@ def _code_of_operations(ledger: Ledger, stream: str) -> str:
 
 def _damage(
     opened: OpenedCheckpoint, marks: Marks, source_logs: Mapping[str, str], *, thorough: bool, all_state: bool
-) -> tuple[Damage, ...]:
+) -> FoundDamage:
     """Damage of a checkpoint that holds a batch; one that does not is lost or new, which the marks show."""
     if marks.planned < 0:
-        return ()
+        return FoundDamage()
     if thorough:
         return thorough_damage(opened, source_logs=source_logs)
     return cheap_damage(opened, all_state=all_state, source_logs=source_logs)

@@ -116,7 +116,7 @@ ACTION = VerifyGeneration
 
 def _check_files(operation: Operation, store: ReadStore) -> None:
     """What the next start reads must be whole: a copy of a damaged file is damaged."""
-    damage = cheap_damage(open_checkpoint(store), source_logs=operation.history.source_logs)
+    damage = cheap_damage(open_checkpoint(store), source_logs=operation.history.source_logs).damage
     if damage:
         raise Refused(
             "verify-damage",

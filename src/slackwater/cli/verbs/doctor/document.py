@@ -17,7 +17,7 @@ def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
     """All streams and checkpoints that were examined."""
     return {
         "schema": SCHEMA,
-        "healthy": exit_code(examined) == 0,
+        "healthy": exit_code(examined) == 0 and not any(one.diagnosis and one.diagnosis.unread for one in examined),
         "streams": [_fields(one) for one in examined],
     }
 
@@ -42,6 +42,7 @@ def _fields(one: Examined) -> dict[str, Any]:
         "findings": [finding_document(found) for found in one.diagnosis.found],
         "errors": errors,
         "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
+        "unread": one.diagnosis.unread._asdict() if one.diagnosis.unread is not None else None,
     }
 
 

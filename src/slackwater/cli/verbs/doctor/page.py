@@ -61,6 +61,8 @@ def _block(one: Examined) -> Iterator[Text]:
     for found in one.diagnosis.found:
         yield from _finding(found)
     yield from _not_checked(one.diagnosis.not_checked)
+    if one.diagnosis.unread is not None:
+        yield _line("not read", f"{one.diagnosis.unread.reason}; {one.diagnosis.unread.how}")
     codes = [found.finding.code for found in one.diagnosis.problems]
     if codes:
         yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
@@ -89,7 +91,8 @@ def _summary(diagnosis: Diagnosis) -> tuple[str, str]:
     if problems:
         worst = diagnosis.problems[0].finding.severity
         return "; ".join(filter(None, (counted(problems, "finding"), unchecked))), STYLES[worst]
-    return (f"nothing found, but {unchecked}", "yellow") if missed else ("healthy", "green")
+    healthy = "healthy" if diagnosis.unread is None else "nothing found; state files were not read"
+    return (f"nothing found, but {unchecked}", "yellow") if missed else (healthy, "green")
 
 
 def _finding(found: Diagnosed) -> Iterator[Text]:

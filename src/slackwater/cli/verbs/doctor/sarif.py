@@ -22,6 +22,8 @@ def sarif_document(examined: Sequence[Examined]) -> dict[str, Any]:
     diagnosed = [(one, one.diagnosis) for one in examined if one.diagnosis is not None]
     results = [_result(one, found) for one, diagnosis in diagnosed for found in diagnosis.problems]
     missed = [_notification(f"{one.code}: {one.reason}", one.code) for _, diag in diagnosed for one in diag.not_checked]
+    unverified = [diag.unread for _, diag in diagnosed if diag.unread is not None]
+    missed += [_notification(f"{one.code}: {one.reason}; {one.how}", one.code, "note") for one in unverified]
     unread = [_notification(f"{one.name}: {one.error}", "not-read") for one in examined if one.diagnosis is None]
     codes = sorted({str(result["ruleId"]) for result in results})
     return {
@@ -52,5 +54,5 @@ def _result(one: Examined, found: Diagnosed) -> dict[str, Any]:
     }
 
 
-def _notification(text: str, code: str) -> dict[str, Any]:
-    return {"level": "warning", "message": {"text": text}, "descriptor": {"id": code}}
+def _notification(text: str, code: str, level: str = "warning") -> dict[str, Any]:
+    return {"level": level, "message": {"text": text}, "descriptor": {"id": code}}

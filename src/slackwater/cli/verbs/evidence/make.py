@@ -74,7 +74,7 @@ def _head(gathered: Gathered) -> model.Head:
         return _head_of_error(problem, gathered.examined.name, len(problems), missed)
     if problems:
         return _head_of(problems[0], len(problems) - 1, missed)
-    if missed:
+    if missed or (diagnosis is not None and diagnosis.unread is not None):
         text = "nothing was found, but not everything could be checked"
         return model.Head("not-checked", "not-checked", text, not_checked=missed)
     return _healthy(diagnosis)
@@ -336,6 +336,9 @@ def _unknown(gathered: Gathered) -> Iterator[model.Unknown]:
         error = gathered.examined.error
         yield model.Unknown("checkpoint", str(error), error.hint if error is not None else None)
         return
+    diagnosis = gathered.examined.diagnosis
+    if diagnosis is not None and diagnosis.unread is not None:
+        yield model.Unknown("state", diagnosis.unread.reason, diagnosis.unread.how)
     if isinstance(facts.sink, Unknown):
         yield model.Unknown("sink", *facts.sink)
     for source in facts.sources:
