@@ -40,7 +40,7 @@ from slackwater.sources.common.contract import (
     SparkSource,
 )
 from slackwater.sources.common.source import LiveSource, Source
-from slackwater.sources.common.targets import check_offset, out_of_range
+from slackwater.sources.common.targets import out_of_range
 from slackwater.storage.protocols import ReadStore
 from tests.refusals.scene import APPLY, PIPELINE, Player, Scene
 from tests.support import homes
@@ -114,7 +114,7 @@ class Shelf(LiveSource):
             case Latest():
                 found = last
             case FromFile():
-                check_offset(self.kind, source.name, given, source.where)
+                self.kind.check_offset(source.name, given, source.where)
                 found = page(given)
             case _:
                 raise out_of_range(source.where, "pages have no times", found=str(target))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.common.examine import Examined
+from slackwater.cli.common.examined import Examined
 from slackwater.cli.verbs.doctor.page import doctor_page
 from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.stream_verdict import StreamVerdict

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from slackwater.core.action import Action
 from slackwater.core.errors import UsageError
-from slackwater.core.plan import Cost, Facts, Kept, Plan, Precondition, Request, SourceStart, Work, undo_of
+from slackwater.core.plan import Cost, Facts, Kept, Plan, Request, SourceStart, Work, undo_of
+from slackwater.core.precondition import Precondition
 from slackwater.core.sink import Cut, SideOutput
 from slackwater.operations.actions.build_generation import BuildGeneration
 from slackwater.operations.actions.copy_generation import CopyGeneration

@@ -11,7 +11,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slackwater.cli.main import make_parser
-from slackwater.core.plan import Cost, Facts, Kept, Plan, Precondition, Request, SourceStart, Work, undo_of
+from slackwater.core.plan import Cost, Facts, Kept, Plan, Request, SourceStart, Work, undo_of
+from slackwater.core.precondition import Precondition
 from slackwater.core.sink import Cut, SideOutput, Swap
 from slackwater.ledger.home.home import Home
 from slackwater.operations.actions.build_generation import BuildGeneration

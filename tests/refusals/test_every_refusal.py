@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.cli.verbs.explain.errors import found_codes
 from slackwater.core.finding import Severity
-from slackwater.core.plan import PRECONDITIONS
+from slackwater.core.precondition import PRECONDITIONS
 from slackwater.diagnose.doctor import checks
 from slackwater.diagnose.number_line import RULES
 from tests.refusals import of_operations, of_streams

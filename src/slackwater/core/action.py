@@ -10,14 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
+from slackwater.core.precondition import PreconditionName
 from slackwater.core.registry import Registry
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.strict import STRICT
-
-if TYPE_CHECKING:
-    from slackwater.core.plan import PreconditionName
 
 ActionFacts: TypeAlias = Mapping[str, Any]
 """What an action records in the journal for those after it."""

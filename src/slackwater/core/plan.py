@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 from slackwater.core.action import Action, Inverse
+from slackwater.core.precondition import Precondition
 from slackwater.core.strict import STRICT
 
 LAST_WRITTEN = "last-written"
@@ -48,44 +49,6 @@ OutputTreatment = Literal["cut", "keep", "clear", "swap", "aside"]
 """What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is; or
 new output is built aside and put in its place when it has caught up; or rows go to a side output, and it is not
 touched."""
-
-PreconditionName = Literal[
-    "generation",
-    "planned",
-    "committed",
-    "written",
-    "history",
-    "pipeline",
-    "source-files",
-    "readers",
-    "writer",
-    "side-output",
-    "others",
-]
-PRECONDITIONS: Mapping[PreconditionName, str] = {
-    "generation": "the generation in use",
-    "planned": "the newest batch in offsets/",
-    "committed": "the newest batch in commits/",
-    "written": "the newest batch the sink shows",
-    "history": "the recorded ranges of the batches to be replayed",
-    "pipeline": "the pipeline file",
-    "source-files": "source files that no longer exist",
-    "readers": "streams that have read what is to be cut",
-    "writer": "files of the checkpoint that the query has written since the operation was started",
-    "side-output": "what is in the directory of the side output",
-    "others": "what is in the output",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Precondition:
-    """A fact that one action relies on, as a string. It is checked just before that action starts, not after."""
-
-    __pydantic_config__: ClassVar = STRICT
-
-    action: int
-    name: PreconditionName
-    expected: str
 
 
 @dataclass(frozen=True, slots=True)

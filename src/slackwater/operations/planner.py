@@ -34,7 +34,6 @@ from slackwater.operations.plan.words import plan_command
 from slackwater.sinks.common.contract import ReplacesUnmarked, Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.sources import kind_of
-from slackwater.sources.common.targets import check_offset
 
 SHOWN = 3
 QueryReader = Callable[[], QueryProfile | None]
@@ -125,7 +124,7 @@ def _check_offsets(request: Request, batches: BatchHistory) -> None:
         log = batches.history.sources.get(source, {})
         recorded = newest.get(source)
         kind = kind_of(offset, log) if recorded is None and not log else kind_of(recorded, log)
-        check_offset(kind, source, offset, "the plan", log)
+        kind.check_offset(source, offset, "the plan", log)
 
 
 def _refuse(facts: StreamFacts, operation: str) -> None:

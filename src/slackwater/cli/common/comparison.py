@@ -7,11 +7,10 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from slackwater.core.errors import NotFound, SlackwaterError, UsageError
+from slackwater.cli.common.checked import CheckedPipeline
+from slackwater.core.errors import NotFound, UsageError
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings
-from slackwater.core.stream_verdict import StreamVerdict
-from slackwater.core.verdict import Effect
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import read_stream_file
 from slackwater.ledger.ledger import Ledger
@@ -32,44 +31,6 @@ class CheckOptions:
     checkpoint: str | None = None
     master: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedStream:
-    """A stream with its verdict, or with the error of a stream that cannot be compared. ``next`` are the ways on.
-
-    ``settings`` are the values in the session of the settings that Spark takes from a checkpoint.
-    """
-
-    stream: str
-    verdict: StreamVerdict | None = None
-    error: SlackwaterError | None = None
-    next: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedPipeline:
-    """All streams that were compared."""
-
-    reference: str
-    streams: tuple[CheckedStream, ...]
-
-    @property
-    def effect(self) -> Effect:
-        """The gravest effect of a change."""
-        found = [one.verdict.verdict.effect for one in self.streams if one.verdict is not None]
-        return max(found, default=Effect.SAME)
-
-    @property
-    def starts(self) -> bool:
-        """Whether a run would start all streams."""
-        return all(one.verdict is not None and one.verdict.verdict.starts for one in self.streams)
-
-    @property
-    def error(self) -> SlackwaterError | None:
-        """The error of the first stream that cannot be compared."""
-        return next((one.error for one in self.streams if one.error is not None), None)
 
 
 def check_pipeline(

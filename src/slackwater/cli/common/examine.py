@@ -3,57 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from slackwater.cli.common.console import say
+from slackwater.cli.common.examined import Examined
 from slackwater.cli.common.targets import require_no_path, require_reachable
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
-from slackwater.core.facts import Fact, Facts, Unknown
+from slackwater.core.facts import Fact, Unknown
 from slackwater.core.masking import mask
 from slackwater.core.settings import Settings
-from slackwater.diagnose.causes import ExplainedError
-from slackwater.diagnose.doctor import Diagnosis, diagnose
+from slackwater.diagnose.doctor import diagnose
 from slackwater.facts.collect import facts_of_location, facts_of_stream
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import Identity, identity_at
 from slackwater.storage.local import exists
 from slackwater.storage.open import is_uri, open_read_store, resolved
-
-HEALTHY, FOUND, NOT_ALL_CHECKED = 0, 1, 5
-
-
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """One stream or checkpoint with its facts and its diagnosis, or with the error why it could not be read.
-
-    ``errors`` are the causes of the failure whose text was given, or of the last run, if that has failed.
-    ``unrecognised``: a text was given, and no known error is in it.
-    """
-
-    name: str
-    facts: Facts | None = None
-    diagnosis: Diagnosis | None = None
-    error: SlackwaterError | None = None
-    errors: tuple[ExplainedError, ...] = ()
-    unrecognised: bool = False
-
-    @property
-    def exit_code(self) -> int:
-        """Its own exit code; a stream that cannot be read has not been checked."""
-        if self.errors:
-            return FOUND
-        if self.diagnosis is None:
-            return NOT_ALL_CHECKED
-        if self.diagnosis.problems:
-            return FOUND
-        return NOT_ALL_CHECKED if self.diagnosis.not_checked else HEALTHY
-
-
-def exit_code(examined: Sequence[Examined]) -> int:
-    """The exit code for all streams: findings take precedence over what could not be checked."""
-    codes = {one.exit_code for one in examined}
-    return next((code for code in (FOUND, NOT_ALL_CHECKED) if code in codes), HEALTHY)
 
 
 def examine(

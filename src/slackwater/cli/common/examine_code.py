@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slackwater.cli.common.comparison import CheckedStream, CheckOptions, check_pipeline
+from slackwater.cli.common.checked import CheckedStream
+from slackwater.cli.common.comparison import CheckOptions, check_pipeline
 from slackwater.cli.common.console import say
-from slackwater.cli.common.examine import Examined
+from slackwater.cli.common.examined import Examined
 from slackwater.core.facts import Fact, Judged, Unknown
 from slackwater.core.settings import Settings
 from slackwater.diagnose.doctor import diagnose

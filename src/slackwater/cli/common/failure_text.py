@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from slackwater.cli.common.arguments import shortened
-from slackwater.cli.common.examine import Examined
+from slackwater.cli.common.examined import Examined
 from slackwater.core.errors import NotFound
 from slackwater.core.facts import Facts
 from slackwater.diagnose.causes import explained

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from slackwater.cli.common.comparison import CheckedStream
+from slackwater.cli.common.checked import CheckedStream
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.records import GenerationRecord
 from slackwater.core.stream_verdict import StreamVerdict

@@ -11,7 +11,8 @@ from typing import Literal, Protocol
 from slackwater.core.action import Action, Inverse
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
-from slackwater.core.plan import Plan, Precondition
+from slackwater.core.plan import Plan
+from slackwater.core.precondition import Precondition
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, StreamRecord, leader_id
 from slackwater.ledger.home.identity import ensure_identity

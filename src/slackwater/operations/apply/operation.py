@@ -9,7 +9,8 @@ from typing import Protocol
 
 from slackwater.core.action import Action, Inverse
 from slackwater.core.history import History
-from slackwater.core.plan import Plan, PreconditionName
+from slackwater.core.plan import Plan
+from slackwater.core.precondition import PreconditionName
 from slackwater.core.records import StreamRecord
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger

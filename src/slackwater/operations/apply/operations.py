@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import cache
 
 from slackwater.core.errors import EnvironmentMissing
-from slackwater.core.plan import Plan, PreconditionName
+from slackwater.core.plan import Plan
+from slackwater.core.precondition import PreconditionName
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.snapshot import Snapshot

@@ -19,7 +19,6 @@ from slackwater.operations.plan.basis import Basis, Scope, check_cut, check_sinc
 from slackwater.operations.plan.targets import parse_target, position_target, target_text
 from slackwater.sources.common.contract import SourceRange
 from slackwater.sources.common.source import Source
-from slackwater.sources.common.targets import check_offset
 
 
 def kept_scope_of_replay(basis: Basis) -> Scope | None:
@@ -260,7 +259,7 @@ class FirstBatch:
                     hint="sources are numbered from 0 in the order of the query",
                 )
             kind, span = spans[source]
-            check_offset(kind, source, position, target.file)
+            kind.check_offset(source, position, target.file)
             for part, ahead in _ahead(kind, span, position).items():
                 if ahead is None or ahead < 0:
                     raise self._outside(

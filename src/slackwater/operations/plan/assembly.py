@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 
 from slackwater.core.action import ACTIONS, Action
-from slackwater.core.plan import BEFORE_ALL, Facts, Plan, Precondition, PreconditionName, SourceStart, undo_of
+from slackwater.core.plan import BEFORE_ALL, Facts, Plan, SourceStart, undo_of
+from slackwater.core.precondition import Precondition, PreconditionName
 from slackwater.core.sink import Cut, SideOutput, Swap
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.actions.build_generation import BuildGeneration

@@ -11,7 +11,8 @@ from typing import assert_never
 from slackwater.core.action import Marks, Places, Step
 from slackwater.core.commands import command, mention, undo_command
 from slackwater.core.escaping import code_span, markdown, printable, quoted
-from slackwater.core.plan import PRECONDITIONS, Facts, Plan, Precondition
+from slackwater.core.plan import Facts, Plan
+from slackwater.core.precondition import PRECONDITIONS, Precondition
 from slackwater.core.units import utc_text
 from slackwater.ledger.home.home import Home
 from slackwater.operations.plan.adopted import BUILT, aside_of, is_of_objects

@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slackwater.core.checkpoint_logs import SourceFile
-from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.commands import command
+from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import Earliest, SourceTarget
+from slackwater.formats.text_log import shown
 from slackwater.sources.common.contract import (
     Ahead,
     Claims,
@@ -34,6 +36,7 @@ from slackwater.sources.common.contract import (
     SparkSource,
     Uncounted,
 )
+from slackwater.sources.common.shapes import decoded
 from slackwater.sources.common.targets import unsupported
 
 NO_OFFSET = "no offset yet"
@@ -103,6 +106,22 @@ class Source:
         ``log`` may be lazy: only the entries that are needed are read.
         """
         return False
+
+    def check_offset(self, source: str, offset: str | None, where: str, log: SourceEntries | None = None) -> None:
+        """Raises UsageError (``target``) unless an offset from outside is one of this kind.
+
+        Nothing can be derived from another value: it would count as the beginning. ``log`` is the source's own.
+        """
+        if self.owns(decoded(offset), log or {}):
+            return
+        raise UsageError(
+            "target",
+            f"This is not an offset of source {source}, which is of kind {self.kind}",
+            where=shown(where),
+            expected=self.example,
+            found=shown(str(offset)),
+            hint=f"{command('offsets', 'STREAM')} shows the offsets of a stream as Spark writes them",
+        )
 
     def is_named(self, description: str) -> bool:
         """Whether Spark names a source of this kind so, in the plan of a query or in progress events."""

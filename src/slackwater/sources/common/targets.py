@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from slackwater.core.commands import command
-from slackwater.core.errors import Refused, UsageError
-from slackwater.formats.text_log import shown
-from slackwater.sources.common.contract import SourceEntries, SourceSeen
-from slackwater.sources.common.shapes import decoded
-
-if TYPE_CHECKING:
-    from slackwater.sources.common.source import Source
+from slackwater.core.errors import Refused
+from slackwater.sources.common.contract import SourceSeen
 
 BY_BATCH = "last-written and batch:N are recorded positions of all sources"
 ENDS = "earliest and latest are the ends of what a source has"
@@ -64,23 +57,6 @@ def refuse_backward(source: str, found: Sequence[str]) -> None:
             found=listed(found),
             hint="give --to a target that is not before that of --from",
         )
-
-
-def check_offset(kind: Source, source: str, offset: str | None, where: str, log: SourceEntries | None = None) -> None:
-    """Raises UsageError (``target``) unless an offset from outside is one of the kind of its source.
-
-    Nothing can be derived from another value: it would count as the beginning. ``log`` is the source's own.
-    """
-    if kind.owns(decoded(offset), log or {}):
-        return
-    raise UsageError(
-        "target",
-        f"This is not an offset of source {source}, which is of kind {kind.kind}",
-        where=shown(where),
-        expected=kind.example,
-        found=shown(str(offset)),
-        hint=f"{command('offsets', 'STREAM')} shows the offsets of a stream as Spark writes them",
-    )
 
 
 def listed(items: Iterable[str], count: int = SHOWN) -> str:

@@ -18,7 +18,7 @@ from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget
 from slackwater.sources.common.contract import EmptyBase, Position, SourceSeen, SparkSource
 from slackwater.sources.common.shapes import decoded
 from slackwater.sources.common.source import LiveSource
-from slackwater.sources.common.targets import BY_BATCH, ENDS, check_offset, unsupported
+from slackwater.sources.common.targets import BY_BATCH, ENDS, unsupported
 from slackwater.sources.delta import SOURCE as DELTA
 from slackwater.storage.open import is_uri, open_read_store
 
@@ -46,7 +46,7 @@ class DeltaLive(LiveSource):
                 whole = isinstance(target, Earliest)
                 after = DELTA.at(table, newest if whole else newest + 1, whole=whole)
             case FromFile() if given is not None:
-                check_offset(DELTA, source.name, given, given)
+                DELTA.check_offset(source.name, given, given)
                 after = given
             case _:
                 raise unsupported(

@@ -38,7 +38,7 @@ from slackwater.sources.common.contract import (
     Uncounted,
 )
 from slackwater.sources.common.source import LiveSource, encoded
-from slackwater.sources.common.targets import check_offset, listed, out_of_range, unrecorded
+from slackwater.sources.common.targets import listed, out_of_range, unrecorded
 from slackwater.sources.files import NO_FILES
 from slackwater.sources.files import SOURCE as FILES
 from slackwater.storage.local import LocalStore
@@ -210,7 +210,7 @@ def _shifted(source: SourceSeen, present: Sequence[SourceFile], count: int) -> S
 def _recorded_until(source: SourceSeen, present: Sequence[SourceFile], given: str | None) -> Sequence[SourceFile]:
     recorded = _known(source)
     newest = max((file.log_offset for file in recorded), default=-1)
-    check_offset(FILES, source.name, given, source.where)
+    FILES.check_offset(source.name, given, source.where)
     entry = FILES.cut_entry(given) or 0
     if entry > newest:
         raise out_of_range(

@@ -21,7 +21,7 @@ from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, S
 from slackwater.core.units import utc_text
 from slackwater.sources.common.contract import Ahead, Position, SourceSeen, SparkSource, Uncounted
 from slackwater.sources.common.source import LiveSource
-from slackwater.sources.common.targets import check_offset, listed, out_of_range, unsupported
+from slackwater.sources.common.targets import listed, out_of_range, unsupported
 from slackwater.sources.kafka import SOURCE as KAFKA
 from slackwater.sources.kafka import Partition, as_json, partition_name, positions_of
 
@@ -288,7 +288,7 @@ def _shifted(source: SourceSeen, earliest: Offsets, current: Offsets, count: int
 
 
 def _given(source: SourceSeen, earliest: Offsets, current: Offsets, given: str | None) -> Offsets:
-    check_offset(KAFKA, source.name, given, source.where)
+    KAFKA.check_offset(source.name, given, source.where)
     wanted = positions_of(given)
     absent = [one for one in wanted if one not in earliest]
     if absent:

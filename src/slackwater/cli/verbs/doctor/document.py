@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from slackwater.cli.common.examine import Examined, exit_code
+from slackwater.cli.common.examined import Examined, exit_code
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group
 from rich.text import Text
 
-from slackwater.cli.common.examine import Examined
+from slackwater.cli.common.examined import Examined
 from slackwater.cli.common.words import mark
 from slackwater.core.commands import command
 from slackwater.core.finding import Severity

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from slackwater import __version__
-from slackwater.cli.common.examine import Examined
+from slackwater.cli.common.examined import Examined
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Diagnosed
 

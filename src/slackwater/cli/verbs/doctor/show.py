@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_conf, prepare, print_json
-from slackwater.cli.common.examine import Examined, examine, exit_code, with_compared_code
+from slackwater.cli.common.examine import examine, with_compared_code
+from slackwater.cli.common.examined import Examined, exit_code
 from slackwater.cli.common.failure_text import read_symptoms, with_errors
 from slackwater.cli.verbs.doctor import ReportFormat
 from slackwater.cli.verbs.doctor.document import doctor_document

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from slackwater.cli.common.examine import Examined, examine, with_compared_code
+from slackwater.cli.common.examine import examine, with_compared_code
+from slackwater.cli.common.examined import Examined
 from slackwater.cli.common.failure_text import with_errors
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError

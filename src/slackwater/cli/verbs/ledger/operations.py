@@ -16,7 +16,7 @@ from rich.text import Text
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, prepare, print_json
 from slackwater.cli.common.words import timestamp
-from slackwater.cli.verbs.ledger.streams import WIDE, operation_fields, table_of
+from slackwater.cli.verbs.ledger.tables import WIDE, operation_fields, table_of
 from slackwater.core.action import Action, Inverse
 from slackwater.core.commands import undo_command
 from slackwater.core.errors import SlackwaterError

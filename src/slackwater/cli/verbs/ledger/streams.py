@@ -14,6 +14,7 @@ from rich.text import Text
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, prepare, print_json
 from slackwater.cli.common.words import iso, number, span, timestamp
+from slackwater.cli.verbs.ledger.tables import WIDE, operation_fields, table_of
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, UsageError
@@ -25,9 +26,6 @@ from slackwater.ledger.lease.view import end_of, view_of
 from slackwater.ledger.recording.executed import shares
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import open_output
-
-WIDE = 1000
-"""Tables that go to a file or a pipe are as wide as their longest line."""
 
 NEWEST_BATCHES = 20
 """How many batches are shown without a range."""
@@ -248,18 +246,6 @@ def _run_fields(run: RunView) -> dict[str, Any]:
     }
 
 
-def operation_fields(record: OperationRecord) -> dict[str, Any]:
-    """An operation as it is recorded."""
-    return {
-        "id": record.id,
-        "goal": record.goal,
-        "status": record.status,
-        "started": iso(record.started_ms),
-        "ended": iso(record.ended_ms),
-        "summary": record.summary,
-    }
-
-
 def _batch_fields(batch: BatchView) -> dict[str, Any]:
     progress = batch.progress
     fields: dict[str, Any] = {
@@ -388,14 +374,6 @@ def _short(offset: str | None) -> str:
     if offset is None:
         return "-"
     return offset if len(offset) <= OFFSET_WIDTH else offset[: OFFSET_WIDTH - 3] + "..."
-
-
-def table_of(*columns: str) -> Table:
-    """A table without lines; its first column is indented, as that of its rows."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for index, column in enumerate(columns):
-        table.add_column(f"  {column}" if index == 0 else column)
-    return table
 
 
 def ledger(*, stream: str | None, batches: str | None, operations: bool, home: str | None, shown_as: Format) -> int:

@@ -1,0 +1,48 @@
+"""The streams of a pipeline file, each with the verdict on its code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.core.verdict import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStream:
+    """A stream with its verdict, or with the error of a stream that cannot be compared. ``next`` are the ways on.
+
+    ``settings`` are the values in the session of the settings that Spark takes from a checkpoint.
+    """
+
+    stream: str
+    verdict: StreamVerdict | None = None
+    error: SlackwaterError | None = None
+    next: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPipeline:
+    """All streams that were compared."""
+
+    reference: str
+    streams: tuple[CheckedStream, ...]
+
+    @property
+    def effect(self) -> Effect:
+        """The gravest effect of a change."""
+        found = [one.verdict.verdict.effect for one in self.streams if one.verdict is not None]
+        return max(found, default=Effect.SAME)
+
+    @property
+    def starts(self) -> bool:
+        """Whether a run would start all streams."""
+        return all(one.verdict is not None and one.verdict.verdict.starts for one in self.streams)
+
+    @property
+    def error(self) -> SlackwaterError | None:
+        """The error of the first stream that cannot be compared."""
+        return next((one.error for one in self.streams if one.error is not None), None)

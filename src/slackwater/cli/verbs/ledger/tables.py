@@ -1,0 +1,33 @@
+"""What the pages and documents of streams and of operations share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from slackwater.cli.common.words import iso
+from slackwater.core.records import OperationRecord
+
+WIDE = 1000
+"""Tables that go to a file or a pipe are as wide as their longest line."""
+
+
+def table_of(*columns: str) -> Table:
+    """A table without lines; its first column is indented, as that of its rows."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for index, column in enumerate(columns):
+        table.add_column(f"  {column}" if index == 0 else column)
+    return table
+
+
+def operation_fields(record: OperationRecord) -> dict[str, Any]:
+    """An operation as it is recorded."""
+    return {
+        "id": record.id,
+        "goal": record.goal,
+        "status": record.status,
+        "started": iso(record.started_ms),
+        "ended": iso(record.ended_ms),
+        "summary": record.summary,
+    }
