@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,8 @@ from slackwater.connectors.locked import known
 
 LIST = Path(__file__).parents[1] / "tests" / "conformance" / "guide.toml"
 EXACT = "exact"
+GATE, ALIKE = "gate", "alike"
+"""The parts of an area: without the rows that are like another one, and those rows."""
 PAGE = """# Conformance with the programming guide
 
 Each item of Spark's Structured Streaming programming guide, and what the tests of `tests/conformance` show of it under
@@ -74,7 +76,7 @@ class Row:
     """An item of the guide. ``open`` is what is missing where nothing is shown yet; ``absent`` what PySpark lacks.
 
     ``since`` is the first version of PySpark that has it, ``until`` the first that does not refuse it any more,
-    ``connector`` the jar that it needs.
+    ``connector`` the jar that it needs. ``like`` names the row that the gate runs instead.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Row:
     since: str = ""
     until: str = ""
     connector: str = ""
+    like: str = ""
 
     @property
     def has_example(self) -> bool:
@@ -148,14 +151,15 @@ def _minor(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")[:2]))
 
 
-def streams(area: str) -> list[str]:
-    """The streams of an area that run."""
-    return [row.name for row in shown(area) if not row.refused]
+def streams(area: str, part: str | None = None) -> list[str]:
+    """The streams of an area that run: those of the gate, those that are like one of them, or all."""
+    return [row.name for row in shown(area) if not row.refused and part in {None, ALIKE if row.like else GATE}]
 
 
-def expected(area: str) -> dict[str, tuple[str, str]]:
-    """What the rows of these streams are after the kill, and after the rebuild."""
-    return {row.name: (row.after_kill, row.after_rebuild) for row in shown(area) if not row.refused}
+def expected(area: str, names: Iterable[str] | None = None) -> dict[str, tuple[str, str]]:
+    """What the rows of these streams are after the kill, and after the rebuild; by default of all of the area."""
+    rows = {name: row_of(area, name) for name in (streams(area) if names is None else names)}
+    return {name: (row.after_kill, row.after_rebuild) for name, row in rows.items()}
 
 
 def page() -> str:

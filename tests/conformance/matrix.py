@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from scripts.conformance import ALIKE, GATE
 from tests.conformance.outputs import rows_of_sink
 from tests.support import warm_python
 from tests.support.killing import HELD_WITHIN_S, children_of, kill_when_held, kill_with_children
@@ -24,6 +27,8 @@ from tests.support.warm_jvm import attached
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "guide"
 HELD_BATCH = 3
+IN_PARTS = pytest.mark.parametrize("part", [GATE, pytest.param(ALIKE, marks=pytest.mark.thorough)])
+"""For the test of an area with rows that are like another one."""
 FILE = "all.py"
 ALL = """import slackwater as sw
 {imports}

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from scripts.conformance import expected, streams
-from tests.conformance.matrix import Area, measured
+from tests.conformance.matrix import IN_PARTS, Area, measured
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
 
-def test_joins(tmp_path: Path) -> None:
-    assert measured(Area("joins", streams("joins"), {}), tmp_path) == expected("joins")
+@IN_PARTS
+def test_joins(part: str, tmp_path: Path) -> None:
+    names = streams("joins", part)
+    assert measured(Area("joins", names, {}), tmp_path) == expected("joins", names)

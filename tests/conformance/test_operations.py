@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from scripts.conformance import expected, streams
-from tests.conformance.matrix import Area, measured
+from tests.conformance.matrix import IN_PARTS, Area, measured
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
 
-def test_operations(tmp_path: Path) -> None:
-    assert measured(Area("operations", streams("operations"), {}), tmp_path) == expected("operations")
+@IN_PARTS
+def test_operations(part: str, tmp_path: Path) -> None:
+    names = streams("operations", part)
+    assert measured(Area("operations", names, {}), tmp_path) == expected("operations", names)

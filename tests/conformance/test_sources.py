@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.conformance import expected, shown, streams
-from tests.conformance.matrix import Area, measured
+from tests.conformance.matrix import IN_PARTS, Area, measured
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -20,12 +20,12 @@ CATALOG = {
 }
 CONNECTORS = sorted({row.connector for row in shown("sources") if row.connector})
 """Of those rows that this Spark has: some jars are not locked for each."""
-NAMES = [name for name in streams("sources") if name != "socket"]
-"""What a socket loses is shown by tests/conformance/test_not_exact.py."""
-SOURCES = Area("sources", NAMES, CATALOG, CONNECTORS, makers=("make_tables.py",))
+SOCKET = "socket"
+"""What it loses is shown by tests/conformance/test_not_exact.py."""
 
 
-def test_sources(tmp_path: Path) -> None:
-    assert measured(SOURCES, tmp_path) == {
-        name: outcome for name, outcome in expected("sources").items() if name in NAMES
-    }
+@IN_PARTS
+def test_sources(part: str, tmp_path: Path) -> None:
+    names = [name for name in streams("sources", part) if name != SOCKET]
+    area = Area("sources", names, CATALOG, CONNECTORS, makers=("make_tables.py",))
+    assert measured(area, tmp_path) == expected("sources", names)

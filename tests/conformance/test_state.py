@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.conformance import expected, streams
-from tests.conformance.matrix import Area, measured
+from tests.conformance.matrix import IN_PARTS, Area, measured
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -17,8 +17,8 @@ ANY_ROW_ORDER = ("in_pandas_processing_time", "in_pandas_event_time", "tws_ttl")
 """Rebuilt at the user's word; the others are refused without it."""
 
 
-def test_state(tmp_path: Path) -> None:
-    assert measured(
-        Area("state", streams("state"), ROCKSDB, plan_options=dict.fromkeys(ANY_ROW_ORDER, ("--row-order", "any"))),
-        tmp_path,
-    ) == expected("state")
+@IN_PARTS
+def test_state(part: str, tmp_path: Path) -> None:
+    names = streams("state", part)
+    options = dict.fromkeys(ANY_ROW_ORDER, ("--row-order", "any"))
+    assert measured(Area("state", names, ROCKSDB, plan_options=options), tmp_path) == expected("state", names)
