@@ -24,7 +24,6 @@ LONGEST_FIRST = (
     "restart/test_s3.py",
     "restart/test_hdfs.py",
     "restart/test_delta.py",
-    "restart/test_iceberg.py",
     "restart/test_backfill_on_tables.py",
     "restart/test_goals_on_state.py",
     "sinks/test_iceberg_on_spark.py",

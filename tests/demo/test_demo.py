@@ -109,7 +109,7 @@ def test_from_kafka_to_postgres_killed_at_each_stage_every_row_is_there_once(tmp
 @pytest.mark.parametrize(
     ("signal_number", "arguments", "started"),
     [
-        (signal.SIGINT, (), "interrupted/out/raw/_spark_metadata/0"),
+        pytest.param(signal.SIGINT, (), "interrupted/out/raw/_spark_metadata/0", marks=pytest.mark.thorough),
         (signal.SIGTERM, ("--sink", "postgres"), "project/out/raw/_delta_log"),
     ],
     ids=["files", "postgres"],

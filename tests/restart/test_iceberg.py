@@ -22,7 +22,8 @@ from tests.restart.delta_tables import (
 from tests.restart.iceberg_tables import IcebergWorkspace, check_swapped_and_undone
 from tests.sinks import iceberg_tables
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
+"""Tables of a catalog are killed at the same points in the gate: ``test_iceberg_catalog.py``."""
 KILLED = 2
 
 
@@ -51,7 +52,6 @@ def test_append_killed_at_each_point_cut_and_undone(tmp_path: Path) -> None:
     check_swapped_and_undone(workspace)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("body", [pytest.param(UPDATE, id="update"), pytest.param(COMPLETE, id="complete")])
 def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
     workspace = IcebergWorkspace(tmp_path / "w", body)
@@ -60,7 +60,6 @@ def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
     check_replaced_rows(workspace, body)
 
 
-@pytest.mark.thorough
 def test_a_second_stage_reads_the_table_of_the_first(tmp_path: Path) -> None:
     workspace = IcebergWorkspace(tmp_path / "w", TWO_STAGES)
     workspace.kill_once(lambda _: workspace.written() >= 0)
