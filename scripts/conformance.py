@@ -45,6 +45,8 @@ This page is made from `tests/conformance/guide.toml`, which the tests are compa
 """
 RESULTS = LIST.with_name("results.toml")
 VERSIONS = ("3.5.9", "4.0.5", "4.1.3", "4.3.0")
+OWN = "4.1.3"
+"""The version that is pinned."""
 PROMISES = """
 ## Fault tolerance
 
@@ -56,9 +58,10 @@ The tables of sources and of sinks of the guide, and what was measured.
 MATRIX = """
 ## Versions of Spark
 
-The last result of `scripts/matrix`, which runs all areas on each version: the number of rows that are as the tables
-above say. Below are the rows that a version does not have: a later API, a connector that is not locked for it, or an
-operation that it no longer refuses.
+The number of rows that are as the tables above say. *gate*: 4.1.3 is the version that is pinned, and `.ci/run` runs the
+tests of these rows with every change. The rest is the last result of `scripts/matrix`, which runs all areas on each
+version, with its date. Below are the rows that a version does not have: a later API, a connector that is not locked
+for it, or an operation that it no longer refuses.
 
 | area | {heads} |
 |---|{rule}
@@ -76,7 +79,8 @@ class Row:
     """An item of the guide. ``open`` is what is missing where nothing is shown yet; ``absent`` what PySpark lacks.
 
     ``since`` is the first version of PySpark that has it, ``until`` the first that does not refuse it any more,
-    ``connector`` the jar that it needs. ``like`` names the row that the gate runs instead.
+    ``connector`` the jar that it needs. ``like`` names the row that the gate runs instead. ``thorough``: the gate does
+    not run its test.
     """
 
     name: str
@@ -91,6 +95,7 @@ class Row:
     until: str = ""
     connector: str = ""
     like: str = ""
+    thorough: bool = False
 
     @property
     def has_example(self) -> bool:
@@ -179,15 +184,25 @@ def _promises() -> str:
 
 
 def _versions() -> str:
-    """What ``scripts/matrix`` found last, by area and version of Spark."""
+    """What the gate runs, and what ``scripts/matrix`` found last, by area and version of Spark."""
     runs = tomllib.loads(RESULTS.read_text(encoding="utf-8"))["run"] if RESULTS.exists() else []
     found = {(run["area"], run["spark"]): f"{run['outcome']}, {run['date']}" for run in runs}
-    lines = [
-        f"| {area.title} | " + " | ".join(found.get((area.name, version), "not run") for version in VERSIONS) + " |\n"
-        for area in areas()
-    ]
+    lines = []
+    for area in areas():
+        cells = [found.get((area.name, version), "") for version in VERSIONS]
+        cells[VERSIONS.index(OWN)] = _by_the_gate(area, cells[VERSIONS.index(OWN)])
+        lines.append(f"| {area.title} | " + " | ".join(cell or "not run" for cell in cells) + " |\n")
     heads = " | ".join(VERSIONS)
     return MATRIX.format(heads=heads, rule="---|" * len(VERSIONS)) + "".join(lines) + _lacking(runs)
+
+
+def _by_the_gate(area: Area, found: str) -> str:
+    """The rows of an area whose tests the gate runs, beside what ``scripts/matrix`` found of all."""
+    rows = [row for row in area.rows if row.has_example and not (row.until and _minor(OWN) >= _minor(row.until))]
+    run = sum(not row.like and not row.thorough for row in rows)
+    if run == len(rows):
+        return f"{run} rows, gate"
+    return f"{found}; gate: {run}" if found else f"{run} rows, gate; {len(rows) - run} not run"
 
 
 def _lacking(runs: list[dict[str, Any]]) -> str:

@@ -93,8 +93,8 @@ rename in one step. A commit of another writer while a batch is written makes th
 operation works has it refused. Undo needs the snapshots from before the cut: `expire_snapshots` deletes them. What a
 swap has replaced it keeps until `slackwater prune`.
 
-The jars of Delta and Iceberg are locked and fetched for Spark 4.1, 4.0 and 3.5, those of Kafka for 4.1 and 4.0; with
-another Spark, set `spark.jars` or `spark.jars.packages` under `[spark]` in `slackwater.toml`.
+The jars of Delta and Iceberg are locked and fetched for Spark 4.1, 4.0 and 3.5, those of Kafka for 4.3, 4.1 and 4.0;
+with another Spark, set `spark.jars` or `spark.jars.packages` under `[spark]` in `slackwater.toml`.
 
 A stream whose sink is not in the list can be run without Slackwater and recorded by `slackwater.watch(spark, ...)`:
 see [adopted.md](adopted.md).

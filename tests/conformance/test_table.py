@@ -26,6 +26,13 @@ def test_the_number_of_items_that_are_not_shown_may_only_fall() -> None:
     assert sum(bool(row.open) for area in areas() for row in area.rows) == NOT_YET_MAX
 
 
+def test_the_gate_runs_the_test_of_each_area() -> None:
+    tests = {area.name: (ROOT / "tests" / "conformance" / f"test_{area.name}.py").read_text() for area in areas()}
+
+    assert [name for name, text in tests.items() if "thorough" in text] == []
+    assert [row.name for area in areas() for row in area.rows if row.thorough] == ["continuous"]
+
+
 def test_no_name_is_used_twice() -> None:
     names = [f"{area.name}/{row.name}" for area in areas() for row in area.rows]
 
