@@ -170,6 +170,10 @@ CATALOGUE: Mapping[str, Failure] = {
     "VER-05": _hidden(
         "The runtime of a vendor has written the checkpoint", "fields of vendors are kept and not interpreted"
     ),
+    "VER-06": _hidden(
+        "A defect of Spark or of a connector",
+        "the checkpoint may be intact: look for the message among the known issues, and use a release without it",
+    ),
     "SINK-01": Failure("The checkpoint was deleted, and the output was kept"),
     "SINK-02": Failure("The output was deleted, and the checkpoint was kept"),
     "SINK-03": Failure("A batch function is not idempotent"),
@@ -183,6 +187,10 @@ CATALOGUE: Mapping[str, Failure] = {
     "SINK-08": _run(
         "The rows do not fit the columns of the table",
         "the batch was not committed, and runs again at the next start; correct the query or the table",
+    ),
+    "SINK-09": _run(
+        "The service of the sink refuses the write",
+        "the batch was not committed, and runs again at the next start, after what the message names was corrected",
     ),
     "DELTA-01": Failure("A txnAppId is used again after a reset"),
     "DELTA-02": _hidden("Two writes of a batch have one transaction id", "the second leaves no trace in the table"),
@@ -237,4 +245,12 @@ CATALOGUE: Mapping[str, Failure] = {
     ),
     "APP-06": _run("A table, column or path that the query names does not exist", "Spark's own message names it"),
     "APP-07": _run("The query was stopped while a batch was running", "the batch runs again at the next start"),
+    "APP-08": _run(
+        "Java, Python or one of its modules does not fit this Spark",
+        "the checkpoint is intact; install what the message names, for the driver and each executor, and run again",
+    ),
+    "APP-09": _run(
+        "A setting or an option has a value that is refused",
+        "the checkpoint is intact; correct the option that the message names, and run again",
+    ),
 }

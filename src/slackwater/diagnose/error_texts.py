@@ -6,7 +6,7 @@ that it may mean, and the stream's files decide (``Symptom.codes_given``). Pure:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,6 +14,7 @@ from slackwater.core.escaping import one_line
 from slackwater.core.masking import brief, mask
 from slackwater.core.registry import Registry
 from slackwater.diagnose.errors.common.log_text import Part, parts
+from slackwater.diagnose.errors.common.names import keys_of, named_places
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Symptom
 from slackwater.diagnose.errors.common.template import Place, Template, compile_template
 
@@ -84,6 +85,11 @@ def _templates(groups: tuple[tuple[ErrorText, ...], ...]) -> tuple[tuple[Templat
     return tuple((compile_template(text), error) for group in groups for error in group for text in error.texts)
 
 
+@cache
+def _names(groups: tuple[tuple[ErrorText, ...], ...]) -> Mapping[str, ErrorText]:
+    return {name: error for group in groups for error in group for name in error.names}
+
+
 def _found_in(part: Part) -> Iterator[_Found]:
     joined = part.text.replace("\n", " ")
     for template, error in _templates(ERRORS.all()):
@@ -92,6 +98,12 @@ def _found_in(part: Part) -> Iterator[_Found]:
                 around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
                 if not error.needs or any(literal in around for literal in error.needs):
                     yield _judged(error, place, around, part)
+    table = _names(ERRORS.all())
+    for name, place in named_places(part.text):
+        error = next((table[key] for key in keys_of(name) if key in table), None)
+        if error is not None:
+            around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
+            yield _judged(error, place, around, part)
 
 
 def _judged(error: ErrorText, place: Place, around: str, part: Part) -> _Found:

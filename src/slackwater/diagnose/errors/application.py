@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
 
 _ON_A_STREAM = (
     "must be executed with writeStream",
@@ -118,6 +118,29 @@ GROUP = (
         level=Level.WRAPPER,
     ),
     ErrorText(
+        # Of a pod that was killed for its memory the driver knows no reason.
+        "executor-lost-without-reason",
+        ("APP-02", "APP-03"),
+        ("Executor lost for unknown reasons", "The API gave the following brief reason: OOM", "due to OOM"),
+        level=Level.WRAPPER,
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "merge-ambiguous",
+        ("APP-01",),
+        ("multiple source rows\nmatched and attempted to", "The ON search condition of the MERGE statement matched"),
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "future-timed-out",
+        ("APP-03", "SRC-05"),
+        ("Futures timed out after",),
+        names=("concurrent.TimeoutException",),
+        level=Level.WRAPPER,
+        certainty=Certainty.LIKELY,
+        near=(Near(("eventhubs.", "kinesis.", "pulsar.", "kafka", "mongodb.", "cosmos."), ("SRC-05",)),),
+    ),
+    ErrorText(
         "process-exited",
         ("APP-03", "APP-02"),
         (
@@ -191,6 +214,8 @@ GROUP = (
             "Parquet/Avro schema mismatch",
             "org.apache.avro.AvroTypeException",
             "Malformed ORC file",
+            "Conflicting partition column names detected",
+            "Conflicting directory structures detected",
         ),
         certainty=Certainty.LIKELY,
     ),

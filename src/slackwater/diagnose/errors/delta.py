@@ -87,6 +87,7 @@ GROUP = (
             "DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART",
             "Streaming read is not supported on tables with read-incompatible schema changes",
             "The schema, table configuration or protocol of your Delta table has changed during streaming",
+            "The schema of your Delta table has changed in an incompatible way",
             "The schema or metadata tracking log has been updated",
             "We've detected one or more non-additive schema change(s)",
             "Detected incompatible partition schema when trying to read Delta stream",

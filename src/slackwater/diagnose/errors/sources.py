@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
 
 GROUP = (
     ErrorText(
@@ -64,6 +64,7 @@ GROUP = (
         (
             "<path>/shard-commit/<batch> does not exist",
             "Unable to fetch committed metadata from previous batch id <batch>",
+            "HdfsUtils.readChangeFeedToken",
             "Gave up after <any> retries while fetching MetaData",
         ),
         certainty=Certainty.LIKELY,
@@ -79,32 +80,79 @@ GROUP = (
         ),
     ),
     ErrorText(
+        # Around what is wrong with the options, or with the brokers.
+        "kafka-client-not-made",
+        ("SRC-05", "APP-09"),
+        (
+            "Failed to construct kafka consumer",
+            "Failed to construct kafka producer",
+            "Failed to create new KafkaAdminClient",
+        ),
+        level=Level.WRAPPER,
+        certainty=Certainty.LIKELY,
+        near=(
+            Near(
+                ("IllegalArgumentException", "ConfigException", "jaas.conf", "JAAS", "ssl.truststore", "FileNotFound"),
+                ("APP-09",),
+            ),
+        ),
+    ),
+    ErrorText(
+        "cloud-service-failed",
+        ("SRC-05",),
+        (
+            "(Service: AmazonKinesis; Status Code: <any>",
+            "(Service: Kinesis, Status Code: <any>",
+            "(Service: AmazonDynamoDBv2; Status Code: <any>",
+            "(Service: DynamoDb, Status Code: <any>",
+            "(Service: AWSGlue; Status Code: <any>",
+            "(Service: Glue, Status Code: <any>",
+            "(Service: Sts, Status Code: <any>",
+            "(Service: AWSSecurityTokenService; Status Code: <any>",
+            "(Service: AmazonSQS; Status Code: <any>",
+            "(Service: Sqs, Status Code: <any>",
+        ),
+        level=Level.NAMED,
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        # Frames of connectors that hide the cause; what is known of the exception itself comes first.
+        "connector-of-service-failed",
+        ("SRC-05",),
+        (
+            "at org.apache.spark.sql.kinesis.",
+            "at org.apache.spark.sql.connector.kinesis.",
+            "at org.apache.spark.eventhubs.",
+            "at org.apache.spark.sql.eventhubs.",
+            "at org.apache.spark.sql.pulsar.",
+            "at org.apache.spark.sql.kafka010.",
+            "at com.mongodb.spark.",
+            "at com.datastax.spark.",
+            "at org.elasticsearch.spark.",
+            "at com.azure.cosmos.spark.",
+            "at com.microsoft.azure.cosmosdb.spark.",
+            "at com.clickhouse.",
+            "mysql.binlog.BinLogSocket",
+            "at com.google.cloud.spark.",
+            "at net.snowflake.spark.",
+        ),
+        level=Level.GENERAL,
+        certainty=Certainty.POSSIBLE,
+    ),
+    ErrorText(
         "service-unreachable",
         ("SRC-05",),
         (
-            "org.apache.kafka.common.errors.TimeoutException",
             "Timed out waiting for a node assignment",
             "expired before the position for partition",
             "not present in metadata after",
             "Failed to update metadata after",
             "Timeout expired while fetching topic metadata",
-            "Failed to construct kafka consumer",
-            "Failed to construct kafka producer",
-            "Failed to create new KafkaAdminClient",
             "No resolvable bootstrap urls given in bootstrap.servers",
-            "errors.SaslAuthenticationException",
-            "errors.SslAuthenticationException",
-            "errors.TopicAuthorizationException",
-            "errors.ClusterAuthorizationException",
-            "errors.DisconnectException",
             "SSL handshake failed",
             "azure.servicebus.TimeoutException",
             "azure.eventhubs.TimeoutException",
             "Opening MessagingFactory timed out",
-            "java.net.ConnectException",
-            "java.net.SocketTimeoutException",
-            "java.net.UnknownHostException",
-            "java.net.NoRouteToHostException",
             "Communications link failure",
             "PSQLException: Connection to <any> refused",
             "PSQLException: The connection attempt failed",

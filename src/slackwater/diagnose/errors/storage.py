@@ -117,7 +117,8 @@ GROUP = (
         "store-unavailable",
         ("STORE-08",),
         (
-            "Status Code: 503",
+            "(Service: Amazon S3; Status Code: 50",
+            "(Service: S3, Status Code: 50",
             "Slow Down (Service: Amazon S3",
             "SlowDown",
             "Please reduce your request rate",

@@ -20,15 +20,16 @@ class Certainty(StrEnum):
 class Level(IntEnum):
     """What a text is in a log; an earlier level is reported first.
 
-    ``CAUSE`` names what failed. ``WRAPPER`` is printed around other causes, and counts where no cause is known.
-    ``GENERAL`` is the class of an exception, reported where neither is recognised.
-    ``NOTE`` is a message of a query that continues.
+    ``CAUSE`` names what failed. ``NAMED`` is known by the name of an error condition or exception alone. ``WRAPPER`` is
+    printed around other causes, and counts where no cause is known. ``GENERAL`` is the class of an exception, reported
+    where none of them is recognised. ``NOTE`` is a message of a query that continues.
     """
 
     CAUSE = 0
-    WRAPPER = 1
-    GENERAL = 2
-    NOTE = 3
+    NAMED = 1
+    WRAPPER = 2
+    GENERAL = 3
+    NOTE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,14 @@ class ErrorText:
     """One symptom as data.
 
     ``texts`` are templates (``common/template``), the most informative first. ``codes`` are the catalogue's codes that
-    the texts may mean, the most likely first. A text counts only close to one of ``needs``, if there are any.
+    the texts may mean, the most likely first. A text counts only close to one of ``needs``, if there are any. ``names``
+    are error conditions, SQLSTATEs and exceptions (``common/names``); where they are part of a text, the text counts.
     """
 
     symptom: str
     codes: tuple[str, ...]
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     level: Level = Level.CAUSE
     certainty: Certainty | None = None
     near: tuple[Near, ...] = ()

@@ -1,0 +1,80 @@
+"""Finds the names in a log that say what kind of failure it is: error conditions, SQLSTATEs, classes of exceptions.
+
+Spark, Delta, Kafka, Hadoop and databases name thousands of failures by such names, whatever the message says. One
+search finds them all, and a table looks each up: more names do not make it slower.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from slackwater.diagnose.errors.common.template import Place
+
+STATE = "SQLSTATE "
+"""Before a state in the name of a table: ``SQLSTATE 42703``, and ``SQLSTATE 42`` for all of its class."""
+
+_CONDITIONS = Path(__file__).with_name("conditions.txt")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9]{1,40}_[A-Z0-9_]{2,80}(?:\.[A-Z0-9_]{2,80})?)\]")
+_SQLSTATE = re.compile(r"SQL(?:STATE|State)[: =(\[]{1,3}([0-9A-Z]{5})\b")
+_CLASS_END = re.compile(r"(?:Exception|Error|Failure|OutOfMemory)(?=[:\s)\]'\",;]|$)")
+"""Not in a stack frame, where a class is followed by a method or by the name of its file."""
+_CLASS_BACKWARDS = re.compile(r"[\w$./]{1,200}")
+"""From the end of a name to its start: a search that runs forwards would begin at each character before it."""
+_LONGEST_CLASS = 200
+_PARTS = re.compile(r"[./$]")
+
+
+def named_places(text: str) -> Iterator[tuple[str, Place]]:
+    """Each name in a text, with its last place."""
+    found: dict[str, tuple[int, int]] = {}
+    of_conditions = set()
+    for match in _CONDITION.finditer(text):
+        found[match[1]] = match.span(1)
+        of_conditions.add(conditions().get(match[1].partition(".")[0]))
+    for match in _SQLSTATE.finditer(text):
+        # Spark prints the state of a condition after its message; the condition says more.
+        if match[1] not in of_conditions:
+            found[STATE + match[1]] = match.span(1)
+    for match in _CLASS_END.finditer(text):
+        backwards = _CLASS_BACKWARDS.match(text[max(0, match.end() - _LONGEST_CLASS) : match.end()][::-1])
+        if backwards is not None:
+            name = backwards[0][::-1].lstrip("./$")
+            found[name] = match.end() - len(name), match.end()
+    for name, (start, end) in found.items():
+        yield name, Place(start, end, {"name": name.removeprefix(STATE)})
+
+
+def keys_of(name: str) -> Iterator[str]:
+    """What a table may have for a name, the most specific first.
+
+    Of an error condition also the SQLSTATE that Spark's and Delta's own tables give it; of a class its name without the
+    packages.
+    """
+    yield name
+    if name.startswith(STATE):
+        yield from _state_keys(name.removeprefix(STATE))
+        return
+    if name.isupper():
+        condition = name.partition(".")[0]
+        yield condition
+        if condition in conditions():
+            yield from _state_keys(conditions()[condition])
+        return
+    parts = _PARTS.split(name)
+    for start in range(1, len(parts)):
+        yield ".".join(parts[start:])
+
+
+def _state_keys(state: str) -> Iterator[str]:
+    yield STATE + state
+    yield STATE + state[:2]
+
+
+@cache
+def conditions() -> Mapping[str, str]:
+    """The SQLSTATE of each error condition of Spark and Delta (``scripts/error_conditions.py``)."""
+    lines = map(str.split, _CONDITIONS.read_text().splitlines())
+    return {condition: state for state, *names in lines for condition in names}
