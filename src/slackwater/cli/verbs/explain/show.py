@@ -157,7 +157,7 @@ def _of_error(code: str, error: ErrorCode) -> Explanation:
 
 def _of_failure(code: str, failure: Failure) -> Explanation:
     """A failure of the catalogue that no finding shows: an error text means it, or a command refuses it."""
-    texts = [error.texts[0] for group in ERRORS.all() for error in group if code in error.codes]
+    texts = [(*error.texts, *error.names)[0] for group in ERRORS.all() for error in group if code in error.codes]
     return Explanation(
         code=code,
         kind="failure",
