@@ -100,10 +100,10 @@ def _found_in(part: Part) -> Iterator[_Found]:
                     yield _judged(error, place, around, part)
     table = _names(ERRORS.all())
     for name, place in named_places(part.text):
-        error = next((table[key] for key in keys_of(name) if key in table), None)
-        if error is not None:
+        named = next((table[key] for key in keys_of(name) if key in table), None)
+        if named is not None:
             around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
-            yield _judged(error, place, around, part)
+            yield _judged(named, place, around, part)
 
 
 def _judged(error: ErrorText, place: Place, around: str, part: Part) -> _Found:

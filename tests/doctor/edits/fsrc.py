@@ -42,6 +42,9 @@ CASES = [
     Case("an entry after it", "SW-FSRC-002", remove("checkpoint/sources/0/6"), says=("entry 6",)),
     Case("an older compacted entry", "SW-FSRC-002", remove("checkpoint/sources/0/2.compact"), fires=False),
     Case("older ones removed by Spark", "SW-FSRC-002", nothing, "retention_min_batches_2_filesink", fires=False),
+    Case("an entry before a compacted one", "SW-FSRC-012", remove("checkpoint/sources/0/1"), says=("entry 1",)),
+    Case("the oldest entry", "SW-FSRC-012", remove("checkpoint/sources/0/0"), fires=False),
+    Case("an entry after all compacted ones", "SW-FSRC-012", remove("checkpoint/sources/0/6"), fires=False),
     Case(
         "a planned file", "SW-FSRC-003", both(_PLANNED, remove("input/in-007.json")), says=("in-007.json", "1 file ")
     ),

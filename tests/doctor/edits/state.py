@@ -10,6 +10,7 @@ _SCHEMA = "checkpoint/state/0/0/_metadata/schema"
 _METADATA = "checkpoint/state/0/_metadata/metadata"
 _FORMAT_2 = "agg_cpv2_rocksdb_changelog"
 _PARTITION_1, _PARTITION_0 = (f"checkpoint/state/0/{number}/9.delta" for number in (1, 0))
+_OLD_DELTA = "checkpoint/state/0/0/5.delta"
 _LOGS = both(delete_folder("checkpoint/offsets"), delete_folder("checkpoint/commits"))
 
 CASES = [
@@ -35,4 +36,7 @@ CASES = [
     Case("the logs of the batches", "SW-STATE-014", _LOGS, AGGREGATION, says=("version 9",)),
     Case("no state either", "SW-STATE-014", both(_LOGS, delete_folder("checkpoint/state")), AGGREGATION, fires=False),
     Case("a stateless query", "SW-STATE-014", _LOGS, fires=False),
+    Case("a change before a snapshot", "SW-STATE-015", remove(_OLD_DELTA), AGGREGATION, says=("version 5",)),
+    Case("the oldest change", "SW-STATE-015", remove("checkpoint/state/0/0/1.delta"), AGGREGATION, fires=False),
+    Case("nothing is missing", "SW-STATE-015", nothing, AGGREGATION, fires=False),
 ]  # fmt: skip
