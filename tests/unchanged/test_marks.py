@@ -73,6 +73,34 @@ def test_a_batch_that_was_written_and_not_committed_is_written_once(tmp_path: Pa
     assert marks["written"] == marks["committed"] > last
 
 
+@pytest.mark.thorough
+def test_a_table_of_files_shows_its_batches_by_its_name(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "to_file_table.py")
+    for files in (KILLED_AFTER, FILES):
+        scene.add_files("plain", files)
+        scene.plain("plain")
+    scene.add_files("data", KILLED_AFTER)
+    assert "watched/counts: finished" in scene.type("run", "to_file_table.py", "--", "data")
+
+    # As the directory that the table is, it is the same output.
+    adopting = ("adopt", "data/checkpoint", "--sink", f"data/{TABLE}", "--format", "json")
+    commits = tmp_path / "data/checkpoint/commits"
+    last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
+    (commits / str(last)).unlink()
+    (commits / f".{last}.crc").unlink(missing_ok=True)
+    shown = _marks(scene.type(*adopting))
+    assert (shown["committed"], shown["written"]) == (last - 1, last)
+
+    shutil.rmtree(tmp_path / "data/checkpoint")
+    scene.type("plan", "rebuild", "watched/counts", "--out", "rebuild.json")
+    scene.type("apply", "rebuild.json", "--yes", "--i-stopped-it")
+    scene.add_files("data", FILES)
+    scene.plain("data")
+    expected = scene.rows(f"plain/{TABLE}")
+    assert expected.total() > 30
+    assert scene.rows(f"data/{TABLE}") == expected
+
+
 def _marks(shown: str) -> dict[str, int]:
     """Of the document, which is the last line that begins one."""
     marks: dict[str, int] = json.loads(shown[shown.index("{") :])["marks"]

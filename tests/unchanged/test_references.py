@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,11 +18,12 @@ from slackwater.core.sink import WriterCalls
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.output_seen import Expected, look_at_output
 from slackwater.runtime.application import running
+from slackwater.runtime.application.connect import chooses_client
 from slackwater.runtime.application.queries import as_known
 from slackwater.runtime.application.writers import Given, Start
-from slackwater.runtime.loader import is_application, load
+from slackwater.runtime.before_start import check_same_sink
+from slackwater.runtime.loader import is_application
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.watch import watch
 from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output, recognised
 from slackwater.triggers import as_trigger
 
@@ -107,7 +109,12 @@ def test_the_arguments_of_an_application_are_a_part_of_its_reference(arguments: 
         ),
         (
             WriterCalls("parquet", {}, table="t", location="/data/t"),
-            {"kind": "table", "name": "t", "format": "parquet"},
+            {"kind": "table", "name": "t", "format": "parquet", "path": "/data/t"},
+            "exactly-once",
+        ),
+        (
+            WriterCalls("json", {"path": "/data/t"}, table="t"),
+            {"kind": "table", "name": "t", "format": "json", "path": "/data/t"},
             "exactly-once",
         ),
         (WriterCalls("kafka", {"topic": "t"}), {"kind": "kafka", "topic": "t"}, "at-least-once"),
@@ -167,12 +174,31 @@ def test_a_table_by_name_whose_log_is_elsewhere_is_not_checked(tmp_path: Path) -
     # As a catalog that keeps the newest metadata file itself has it.
     (tmp_path / "metadata").mkdir()
     (tmp_path / "metadata" / "00001-0b1c.metadata.json").write_text("{}")
-    for kind, folder in (("iceberg", tmp_path), ("delta", tmp_path / "absent")):
+    for kind, folder in (("iceberg", tmp_path), ("delta", tmp_path / "absent"), ("parquet", tmp_path)):
         identity = {"kind": "table", "name": "lake.t", "format": kind, "path": str(folder)}
         written, seen = look_at_output(identity, None, Expected(3, False), thorough=False, query_id="q")
         assert (written, seen.unreadable) == (None, None)
         assert "could not check which batches table lake.t has" in seen.unchecked
         assert str(folder) in seen.unchecked
+
+
+def test_a_table_of_files_has_the_batches_of_the_manifest_at_its_location(tmp_path: Path) -> None:
+    identity = {"kind": "table", "name": "t", "format": "parquet", "path": tmp_path.as_uri()}
+    (tmp_path / "_spark_metadata").mkdir()
+    for batch in range(4):
+        (tmp_path / "_spark_metadata" / str(batch)).write_text("v1")
+    written, seen = look_at_output(identity, None, Expected(3, False), thorough=False, query_id="q")
+    assert (written, seen.unreadable, seen.unchecked) == (3, None, "")
+
+
+def test_a_table_of_files_is_the_output_at_its_location() -> None:
+    adopted = {"kind": "files", "path": "/data/t"}
+    table = {"kind": "table", "name": "t", "format": "parquet", "path": "file:/data/t"}
+    assert is_same_sink(adopted, table)
+    assert is_same_sink(table, {**adopted, "format": "parquet"})
+    assert not is_same_sink({**adopted, "path": "/data/other"}, table)
+    assert not is_same_sink({**adopted, "kind": "delta"}, table)
+    assert not is_same_sink(adopted, {"kind": "table", "name": "t", "format": "parquet"})
 
 
 def test_where_a_table_is_does_not_make_it_another_one() -> None:
@@ -206,30 +232,31 @@ def test_a_query_is_the_stream_that_has_its_checkpoint(tmp_path: Path) -> None:
     )
 
 
+def test_another_output_of_a_program_is_refused_with_the_command_that_forgets_the_recorded_one() -> None:
+    known = StreamRecord(WATCHED, "counts", {"kind": "table", "name": "t", "format": "parquet"}, "append", "shop.py")
+    now = replace(known, sink={"kind": "table", "name": "t", "format": "iceberg", "path": "/lake/t"})
+    with pytest.raises(Refused) as refused:
+        check_same_sink(known, now)
+    assert refused.value.code == "sink-changed"
+    assert "slackwater release watched/counts forgets the recorded one" in (refused.value.hint or "")
+
+
 @pytest.mark.parametrize(
-    "session",
+    ("options", "environment", "expected"),
     [
-        "SparkSession.builder.remote('sc://localhost:1')",
-        "SparkSession.builder.config('spark.api.mode', 'connect')",
-        "os.environ.update(SPARK_REMOTE='sc://localhost:1') or SparkSession.builder",
+        ({}, {}, False),
+        ({"spark.master": "local[2]", "spark.api.mode": "classic"}, {"SPARK_API_MODE": "connect"}, False),
+        ({"spark.remote": "sc://localhost"}, {}, True),
+        ({"spark.api.mode": "Connect"}, {}, True),
+        ({}, {"SPARK_API_MODE": "connect"}, True),
+        ({}, {"SPARK_REMOTE": "sc://localhost"}, True),
+        ({}, {"SPARK_CONNECT_MODE_ENABLED": "1"}, True),
     ],
 )
-def test_a_session_of_spark_connect_is_refused_before_a_server_is_asked(
-    tmp_path: Path, session: str, monkeypatch: pytest.MonkeyPatch
+def test_what_makes_a_session_of_spark_connect(
+    options: dict[str, object], environment: dict[str, str], expected: bool
 ) -> None:
-    application = tmp_path / "app.py"
-    application.write_text(
-        f"import os\nfrom pyspark.sql import SparkSession\nspark = ({session}).getOrCreate()\n{QUERY}"
-    )
-    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost:1")
-    monkeypatch.delenv("SPARK_REMOTE")
-    with pytest.raises(Refused) as refused:
-        load(str(application))
-    assert refused.value.code == "connect-session"
-    assert "slackwater adopt LOCATION" in str(refused.value.hint)
-    remote: Any = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(Refused):
-        watch(remote, ledger=tmp_path / "ledger.db")
+    assert chooses_client(options, environment) is expected
 
 
 def test_a_second_query_of_one_name_is_refused() -> None:

@@ -43,8 +43,8 @@ def find_stream(workspace: Workspace, name: str) -> StreamRecord:
         try:
             return workspace.ledger.find_stream(name)
         except NotFound:
-            # A relative path looks as pipeline/stream does.
-            if not exists(name):
+            # A relative path looks as pipeline/stream does, also that of a checkpoint which was deleted.
+            if not exists(name) and stream_at(workspace.ledger, name) is None:
                 raise
     found = stream_at(workspace.ledger, name)
     if found is not None:

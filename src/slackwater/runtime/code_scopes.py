@@ -11,10 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from slackwater.runtime.code_source import is_source, read_source
+
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-NOT_THE_PROJECTS = frozenset({"slackwater", "pyspark"})
+NOT_THE_PROJECTS = frozenset({"slackwater", "pyspark", "py4j"})
 READING_METHODS = frozenset({
     "get", "items", "keys", "values", "copy", "index", "count", "join", "format", "split", "strip", "lower", "upper",
     "startswith", "endswith", "replace",
@@ -148,7 +150,7 @@ class Modules:
     def _below(self, folder: Path, name: str) -> Module | None:
         place = folder.joinpath(*name.split("."))
         for file in (place / "__init__.py", place.with_name(place.name + ".py")):
-            if file.is_file():
+            if is_source(file):
                 return self.parsed(file)
         return None
 
@@ -156,7 +158,7 @@ class Modules:
         if file.suffix != ".py" or any(file.is_relative_to(folder) for folder in self._libraries):
             return None
         try:
-            tree = ast.parse(file.read_bytes())
+            tree = ast.parse(read_source(file))
         except (OSError, SyntaxError, ValueError):
             return None
         module = Module(file, namespace, tree)
@@ -167,7 +169,8 @@ class Modules:
 def imported_files(file: Path) -> tuple[Path, ...]:
     """The files of the project's modules that a file imports, directly or by another of them, wherever in the code.
 
-    Modules are found as they would be if the file ran, without running anything.
+    A module in an archive has the archive as a folder of its path. Modules are found as they would be if the file ran,
+    without running anything.
     """
     modules = Modules(file)
     first = modules.parsed(file)

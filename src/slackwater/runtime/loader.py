@@ -22,6 +22,7 @@ from slackwater.core.errors import NotFound, PipelineError, SinkUnknown, Slackwa
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.code_scopes import imported_files
+from slackwater.runtime.code_source import read_source
 from slackwater.runtime.library_code import library_trees, spec_of
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.sources import kinds
@@ -64,12 +65,12 @@ class LoadedPipeline:
 def is_application(reference: str) -> bool:
     """Whether a file or module starts its own queries: it, or what it imports, writes streams and has no Pipeline.
 
-    Only the code is read, of modules outside of the project where that of the project shows neither: they can be in
-    an archive, or installed. Of a file that cannot be parsed nothing is known.
+    Only the code is read, of installed modules where that of the project and of its archives shows neither. Of a file
+    that cannot be parsed nothing is known.
     """
     file, _ = locate(reference)
     try:
-        trees = [ast.parse(one.read_bytes()) for one in (file, *imported_files(file)) if one.suffix == ".py"]
+        trees = [ast.parse(read_source(one)) for one in (file, *imported_files(file)) if one.suffix == ".py"]
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         # Reported when the file is loaded.
         return False
@@ -121,7 +122,7 @@ def _of_sinks(pipeline: Pipeline) -> set[str]:
 
 
 def digest(reference: str) -> str:
-    """SHA-256 of the pipeline file and the project's modules that it imports, in hexadecimal. Runs none of them."""
+    """SHA-256 of the file and the project's modules that it imports, from archives too. Runs none of them."""
     file, _ = locate(reference)
     digests = {sha256(_read(one)).hexdigest() for one in (file, *imported_files(file))}
     return digests.pop() if len(digests) == 1 else sha256(" ".join(sorted(digests)).encode()).hexdigest()
@@ -241,7 +242,7 @@ def _sink_of_import(error: ImportError, file: Path) -> SinkUnknown | None:
 
 def _read(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        return read_source(file)
     except OSError as error:
         raise PipelineError(
             "pipeline-unreadable",

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
+from slackwater.runtime.code_source import in_archive
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -17,8 +19,11 @@ ARCHIVE = "slackwater-project.zip"
 
 
 def send_modules(spark: SparkSession, files: Iterable[Path]) -> None:
-    """Have every Python worker of the session import these modules from an archive that the driver serves."""
-    named = {module_path(file): file for file in files}
+    """Have every Python worker of the session import these modules from an archive that the driver serves.
+
+    One in an archive is left out: ``--py-files`` has sent that whole, and a part of its package would hide the rest.
+    """
+    named = {module_path(file): file for file in files if not in_archive(file)}
     if not named:
         return
     folder = tempfile.TemporaryDirectory(prefix="slackwater-modules-")

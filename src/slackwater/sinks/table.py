@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from slackwater.sinks.common.contract import Startable
+    from slackwater.sinks.common.contract import Output, Startable
 
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text"})
 CONNECTORS: Mapping[str, tuple[str, ...]] = {"delta": ("delta",), "iceberg": ("iceberg",)}
@@ -149,11 +149,13 @@ class WrittenTable(SilentOutput):
 
     def __init__(self, table_format: str, path: str, location: str) -> None:
         super().__init__("table", table_traits(table_format), location)
-        self._table = {"kind": table_format, "path": path}
+        self._table: Mapping[str, str] = {"kind": table_format, "path": path}
 
     def written_by(self, query_id: str) -> int | None:
         """The newest batch of this query. Without one nothing is known: expired snapshots take their marks away."""
-        output = open_output(self._table)
+        return self._newest(open_output(self._table), query_id)
+
+    def _newest(self, output: Output, query_id: str) -> int | None:
         return output.transactions(query_id).get(query_id) if isinstance(output, ListsTransactions) else None
 
 
@@ -161,16 +163,19 @@ class NamedTable(WrittenTable):
     """A table by its name, where Spark's catalog had it. What only Spark can read of it is no damage."""
 
     def written_by(self, query_id: str) -> int | None:
-        """As that of a path. Raises SinkUnchecked where the table's own log is not there, or cannot be read."""
+        """As by its path. Raises SinkUnchecked where the table's own log is not there, or cannot be read."""
         output = open_output(self._table)
         try:
-            if isinstance(output, ShowsExistence) and not output.exists:
+            if not self._has_log(output):
                 raise self._unchecked("no log of the table; another catalog than one of directories may keep it")
-            return super().written_by(query_id)
+            return self._newest(output, query_id)
         except SinkUnchecked:
             raise
         except (OSError, SlackwaterError) as error:
             raise self._unchecked(str(error)) from error
+
+    def _has_log(self, output: Output) -> bool:
+        return not isinstance(output, ShowsExistence) or output.exists
 
     def _unchecked(self, found: str) -> SinkUnchecked:
         return SinkUnchecked(
@@ -181,6 +186,21 @@ class NamedTable(WrittenTable):
             found=found,
             hint="no start is refused for it: Spark's own writer skips a batch that the table has",
         )
+
+
+class FileTable(NamedTable):
+    """A table of files by its name: Spark's file sink writes it, and keeps its manifest at the table's location."""
+
+    def __init__(self, table_format: str, path: str, location: str) -> None:
+        super().__init__(table_format, path, location)
+        self._table = files_at(table_format, path)
+
+    def _newest(self, output: Output, _query_id: str) -> int | None:
+        return output.last_written()
+
+    def _has_log(self, output: Output) -> bool:
+        log = output.log()
+        return log is not None and log.store.exists(log.folder)
 
 
 @runtime_checkable
@@ -198,9 +218,21 @@ def open_table_output(identity: Mapping[str, str]) -> SilentOutput:
     location = f"table {identity.get('name', '').replace('`', '').lower()}"
     if path is not None:
         return WrittenTable(table_format, path, location)
-    if table_format in CONNECTORS and identity.get("path"):
-        return NamedTable(table_format, identity["path"], location)
+    if identity.get("path") and table_format in (*CONNECTORS, *FILE_FORMATS):
+        kind = NamedTable if table_format in CONNECTORS else FileTable
+        return kind(table_format, identity["path"], location)
     return SilentOutput("table", table_traits(table_format), location)
+
+
+def files_at(table_format: str, path: str) -> Mapping[str, str]:
+    """The identity of Spark's file sink that writes a table of files at this location."""
+    return {"kind": "files", "format": table_format, "path": path}
+
+
+def by_place(identity: Mapping[str, str]) -> Mapping[str, str] | None:
+    """A table of files as the output of the file sink at its location, as ``--sink`` names it."""
+    path, table_format = identity.get("path"), identity.get("format", "")
+    return files_at(table_format, path) if path and table_format in FILE_FORMATS else None
 
 
 def are_comparable(known: Mapping[str, str], now: Mapping[str, str]) -> bool:
@@ -235,7 +267,9 @@ def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
     if calls.function:
         return None
     if calls.table is not None:
-        located = {"path": calls.location} if calls.location and calls.format in CONNECTORS else {}
+        # A table that Spark has not yet is created at this path.
+        location = calls.location or (absolute(calls.options["path"]) if "path" in calls.options else None)
+        located = {"path": location} if location and calls.format in (*CONNECTORS, *FILE_FORMATS) else {}
         return {"kind": "table", "name": calls.table, "format": calls.format, **located}
     if calls.format == "iceberg" and "/" not in calls.options.get("path", "/"):
         return {"kind": "table", "name": calls.options["path"], "format": calls.format}
@@ -247,6 +281,7 @@ def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
 SINK = SinkKind(
     recognise=recognise,
     comparable=are_comparable,
+    by_place=by_place,
     identifying=("kind", "name", "format"),
     opener=open_table_output,
     constructor=table,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from slackwater.cli.common.console import say
 from slackwater.cli.common.examined import Examined
-from slackwater.cli.common.targets import require_no_path, require_reachable
+from slackwater.cli.common.targets import is_location, is_there, require_no_path, require_reachable
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
 from slackwater.core.facts import Fact, Unknown
@@ -16,8 +16,7 @@ from slackwater.diagnose.doctor import diagnose
 from slackwater.facts.collect import facts_of_location, facts_of_stream
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import Identity, identity_at
-from slackwater.storage.local import exists
-from slackwater.storage.open import is_uri, open_read_store, resolved
+from slackwater.storage.open import open_read_store, resolved
 
 
 def examine(
@@ -28,7 +27,7 @@ def examine(
     ``again`` is the command without ``--sink``, for an error. Raises NotFound where the target is nothing, UsageError
     for a ``sink`` of a stream, whose output is recorded.
     """
-    if target is not None and (is_uri(target) or exists(target)):
+    if target is not None and (is_there(target) if sink is not None else is_location(target, settings)):
         return (_location(target, sink, settings, verify=verify),)
     if sink is not None:
         raise UsageError(
@@ -38,6 +37,9 @@ def examine(
             hint=again,
         )
     if target is not None:
+        deleted = _recorded_at(target, settings, verify=verify)
+        if deleted is not None:
+            return (deleted,)
         require_no_path(target)
     with open_workspace(settings) as workspace:
         if target is not None:
@@ -63,7 +65,12 @@ def with_compared_code(
 
 
 def _location(location: str, sink: str | None, settings: Settings, *, verify: bool) -> Examined:
-    recorded = _recorded_at(location, settings, verify=verify) if sink is None else None
+    try:
+        recorded = _recorded_at(location, settings, verify=verify) if sink is None else None
+    except SlackwaterError as error:
+        # It does not keep the files from being examined.
+        say(f"the ledger of this home cannot be read, and the checkpoint is examined as not recorded: {error}")
+        recorded = None
     if recorded is not None:
         return recorded
     store = open_read_store(location)
@@ -73,10 +80,7 @@ def _location(location: str, sink: str | None, settings: Settings, *, verify: bo
 
 
 def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined | None:
-    """The stream of this home whose checkpoint in use is at the location.
-
-    A ledger that cannot be read does not keep the files from being examined.
-    """
+    """The stream of this home whose checkpoint in use is at the location, also where it was deleted."""
     try:
         with open_workspace(settings) as workspace:
             wanted = resolved(location)
@@ -86,8 +90,6 @@ def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined
                     return _examined(workspace, stream.full_name, verify=verify)
     except NotFound:
         return None
-    except SlackwaterError as error:
-        say(f"the ledger of this home cannot be read, and the checkpoint is examined as not recorded: {error}")
     return None
 
 

@@ -48,7 +48,7 @@ class SinkKind:
     folder by which an output of the kind is recognised at its location. ``members`` splits the
     identity of a sink with several outputs. ``transient`` are the codes of errors after which a restart may succeed.
     ``recognise`` names the output of an application's own writer; of two identities that are not ``comparable`` nothing
-    shows whether they name one output.
+    shows whether they name one output. ``by_place`` names an output of the kind as one of another kind, by its place.
     """
 
     opener: Callable[[Identity], Output] | Reference
@@ -63,6 +63,7 @@ class SinkKind:
     transient: frozenset[str] = frozenset()
     recognise: Callable[[WriterCalls], Identity | None] | Reference | None = None
     comparable: Callable[[Identity, Identity], bool] | None = None
+    by_place: Callable[[Identity], Identity | None] | None = None
 
 
 def _open_unknown_output(identity: Identity) -> SilentOutput:
@@ -121,7 +122,7 @@ def is_same_sink(known: Identity, now: Identity) -> bool:
     """
     if known == UNKNOWN or _AS_SPARK_NAMES_IT.search(known.get("kind", "")):
         return True
-    before, after = _names(known), _names(now)
+    before, after = _names(_as_kind_of(now, known)), _names(_as_kind_of(known, now))
     return len(before) == len(after) and all(map(_agree, before, after))
 
 
@@ -204,6 +205,13 @@ def _agree(known: Identity, now: Identity) -> bool:
         return True
     unrecorded = set() if known.get("format") else {"format"}
     return _places(known, unrecorded) == _places(now, unrecorded)
+
+
+def _as_kind_of(other: Identity, identity: Identity) -> Identity:
+    """The identity, or the one by its place where the other one has that kind."""
+    by_place = _kind_of(identity).by_place
+    placed = None if by_place is None else by_place(identity)
+    return placed if placed is not None and placed["kind"] == other.get("kind") else identity
 
 
 def _places(identity: Identity, without: set[str]) -> dict[str, str]:

@@ -1,0 +1,54 @@
+"""The source of a module, in a file or in an archive on Python's path (``--py-files``). Imports nothing."""
+
+from __future__ import annotations
+
+import stat
+from functools import lru_cache
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+
+def is_source(file: Path) -> bool:
+    """Whether there is such a file, also in an archive."""
+    try:
+        return stat.S_ISREG(file.stat().st_mode)
+    except NotADirectoryError:
+        archive = _archive(file)
+        return archive.is_file() and _name(file) in _names(archive, archive.stat().st_mtime_ns)
+    except OSError:
+        return False
+
+
+def in_archive(file: Path) -> bool:
+    """Whether a folder of this path is a file: Python names a module in an archive so."""
+    return not file.exists() and _archive(file).is_file()
+
+
+def read_source(file: Path) -> bytes:
+    """The bytes of a file, also of one in an archive. Raises OSError."""
+    if not in_archive(file):
+        return file.read_bytes()
+    try:
+        with ZipFile(_archive(file)) as opened:
+            return opened.read(_name(file))
+    except (KeyError, BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise FileNotFoundError(f"cannot be read from the archive: {file}: {error}") from error
+
+
+def _archive(file: Path) -> Path:
+    """The innermost folder of the path that exists."""
+    return next(folder for folder in file.parents if folder.exists())
+
+
+def _name(file: Path) -> str:
+    return file.relative_to(_archive(file)).as_posix()
+
+
+@lru_cache(maxsize=64)
+def _names(archive: Path, _modified_ns: int) -> frozenset[str]:
+    """What is in an archive; nothing in a file that is none."""
+    try:
+        with ZipFile(archive) as opened:
+            return frozenset(opened.namelist())
+    except (OSError, BadZipFile):
+        return frozenset()
