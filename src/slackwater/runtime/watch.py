@@ -19,8 +19,9 @@ from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
 from slackwater.operations.adopted import stream_with
+from slackwater.runtime.application.connect import is_client, refuse_connect
 from slackwater.runtime.application.under_way import UNDER_WAY, Noticed, own_reference
-from slackwater.runtime.application.writers import is_intercepted, refuse_connect
+from slackwater.runtime.application.writers import is_intercepted
 from slackwater.runtime.listener import ProgressRecorder, QueryLife, Recorded, make_listener
 from slackwater.runtime.loader import digest
 from slackwater.runtime.query import BuiltStream
@@ -46,7 +47,7 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     Raises UsageError or EnvironmentMissing where the ledger cannot be opened, Refused (``connect-session``) for a
     session of Spark Connect; later errors are only logged.
     """
-    if type(spark).__module__.startswith("pyspark.sql.connect."):
+    if is_client(spark):
         refuse_connect("slackwater.watch() was given a session")
     if is_intercepted(other_than=UNDER_WAY):
         return WatchedByRun()

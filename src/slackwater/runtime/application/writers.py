@@ -6,22 +6,20 @@ What a writer was given is kept on the writer itself. Everything is as before wh
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery, StreamingQueryManager
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from slackwater.core.commands import mention
-from slackwater.core.errors import Refused
 from slackwater.core.sink import WriterCalls
 from slackwater.core.trigger import Trigger, TriggerKind
+from slackwater.runtime.application.connect import chooses_client, clients_refused, refuse_connect
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.triggers import as_trigger
 
@@ -136,7 +134,8 @@ def intercepted(handler: Handler) -> Iterator[None]:
         for name, function in methods.items():
             replace(owner, name, partial(_bound, function=function))
     try:
-        yield
+        with clients_refused():
+            yield
     finally:
         for owner, name, original in reversed(changed):
             setattr(owner, name, original)
@@ -151,25 +150,11 @@ def is_intercepted(*, other_than: Handler) -> bool:
     return any(handler is not other_than for handler in _HANDLERS)
 
 
-def refuse_connect(what: str) -> NoReturn:
-    """Raises Refused: a client of Spark Connect has no query of its own that could be checked, drained or recorded."""
-    raise Refused(
-        "connect-session",
-        f"{what} with Spark Connect: its queries run in the server, and this process cannot check or record them",
-        expected="a session of classic PySpark, such as SparkSession.builder.getOrCreate() without remote()",
-        found="a session of Spark Connect",
-        hint="start the program without Slackwater; a checkpoint that its queries have is recorded by "
-        f"{mention('adopt', 'LOCATION')}, shown live by {mention('watch', 'LOCATION')}, and examined by "
-        f"{mention('doctor', 'LOCATION')}",
-    )
-
-
 def _classic(original: Any) -> Any:
-    """Refuse before the server is asked, by what PySpark chooses its client by (``SparkSession.Builder``)."""
+    """Refuse before the server is asked."""
 
     def get(builder: Any) -> Any:
-        options = vars(builder).get("_options", {})
-        if "spark.remote" in options or "SPARK_REMOTE" in os.environ or options.get("spark.api.mode") == "connect":
+        if chooses_client(vars(builder).get("_options", {})):
             refuse_connect("The program makes a session")
         return original(builder)
 

@@ -1,0 +1,89 @@
+"""Recognises sessions of Spark Connect, whose queries run in a server: they are refused before the server is asked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, NoReturn
+
+from slackwater.core.commands import mention
+from slackwater.core.errors import Refused
+
+CLIENT = "pyspark.sql.connect.session"
+"""PySpark's client. Importing it takes a second, and needs packages that PySpark does not require."""
+
+
+def refuse_connect(what: str) -> NoReturn:
+    """Raises Refused: a client of Spark Connect has no query of its own that could be checked, drained or recorded."""
+    raise Refused(
+        "connect-session",
+        f"{what} with Spark Connect: its queries run in the server, and this process cannot check or record them",
+        expected="a session of classic PySpark, such as SparkSession.builder.getOrCreate() without remote()",
+        found="a session of Spark Connect",
+        hint="start the program without Slackwater; a checkpoint that its queries have is recorded by "
+        f"{mention('adopt', 'LOCATION')}, shown live by {mention('watch', 'LOCATION')}, and examined by "
+        f"{mention('doctor', 'LOCATION')}",
+    )
+
+
+def is_client(session: object) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
+def chooses_client(options: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a builder of PySpark's makes a session of Spark Connect (``SparkSession.Builder.getOrCreate``)."""
+    mode = str(options.get("spark.api.mode", environment.get("SPARK_API_MODE", ""))).lower()
+    named = "spark.remote" in options or "SPARK_REMOTE" in environment or "SPARK_CONNECT_MODE_ENABLED" in environment
+    return named or mode == "connect"
+
+
+@contextmanager
+def clients_refused() -> Iterator[None]:
+    """Refuse sessions that are made by the client's own builder, also where it is imported only later."""
+    finder = _Finder()
+    loaded = sys.modules.get(CLIENT)
+    if loaded is not None:
+        finder.replace(loaded)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        finder.restore()
+
+
+class _Finder(MetaPathFinder):
+    """Replaces the builder of the client when a program imports it."""
+
+    def __init__(self) -> None:
+        self._replaced: list[tuple[Any, Callable[..., Any]]] = []
+
+    def find_spec(self, name: str, path: Any, _target: ModuleType | None = None) -> ModuleSpec | None:
+        """The client as Python finds it; nothing else."""
+        spec = PathFinder.find_spec(name, path) if name == CLIENT else None
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                self.replace(module)
+
+            vars(spec.loader)["exec_module"] = exec_module
+        return spec
+
+    def replace(self, module: ModuleType) -> None:
+        """Have the builder of this module refuse."""
+        builder = module.SparkSession.Builder
+        self._replaced.append((builder, builder.getOrCreate))
+        builder.getOrCreate = lambda _builder: refuse_connect("The program makes a session")
+
+    def restore(self) -> None:
+        """Put the builder's own method back."""
+        for builder, original in self._replaced:
+            builder.getOrCreate = original
