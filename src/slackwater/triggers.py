@@ -11,7 +11,7 @@ from slackwater.core.errors import PipelineError
 from slackwater.core.masking import brief
 from slackwater.core.trigger import Trigger
 
-__all__ = ["available_now", "continuous", "once", "processing_time"]
+__all__ = ["available_now", "continuous", "once", "processing_time", "real_time"]
 
 _UNITS_US = {
     "week": 604_800_000_000,
@@ -48,6 +48,14 @@ def once() -> Trigger:
 def continuous(checkpoint_interval: str) -> Trigger:
     """Continuous processing with an epoch every ``checkpoint_interval``. Slackwater only reads its marks."""
     return Trigger("continuous", _interval(checkpoint_interval))
+
+
+def real_time(batch_duration: str = "5 minutes") -> Trigger:
+    """Real-time mode (Spark 4.1 and later): rows are written as they arrive, in batches of ``batch_duration``.
+
+    Spark records the range of a batch when it has ended: a restart reads all of an interrupted one again.
+    """
+    return Trigger("real-time", _interval(batch_duration))
 
 
 def as_trigger(value: Trigger | str | None) -> Trigger:

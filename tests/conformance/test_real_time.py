@@ -52,6 +52,7 @@ tried("append", kafka.writeStream.format("console").outputMode("append"))
 tried("memory", kafka.writeStream.format("memory").queryName("m").outputMode("update"))
 topic = kafka.writeStream.format("kafka").option("kafka.bootstrap.servers", "{servers}").option("topic", "real-time")
 tried("kafka", topic.outputMode("update"))
+tried("rows", kafka.writeStream.foreach(lambda row: None).outputMode("update"))
 """
 
 
@@ -85,4 +86,4 @@ def test_what_spark_does_with_foreach_continuously_and_in_real_time_mode(broker:
     assert "INPUT_STREAM_NOT_SUPPORTED" in found["rate"]
     assert "OUTPUT_MODE_NOT_SUPPORTED" in found["append"]
     assert "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST" in found["memory"]
-    assert found["kafka"] == "runs"
+    assert found["kafka"] == found["rows"] == "runs"

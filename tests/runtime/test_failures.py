@@ -146,14 +146,16 @@ def _has_ended(project: Project, name: str, runs: int) -> bool:
     return [run.end is None for run in project.runs(name)] == [False] * runs
 
 
-def test_a_continuous_trigger_on_files_is_refused_before_spark_starts(project: Project) -> None:
+@pytest.mark.parametrize("trigger", ["continuous", "real_time"])
+def test_a_trigger_that_files_do_not_have_is_refused_before_spark_starts(project: Project, trigger: str) -> None:
     project.write(
         'import slackwater as sw\npipeline = sw.Pipeline("work")\n'
-        '@pipeline.stream(sink=sw.sinks.files("json", "out"), trigger=sw.triggers.continuous("1 second"))\n'
+        '@pipeline.stream(sink=sw.sinks.files("json", "out"), '
+        f'trigger=sw.triggers.{trigger}("1 second"))\n'
         "def rows(spark):\n    raise AssertionError('Spark has started')\n"
     )
     command = project.run(expected=2)
-    assert "trigger-continuous" in command.log
+    assert f"trigger-{trigger.replace('_', '-')}" in command.log
     assert not project.checkpoint("rows").exists()
 
 

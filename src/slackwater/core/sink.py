@@ -30,7 +30,8 @@ class Traits:
     be built aside and put in place in one step. ``reads_known_batches``: a batch that is skipped is run all the same,
     without output, so that Spark's watermark is that of an uninterrupted run. ``one_writer``: a second stream may not
     write to it. ``continuous``: Spark can write it without micro-batches (programming guide, section "Continuous
-    Processing"). ``combines``: it can be one of several outputs that a batch is written into.
+    Processing"). ``real_time``: it is among the sinks that Spark allows in real-time mode. ``combines``: it can be one
+    of several outputs that a batch is written into.
     """
 
     delivery: Delivery
@@ -41,6 +42,7 @@ class Traits:
     one_writer: bool = True
     reads_known_batches: bool = False
     continuous: bool = False
+    real_time: bool = False
     combines: bool = False
 
 

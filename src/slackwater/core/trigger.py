@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-TriggerKind = Literal["processing-time", "available-now", "once", "continuous"]
+TriggerKind = Literal["processing-time", "available-now", "once", "continuous", "real-time"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,11 @@ class Trigger:
     def ends_by_itself(self) -> bool:
         """Whether a query with this trigger ends once it is caught up."""
         return self.kind in ("available-now", "once")
+
+    @property
+    def in_micro_batches(self) -> bool:
+        """Whether the range of a batch is in the offset log before any of its rows is read."""
+        return self.kind not in ("continuous", "real-time")
 
     @property
     def waits(self) -> bool:

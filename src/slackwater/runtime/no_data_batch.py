@@ -104,7 +104,7 @@ class NoDataBatch:
 
         A query that waits between batches may have found data at the end of its wait. Never raises.
         """
-        if trigger.waits or trigger.kind == "continuous":
+        if trigger.waits or not trigger.in_micro_batches:
             return
         unrecorded: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:

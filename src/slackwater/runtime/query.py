@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark import cloudpickle
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
+from pyspark.sql import SparkSession
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
@@ -34,7 +35,7 @@ from slackwater.sinks.common.directory import absolute
 from slackwater.storage.open import spark_uri
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -205,7 +206,17 @@ def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter
         return writer.trigger(once=True)
     if trigger.kind == "continuous":
         return writer.trigger(continuous=str(trigger.interval))
+    if trigger.kind == "real-time":
+        return _in_real_time(writer, str(trigger.interval))
     return writer.trigger(processingTime=str(trigger.interval))
+
+
+def _in_real_time(writer: Any, batch_duration: str) -> DataStreamWriter:
+    """PySpark 4.1 has no argument for the trigger, which its JVM has."""
+    real_time = SparkSession.active()._jvm.org.apache.spark.sql.streaming.Trigger.RealTime(batch_duration)
+    writer._jwrite = writer._jwrite.trigger(real_time)
+    found: DataStreamWriter = writer
+    return found
 
 
 def first_line(error: BaseException) -> str:
@@ -252,10 +263,10 @@ def _check_frame(definition: StreamDefinition, frame: object) -> None:
 def check_query(definition: StreamDefinition, frame: DataFrame) -> None:
     """Raises PipelineError for a query that is unsupported, before anything is created for it."""
     try:
-        check_supported(frame, definition.output_mode, continuous=definition.trigger.kind == "continuous")
+        check_supported(frame, definition.output_mode, definition.trigger.kind)
     except NotSupported as error:
         raise _not_supported(definition, error.item, _place(definition)) from error
-    except AnalysisException as error:
+    except (AnalysisException, IllegalArgumentException) as error:
         raise _refused_by_spark(definition, error) from error
 
 
@@ -316,7 +327,7 @@ def _refused_by_spark(definition: StreamDefinition, error: Exception) -> Pipelin
         return _not_supported(definition, item, _place(definition))
     return PipelineError(
         "query-refused",
-        f"Spark refuses stream {definition.full_name}: {first_line(error).removeprefix('AnalysisException: ')}",
+        f"Spark refuses stream {definition.full_name}: {first_line(error).removeprefix(f'{type(error).__name__}: ')}",
         where=_place(definition),
         hint=_hint(str(error)) or "see the guide's section on unsupported operations",
     )

@@ -43,6 +43,8 @@ POLL_S = 0.2
 ASK_LEDGER_S = 1.0
 
 NOT_COMPLETE = ("failed", "not-started")
+REAL_TIME_SINCE = (4, 1)
+"""The first Spark with this trigger: PySpark has an argument for it later."""
 
 log = structlog.get_logger(__name__)
 
@@ -116,7 +118,7 @@ def _registered(
         if definition.name in not_started.outcomes:
             continue
         with not_started.guard(definition):
-            _check_continuous(definition)
+            _check_trigger(definition)
             record = register(definition, request.loaded.reference, home, ledger)
             _check_now(record, home, ledger, alone=len(definitions) == 1)
             found.append((definition, record))
@@ -155,7 +157,10 @@ def _built(
     return found
 
 
-def _check_continuous(definition: StreamDefinition) -> None:
+def _check_trigger(definition: StreamDefinition) -> None:
+    """Raises PipelineError for a trigger that the sink, or this Spark, does not have."""
+    if definition.trigger.kind == "real-time":
+        _check_real_time(definition)
     # Spark tries to run such a query in micro-batches and then fails with "Unknown type of trigger".
     if definition.trigger.kind == "continuous" and not definition.sink.traits.continuous:
         raise PipelineError(
@@ -165,6 +170,22 @@ def _check_continuous(definition: StreamDefinition) -> None:
             found=f"continuous({definition.trigger.interval!r})",
             hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
         )
+
+
+def _check_real_time(definition: StreamDefinition) -> None:
+    version = spark_version()
+    there = tuple(map(int, version.split(".")[:2])) >= REAL_TIME_SINCE
+    if there and definition.sink.traits.real_time:
+        return
+    raise PipelineError(
+        "trigger-real-time",
+        f"Stream {definition.full_name} cannot be run in real-time mode",
+        expected="a sink that Spark writes in real-time mode: Kafka without exactly_once, foreach, console"
+        if there
+        else f"Spark {'.'.join(map(str, REAL_TIME_SINCE))} or later",
+        found=f"the {definition.sink.kind} sink" if there else f"Spark {version}",
+        hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
+    )
 
 
 class Application:

@@ -174,7 +174,7 @@ class StreamRun:
 
     def _completes(self, batch: int | None) -> bool:
         """Whether the next query only completes this batch, after which ``start`` is called again."""
-        if batch is None or self._trigger.kind == "continuous":
+        if batch is None or not self._trigger.in_micro_batches:
             return False
         self._services.say(
             f"{self.stream.full_name}: the sink has batch {batch}, which is not committed: it is completed first, "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
+from slackwater.core.trigger import TriggerKind
 from slackwater.runtime.logical_plan import analysed_plan, class_name, nodes_of
 
 if TYPE_CHECKING:
@@ -197,11 +198,14 @@ def unsupported_by(message: str) -> Unsupported | None:
     return next((item for words, item in UNSUPPORTED.items() if words in message), None)
 
 
-def check_supported(frame: DataFrame, output_mode: str, *, continuous: bool) -> None:
-    """Raises Spark's AnalysisException, or NotSupported, for a query that the guide calls unsupported."""
+def check_supported(frame: DataFrame, output_mode: str, trigger: TriggerKind) -> None:
+    """Raises Spark's AnalysisException, or NotSupported, for a query that the guide calls unsupported.
+
+    Raises IllegalArgumentException for one that real-time mode does not take.
+    """
     if frame.sparkSession.conf.get(CHECK, "true") != "true":
         return
-    _ask_spark(frame, output_mode, continuous=continuous)
+    _ask_spark(frame, output_mode, trigger)
     item = _let_through(analysed_plan(frame), output_mode)
     if item is not None:
         raise NotSupported(item)
@@ -213,7 +217,7 @@ def late_in_chain(frame: DataFrame, output_mode: str) -> bool:
     before = conf.get(CORRECTNESS, None)
     conf.set(CORRECTNESS, "true")
     try:
-        _ask_spark(frame, output_mode, continuous=False)
+        _ask_spark(frame, output_mode, "processing-time")
     except AnalysisException as error:
         return unsupported_by(str(error)) is LATE_IN_CHAIN
     finally:
@@ -224,11 +228,14 @@ def late_in_chain(frame: DataFrame, output_mode: str) -> bool:
     return False
 
 
-def _ask_spark(frame: DataFrame, output_mode: str, *, continuous: bool) -> None:
+def _ask_spark(frame: DataFrame, output_mode: str, trigger: TriggerKind) -> None:
     jvm: Any = frame.sparkSession._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, output_mode.capitalize())()
-    (checker.checkForContinuous if continuous else checker.checkForStreaming)(analysed_plan(frame), mode)
+    plan = analysed_plan(frame)
+    (checker.checkForContinuous if trigger == "continuous" else checker.checkForStreaming)(plan, mode)
+    if trigger == "real-time":
+        checker.checkAdditionalRealTimeModeConstraints(plan, mode)
 
 
 def _let_through(plan: Any, output_mode: str) -> Unsupported | None:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 CONSOLE_TRAITS = silent_traits(
-    Delivery("at-least-once", "an interrupted batch is printed again"), one_writer=False, continuous=True
+    Delivery("at-least-once", "an interrupted batch is printed again"),
+    one_writer=False,
+    continuous=True,
+    real_time=True,
 )
 
 

@@ -21,6 +21,7 @@ FOREACH_TRAITS = silent_traits(
         "the function gets the rows of an interrupted batch, and of a repeated task, a second time",
     ),
     one_writer=False,
+    real_time=True,
 )
 
 

@@ -249,6 +249,7 @@ _TRIGGERS: dict[str, TriggerKind] = {
     "once": "once",
     "continuous": "continuous",
     "availableNow": "available-now",
+    "realTime": "real-time",
 }
 
 

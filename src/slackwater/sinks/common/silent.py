@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def silent_traits(delivery: Delivery, *, one_writer: bool, skips: bool = False, continuous: bool = False) -> Traits:
+def silent_traits(
+    delivery: Delivery,
+    *,
+    one_writer: bool,
+    skips: bool = False,
+    continuous: bool = False,
+    real_time: bool = False,
+) -> Traits:
     """The traits of a sink that shows nothing and so cannot be cut. ``skips``: it skips a batch that it has."""
     return Traits(
         delivery,
@@ -26,6 +33,7 @@ def silent_traits(delivery: Delivery, *, one_writer: bool, skips: bool = False, 
         swaps=False,
         one_writer=one_writer,
         continuous=continuous,
+        real_time=real_time,
     )
 
 

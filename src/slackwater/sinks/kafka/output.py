@@ -18,6 +18,7 @@ AT_LEAST_ONCE = silent_traits(
     Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
     one_writer=False,
     continuous=True,
+    real_time=True,
 )
 EXACTLY_ONCE = marked_traits(
     "the rows of a batch and its number are one Kafka transaction; consumers need isolation.level=read_committed"

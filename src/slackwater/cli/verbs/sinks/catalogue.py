@@ -40,6 +40,7 @@ ABILITIES = {
     "swaps": "new output can be put in place in one step",
     "one_writer": "one stream only",
     "continuous": "continuous processing",
+    "real_time": "real-time mode",
     "combines": "can be one of several outputs",
 }
 """The traits in words; what a sink does not have is not listed."""
