@@ -213,8 +213,8 @@ def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter
 
 def _in_real_time(writer: Any, batch_duration: str) -> DataStreamWriter:
     """PySpark 4.1 has no argument for the trigger, which its JVM has."""
-    real_time = SparkSession.active()._jvm.org.apache.spark.sql.streaming.Trigger.RealTime(batch_duration)
-    writer._jwrite = writer._jwrite.trigger(real_time)
+    jvm: Any = SparkSession.active()._jvm
+    writer._jwrite = writer._jwrite.trigger(jvm.org.apache.spark.sql.streaming.Trigger.RealTime(batch_duration))
     found: DataStreamWriter = writer
     return found
 
