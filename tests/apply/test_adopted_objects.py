@@ -1,4 +1,4 @@
-"""Checkpoints on S3 that the user's own code names: their files are replaced, also after a kill, and go back.
+"""Checkpoints on object stores that the user's own code names: files are replaced, also after a kill, and go back.
 
 At each step the checkpoint is the old one, the new one, or one that no query can start on.
 """
@@ -28,10 +28,28 @@ from slackwater.storage.open import open_read_store, open_write_store
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
+from tests.support.object_stores import (
+    azure_endpoint,
+    azure_location,
+    before_requests,
+    gcs_endpoint,
+    gcs_location,
+    is_listing,
+    object_location,
+    s3_endpoint,
+    s3_location,
+)
 from tests.support.rebuilds import StopBefore
-from tests.support.s3 import before_requests, s3_endpoint, s3_location
 
-__all__ = ["s3_endpoint", "s3_location"]
+__all__ = [
+    "azure_endpoint",
+    "azure_location",
+    "gcs_endpoint",
+    "gcs_location",
+    "object_location",
+    "s3_endpoint",
+    "s3_location",
+]
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
 EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "11"))
@@ -69,12 +87,12 @@ class Scene:
 
     def apply(self) -> None:
         """Apply; each request that changes an object counts as a change to a file."""
-        with before_requests(self._count):
+        with before_requests(self.project.location, self._count):
             self.project.apply(self.plan, stopped=True)
 
     def undo(self) -> None:
         """Undo; each request that changes an object counts as a change to a file."""
-        with before_requests(self._count):
+        with before_requests(self.project.location, self._count):
             self.project.undo(self.plan, stopped=True)
 
     def _count(self, method: str, _: str) -> None:
@@ -83,14 +101,14 @@ class Scene:
 
 
 @pytest.fixture
-def scene(s3_location: str) -> Iterator[Scene]:
+def scene(object_location: str) -> Iterator[Scene]:
     with folder_in_memory() as folder:
-        yield Scene(folder, s3_location)
+        yield Scene(folder, object_location)
 
 
 @pytest.fixture
-def project(tmp_path: Path, s3_location: str) -> ObjectsProject:
-    return moved_to(make_adopted(tmp_path), s3_location)
+def project(tmp_path: Path, object_location: str) -> ObjectsProject:
+    return moved_to(make_adopted(tmp_path), object_location)
 
 
 @pytest.fixture(autouse=True)
@@ -155,12 +173,12 @@ def test_an_undo_that_is_killed_is_continued(scene: Scene) -> None:
     assert project.in_use() == scene.original
 
 
-def test_the_plan_is_that_of_a_local_checkpoint(tmp_path: Path, s3_location: str) -> None:
+def test_the_plan_is_that_of_a_local_checkpoint(tmp_path: Path, object_location: str) -> None:
     local = make_adopted(tmp_path / "local")
-    remote = moved_to(make_adopted(tmp_path / "remote"), s3_location)
+    remote = moved_to(make_adopted(tmp_path / "remote"), object_location)
     for target in ("batch:4", "last-written"):
         one, other = local.plan(target, goal="replay"), remote.plan(target, goal="replay")
-        assert other.facts.adopted == s3_location
+        assert other.facts.adopted == object_location
         facts = [replace(plan.facts, adopted=None, notes=()) for plan in (one, other)]
         assert facts[0] == facts[1]
         assert [action.kind for action in one.actions] == [action.kind for action in other.actions]
@@ -170,20 +188,21 @@ def test_the_plan_is_that_of_a_local_checkpoint(tmp_path: Path, s3_location: str
         assert one.risks == other.risks
 
 
-def test_requests_are_few(project: ObjectsProject) -> None:
+def test_requests_are_few(tmp_path: Path, s3_location: str) -> None:
     """An apply copies each object, writes what differs, and nothing else; a plan writes nothing."""
+    project = moved_to(make_adopted(tmp_path), s3_location)
     asked: Counter[str] = Counter()
 
     def count(method: str, url: str) -> None:
-        asked["LIST" if "list-type=2" in url else method] += 1
+        asked["LIST" if is_listing(method, url) else method] += 1
 
     objects = len(project.objects())
-    with before_requests(count):
+    with before_requests(project.location, count):
         plan = project.plan("batch:4", goal="replay")
     planning = asked.copy()
     asked.clear()
     before = project.objects()
-    with before_requests(count):
+    with before_requests(project.location, count):
         project.apply(plan, stopped=True)
     after = project.objects()
     changed = sum(before.get(name) != content for name, content in after.items())
@@ -282,7 +301,7 @@ def _fail_in_between(project: ObjectsProject, plan: Plan) -> OutcomeUnknown:
         if left < 0:
             raise OSError("the network is gone")
 
-    with before_requests(fail), pytest.raises(OutcomeUnknown) as error:
+    with before_requests(project.location, fail), pytest.raises(OutcomeUnknown) as error:
         project.apply(plan, stopped=True)
     assert is_halted(open_read_store(project.location))
     return error.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -34,6 +34,9 @@ class Outside:
 
     def modified_ms(self, path: str) -> int | None:
         return None if self.exists(path) else 0
+
+    def all_modified_ms(self, paths: Iterable[str]) -> Mapping[str, int]:
+        return {path: 0 for path in paths if not self.exists(path)}
 
     def size(self, path: str) -> int | None:
         return 0 if self.exists(path) else None

@@ -13,14 +13,37 @@ from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 from slackwater.storage.remote import RemoteStore
+from tests.support.azure import azure_endpoint, azure_location
+from tests.support.gcs import gcs_endpoint, gcs_location
 from tests.support.hadoop import HADOOP, FailingFileSystem
 from tests.support.hdfs import hdfs_location, hdfs_server
 from tests.support.s3 import s3_endpoint, s3_location
 
-__all__ = ["hdfs_location", "hdfs_server", "s3_endpoint", "s3_location", "store"]
+__all__ = [
+    "azure_endpoint",
+    "azure_location",
+    "gcs_endpoint",
+    "gcs_location",
+    "hdfs_location",
+    "hdfs_server",
+    "s3_endpoint",
+    "s3_location",
+    "store",
+]
+KINDS = (
+    "local",
+    "below",
+    "memory",
+    "s3",
+    "gcs",
+    "hadoop",
+    pytest.param("hdfs", marks=pytest.mark.spark),
+    # Its server is installed by npm.
+    pytest.param("azure", marks=pytest.mark.thorough),
+)
 
 
-@pytest.fixture(params=["local", "below", "memory", "s3", "hadoop", pytest.param("hdfs", marks=pytest.mark.spark)])
+@pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> WriteStore:
     """One empty store of each kind."""
     factories: dict[str, Callable[[], WriteStore]] = {
@@ -29,6 +52,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> WriteStore:
         "memory": lambda: open_write_store(f"memory://{uuid.uuid4()}"),
         "hadoop": lambda: RemoteStore(FailingFileSystem(), f"/{uuid.uuid4()}", "hdfs://test", HADOOP),
         "hdfs": lambda: open_write_store(request.getfixturevalue("hdfs_location")),
+        "azure": lambda: open_write_store(request.getfixturevalue("azure_location")),
+        "gcs": lambda: open_write_store(request.getfixturevalue("gcs_location")),
         "s3": lambda: open_write_store(request.getfixturevalue("s3_location")),
     }
     return factories[request.param]()

@@ -179,7 +179,7 @@ def test_names_that_need_care(store: WriteStore) -> None:
 
 def test_location_and_traits(store: WriteStore) -> None:
     assert store.location
-    assert store.traits.remote == store.location.startswith(("s3", "hdfs:"))
+    assert store.traits.remote == store.location.startswith(("s3", "gs", "abfs", "hdfs:"))
     local = store.local_path("a")
     assert (local is None) or local.endswith("/a")
 

@@ -58,7 +58,7 @@ class HdfsServer:
         self.folder = folder
         self._settings = dict(settings or {})
         self.configuration = folder / "conf"
-        self._rpc_port, self._http_port = _free_ports(2)
+        self._rpc_port, self._http_port = free_ports(2)
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._seen = ""
 
@@ -235,7 +235,8 @@ def _spark_jars() -> list[Path]:
     return [jar for name in names for jar in sorted(spark_jars_folder().glob(f"{name}.jar"))]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nothing listens on now."""
     sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import is_halted
 from slackwater.core.commands import APPLICATION, application_words, command, write_code_command
 from slackwater.core.errors import NotFound, Refused
@@ -164,7 +165,20 @@ def quiet_time_ms(batches: Sequence[BatchRecord]) -> int:
 def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tuple[str, int] | None:
     """The file of the checkpoint in use that was written last and after ``since_ms``, with that time."""
     location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
+    since_ms = max(since_ms, _put_in_place_ms(location))
     return max((one for one in _times_ms(location) if one[1] > since_ms), key=lambda one: one[1], default=None)
+
+
+def _put_in_place_ms(location: str) -> int:
+    """When an operation may have put the last file in place, on a store where it replaces them one by one; 0 elsewhere.
+
+    It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once.
+    """
+    store = open_read_store(location)
+    try:
+        return 0 if store.traits.moves_directories else store.modified_ms(METADATA) or 0
+    except FileNotFoundError:
+        return 0
 
 
 def modified_ms(file: Location) -> int:

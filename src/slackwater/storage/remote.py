@@ -27,6 +27,7 @@ from slackwater.storage.replacement import (
 _WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "created")
 """Where listings of S3, Azure, SFTP and memory have the time; of any other store it is a request for each file."""
 _PIECE = 1 << 20
+_INVALID_RANGE = 416
 _SHOWN = 200
 _LISTED_AT_ONCE = 16
 _LEVELS_BEFORE_FLAT = 2
@@ -173,9 +174,11 @@ class RemoteStore:
             data: bytes = self._filesystem.cat_file(full, start=0, end=end)
         except FileNotFoundError:
             raise
-        except (OSError, ValueError) as error:
-            # No range of an empty object can be served. S3 reports this; for other stores the size is requested.
-            if _is_invalid_range(error) or int(self._filesystem.size(full) or 0) == 0:
+        except Exception as error:
+            # No range of an empty object can be served: 416. Where that is not to be seen, the size is requested.
+            if _is_invalid_range(error):
+                return b""
+            if isinstance(error, (OSError, ValueError)) and int(self._filesystem.size(full) or 0) == 0:
                 return b""
             raise
         return data
@@ -338,6 +341,9 @@ def _ms(time: datetime | float) -> int:
 
 
 def _is_invalid_range(error: Exception) -> bool:
+    # gcsfs has `code`, Azure's library `status_code`.
+    if _INVALID_RANGE in {getattr(error, "code", None), getattr(error, "status_code", None)}:
+        return True
     response = getattr(error.__cause__, "response", None)
     return isinstance(response, dict) and response.get("Error", {}).get("Code") == "InvalidRange"
 

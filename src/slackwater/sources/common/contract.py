@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -48,6 +48,10 @@ class Reach(Protocol):
 
     def modified_ms(self, path: str) -> int | None:
         """When a source file was last written, ``None`` where that is unknown."""
+        ...
+
+    def all_modified_ms(self, paths: Iterable[str]) -> Mapping[str, int]:
+        """When each of many source files was last written, without those of which that is unknown."""
         ...
 
     def size(self, path: str) -> int | None:

@@ -96,8 +96,8 @@ class FilesLive(LiveSource):
         newest_ms = max(counted.values())
         unread = {file.path for file in again} - counted.keys()
         # Spark compares the time that a file has now, not the one that was recorded.
-        written_ms = {path: reach.modified_ms(path) for path in sorted(unread)}
-        old = {path: ms for path, ms in written_ms.items() if ms is not None and ms < newest_ms - age_ms}
+        written_ms = reach.all_modified_ms(unread)
+        old = {path: ms for path, ms in sorted(written_ms.items()) if ms < newest_ms - age_ms}
         if not old:
             return None
         oldest_ms = newest_ms - min(old.values())

@@ -1,8 +1,43 @@
-"""Azure Data Lake Storage and Blob Storage."""
+"""Azure Data Lake Storage and Blob Storage.
+
+adlfs takes account and credentials from the environment. Spark's connector (``hadoop-azure``) is not among those that
+Slackwater fetches: a session that reads or writes ``abfss:`` has its jar and its settings from the user.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from slackwater.storage.protocols import OBJECT_STORE
 from slackwater.storage.registry import FsspecKind
 
-STORE = FsspecKind(("abfs", "abfss"), OBJECT_STORE, protocol="abfs", package="adlfs")
+_KEYS = (
+    "account_name",
+    "account_key",
+    "connection_string",
+    "sas_token",
+    "client_id",
+    "client_secret",
+    "tenant_id",
+)
+
+
+class AzureKind(FsspecKind):
+    """Read by adlfs."""
+
+    settings: Mapping[str, str] = {key: f"AZURE_STORAGE_{key.upper()}" for key in _KEYS}
+    secrets = frozenset({"account_key", "connection_string", "sas_token", "client_secret"})
+
+    def spark_uri(self, location: str) -> str:
+        scheme, _, rest = location.partition(":")
+        return f"abfss:{rest}" if scheme == "az" else location
+
+
+STORE = AzureKind(
+    ("abfs", "abfss", "az"),
+    # By `If-None-Match: *`.
+    OBJECT_STORE._replace(exclusive_create=True),
+    protocol="slackwater-abfs",
+    package="slackwater[azure]",
+    implementation="slackwater.storage.azure_filesystem.AzureFileSystem",
+)

@@ -1,4 +1,4 @@
-"""A home on S3, with its ledger on this machine: planned, applied, taken back, pruned, all without a local file."""
+"""A home on an object store, with its ledger on this machine: planned, applied, taken back, pruned, all without a local file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,34 @@ from slackwater.core.settings import Settings
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.storage.open import open_write_store
+from tests.support.object_stores import (
+    azure_endpoint,
+    azure_location,
+    before_requests,
+    gcs_endpoint,
+    gcs_location,
+    is_listing,
+    object_location,
+    s3_endpoint,
+    s3_location,
+)
 from tests.support.rebuilds import Project, StopBefore, make_project
-from tests.support.s3 import before_requests, s3_endpoint, s3_location
 
-__all__ = ["s3_endpoint", "s3_location"]
+__all__ = [
+    "azure_endpoint",
+    "azure_location",
+    "gcs_endpoint",
+    "gcs_location",
+    "object_location",
+    "s3_endpoint",
+    "s3_location",
+]
 
 STREAM_FOLDER = "streams/clicks/per_page"
 
 
 @dataclass(frozen=True)
-class S3Project(Project):
+class StoredProject(Project):
     """A project whose home is at ``location``."""
 
     location: str = ""
@@ -45,23 +63,23 @@ class S3Project(Project):
 
 
 @pytest.fixture
-def project(tmp_path: Path, s3_location: str) -> S3Project:
-    """The project of ``make_project``, with its home on S3."""
+def project(tmp_path: Path, object_location: str) -> StoredProject:
+    """The project of ``make_project``, with its home on an object store."""
     plain = make_project(tmp_path / "project")
-    store = open_write_store(s3_location)
+    store = open_write_store(object_location)
     for file in sorted(plain.home.rglob("*")):
         name = str(file.relative_to(plain.home))
         if file.is_file() and not name.startswith(("ledger.db", "home.json")):
-            store.write(name, file.read_bytes().replace(str(plain.home).encode(), s3_location.encode()))
+            store.write(name, file.read_bytes().replace(str(plain.home).encode(), object_location.encode()))
     for file in plain.home.glob("ledger.db*"):
         shutil.move(file, plain.folder)
     with Ledger.open(plain.folder / "ledger.db", create=False) as ledger:
-        ledger.relocate(str(plain.home), s3_location)
+        ledger.relocate(str(plain.home), object_location)
     shutil.rmtree(plain.home)
-    return S3Project(plain.folder, plain.home, s3_location)
+    return StoredProject(plain.folder, plain.home, object_location)
 
 
-def test_a_rebuild_is_applied_and_taken_back(project: S3Project) -> None:
+def test_a_rebuild_is_applied_and_taken_back(project: StoredProject) -> None:
     before = project.objects()
     plan = project.plan("batch:3")
 
@@ -74,10 +92,10 @@ def test_a_rebuild_is_applied_and_taken_back(project: S3Project) -> None:
     assert project.objects() == before
 
 
-def test_the_state_of_a_replay_is_copied_by_the_store(project: S3Project) -> None:
+def test_the_state_of_a_replay_is_copied_by_the_store(project: StoredProject) -> None:
     plan, sent = project.plan("batch:3", goal="replay"), []
 
-    with before_requests(lambda method, url: sent.append(f"{method} {url.partition('?')[0]}")):
+    with before_requests(project.location, lambda method, url: sent.append(f"{method} {url.partition('?')[0]}")):
         project.apply(plan)
 
     state = [one for one in sent if "/0002/state/" in one and one.endswith(".delta")]
@@ -87,7 +105,7 @@ def test_the_state_of_a_replay_is_copied_by_the_store(project: S3Project) -> Non
 
 
 @pytest.mark.thorough
-def test_an_interrupted_apply_is_continued(project: S3Project) -> None:
+def test_an_interrupted_apply_is_continued(project: StoredProject) -> None:
     plan = project.plan("batch:3")
     with pytest.raises(KeyboardInterrupt):
         project.apply(plan, display=StopBefore("switch-generation"))
@@ -101,7 +119,7 @@ def test_an_interrupted_apply_is_continued(project: S3Project) -> None:
 
 
 @pytest.mark.thorough
-def test_a_home_that_was_copied_is_recognised(project: S3Project) -> None:
+def test_a_home_that_was_copied_is_recognised(project: StoredProject) -> None:
     project.apply(project.plan("batch:3"))
     copy = open_write_store(f"{project.location}-copy")
     original = open_write_store(project.location)
@@ -109,7 +127,7 @@ def test_a_home_that_was_copied_is_recognised(project: S3Project) -> None:
         for name in folder.files:
             path = f"{folder.path}/{name}".lstrip("/")
             copy.write(path, original.read(path))
-    copied = S3Project(project.folder, project.home, f"{project.location}-copy")
+    copied = StoredProject(project.folder, project.home, f"{project.location}-copy")
 
     with pytest.raises(Refused) as refused:
         copied.apply(copied.plan("batch:2"))
@@ -117,15 +135,15 @@ def test_a_home_that_was_copied_is_recognised(project: S3Project) -> None:
     assert refused.value.code == "home-copied"
 
 
-def test_status_asks_for_no_file_of_the_state(project: S3Project) -> None:
+def test_status_asks_for_no_file_of_the_state(project: StoredProject) -> None:
     """It costs a list request for each 1,000 names: a checkpoint has as many files as partitions and versions."""
     asked: Counter[str] = Counter()
 
     def count(method: str, url: str) -> None:
-        if method == "GET" and "list-type=2" not in url:
+        if method == "GET" and not is_listing(method, url):
             asked[url.partition(project.location.rpartition("/")[2])[2]] += 1
 
-    with before_requests(count):
+    with before_requests(project.location, count):
         status = read_status(Settings(project.location, str(project.folder / "ledger.db")))
     assert [stream.findings[0].code for stream in status.streams] == ["clean"]
     assert [path for path in asked if "/state/" in path] == []

@@ -1,0 +1,37 @@
+"""adlfs, with copies that are finished when the call returns."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+from adlfs import AzureBlobFileSystem
+from fsspec.asyn import sync_wrapper
+
+_ASKED_AGAIN_S = 0.2
+
+
+class AzureFileSystem(AzureBlobFileSystem):
+    """Under a protocol of its own, so that the class which other code of the process gets for ``abfs:`` stays."""
+
+    protocol = "slackwater-abfs"
+
+    @classmethod
+    def _strip_protocol(cls, path: object) -> object:
+        """A name may have a ``?``, which adlfs takes for the start of a query. Only a URI can have one."""
+        if isinstance(path, str) and not path.startswith(f"{cls.protocol}://"):
+            return path.lstrip("/")
+        return super()._strip_protocol(path)
+
+    async def _cp_file(self, path1: str, path2: str, **kwargs: object) -> None:
+        """Copy a blob. The service may only accept a copy and do it later; what is renamed is deleted next."""
+        await super()._cp_file(path1, path2, **kwargs)
+        container, blob, _ = self.split_path(path2)
+        async with self.service_client.get_blob_client(container, blob) as client:
+            # There is no event of the service to wait for.
+            while (copy := (await client.get_blob_properties()).copy).status == "pending":  # noqa: ASYNC110
+                await asyncio.sleep(_ASKED_AGAIN_S)
+        if copy.status not in {None, "success"}:
+            raise OSError(errno.EIO, f"the copy ended as {copy.status}: {copy.status_description}", path1)
+
+    cp_file = sync_wrapper(_cp_file)
