@@ -16,7 +16,7 @@ from slackwater.sources.common.contract import Replaced, SourceRange
 from slackwater.sources.common.read_files import sizes_as_read
 from slackwater.sources.files import Files
 from slackwater.storage.open import open_write_store
-from tests.support.s3 import s3_endpoint, s3_location
+from tests.support.s3 import before_requests, s3_endpoint, s3_location
 
 __all__ = ["s3_endpoint", "s3_location"]
 
@@ -112,3 +112,18 @@ def test_an_object_is_known_by_its_time_and_size(s3_location: str) -> None:
     assert replaced(written_ms, {path: len(TEXT)}) == []
     assert replaced(written_ms, {path: 1}) == [Replaced(path, written_ms, written_ms, 1, len(TEXT))]
     assert replaced(written_ms - 60_000, {}) == [Replaced(path, written_ms - 60_000, written_ms)]
+
+
+def test_many_objects_are_known_by_listings_of_their_folders(s3_location: str) -> None:
+    store, base = open_write_store(s3_location), s3_location
+    names = [f"in/day={day}/{number}.json" for day in (1, 2) for number in range(3)] + ["in/top.json"]
+    for name in names:
+        store.write(name, TEXT.encode())
+    paths = [f"{base}/{name}" for name in names]
+    asked: list[str] = []
+    with before_requests(lambda method, url: asked.append(f"{method} {url}")):
+        found = StoreReach().all_modified_ms([*paths, f"{base}/in/missing.json", f"{base}/no/folder.json"])
+    assert found == {path: StoreReach().modified_ms(path) for path in paths}
+    assert len(asked) < len(paths), asked
+    # A folder that does not exist may be an object: that is asked.
+    assert [one for one in asked if "list-type=2" not in one and "/in/" in one] == []
