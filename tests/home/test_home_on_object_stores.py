@@ -1,4 +1,4 @@
-"""A home on an object store, with its ledger on this machine: planned, applied, taken back, all without a local file."""
+"""A home on an object store, with its ledger on this machine: planned, applied and taken back without a local file."""
 
 from __future__ import annotations
 

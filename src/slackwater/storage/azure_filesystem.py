@@ -28,9 +28,10 @@ class AzureFileSystem(AzureBlobFileSystem):
         await super()._cp_file(path1, path2, **kwargs)
         container, blob, _ = self.split_path(path2)
         async with self.service_client.get_blob_client(container, blob) as client:
-            # There is no event of the service to wait for.
-            while (copy := (await client.get_blob_properties()).copy).status == "pending":  # noqa: ASYNC110
+            copy = (await client.get_blob_properties()).copy
+            while copy.status == "pending":
                 await asyncio.sleep(_ASKED_AGAIN_S)
+                copy = (await client.get_blob_properties()).copy
         if copy.status not in {None, "success"}:
             raise OSError(errno.EIO, f"the copy ended as {copy.status}: {copy.status_description}", path1)
 
