@@ -35,9 +35,10 @@ KINDS = (
     "below",
     "memory",
     "s3",
-    "gcs",
     "hadoop",
     pytest.param("hdfs", marks=pytest.mark.spark),
+    # Google's libraries bring gRPC, whose threads other tests of the process would fork.
+    pytest.param("gcs", marks=pytest.mark.thorough),
     # Its server is installed by npm.
     pytest.param("azure", marks=pytest.mark.thorough),
 )

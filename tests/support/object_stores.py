@@ -25,9 +25,10 @@ __all__ = [
 ]
 
 
-@pytest.fixture(
-    params=["s3", "gcs", pytest.param("azure", marks=[pytest.mark.thorough, pytest.mark.timeout(1200)])],
-)
+_MORE = [pytest.mark.thorough, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture(params=["s3", pytest.param("gcs", marks=_MORE), pytest.param("azure", marks=_MORE)])
 def object_location(request: pytest.FixtureRequest) -> str:
     """An empty place, reached through the environment as a user would."""
     return str(request.getfixturevalue(f"{request.param}_location"))
