@@ -21,7 +21,7 @@ from pyarrow import csv, orc, parquet
 
 Rows = list[dict[str, object]]
 
-FILES = 8
+FILES = 6
 ROWS = 24
 MINUTES = 12
 LATE_MINUTES = 30

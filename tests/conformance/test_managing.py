@@ -11,7 +11,7 @@ from tests.conformance.matrix import Area, measured
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 STREAMS = ("several_queries", "listener", "watching", "metrics")
-FILES = 8
+FILES = 6
 
 
 def test_managing(tmp_path: Path) -> None:

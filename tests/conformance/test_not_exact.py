@@ -23,7 +23,7 @@ from scripts.conformance import row_of
 from tests.conformance.matrix import FILE, STREAMS_FAILED, Area, before_commit
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
-FILES = 8
+FILES = 6
 IN_FILE = 27
 WAIT_S = 400.0
 REFUSED = 5

@@ -16,7 +16,7 @@ def assign(spark: SparkSession) -> DataFrame:
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", SERVERS)
     source = (
         source.option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", 24)
+        .option("maxOffsetsPerTrigger", 16)
         .option("assign", '{"readings-1": [0]}')
     )
     records = source.load()
