@@ -14,6 +14,8 @@ LONGEST_FIRST = (
     "audit/test_audit_on_spark.py",
     "conformance/test_operations.py",
     "restart/test_iceberg_catalog.py",
+    "conformance/test_modes.py",
+    "conformance/test_sinks.py",
     "conformance/test_joins.py",
     "conformance/test_sources.py",
     "conformance/test_state.py",

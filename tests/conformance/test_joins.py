@@ -11,7 +11,7 @@ from tests.conformance.matrix import IN_PARTS, Area, measured
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}
-"""A join has four state stores in each; tests/restart/test_bounded_state.py kills joins with two partitions."""
+"""A join has four state stores in each; tests/restart/test_bounded_state.py rebuilds one with two partitions."""
 
 
 @IN_PARTS
