@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.support import warm_python
-from tests.support.killing import kill_when
+from tests.support.killing import kill_when, kill_when_held
 from tests.support.outputs import Rows, manifest_ids, rows_of
 from tests.support.warm_jvm import attached
 
@@ -119,6 +119,10 @@ class Workspace:
     def run(self) -> None:
         """Run until caught up, and expect it to go well."""
         self.slackwater("run", "clicks.py", "--until-caught-up", *CONF)
+
+    def kill_before(self, name: str) -> None:
+        """Run, and kill when the JVM is held before a file, below the folder, gets its name."""
+        kill_when_held(("run", "clicks.py", "--until-caught-up", *CONF), self.folder, [self.folder / name])
 
     def kill_at(
         self, reached: Callable[[Workspace], bool], holds: Callable[[Workspace], bool], batch: int | None = None

@@ -21,6 +21,7 @@ from tests.restart.delta_tables import (
     page_of,
     status_written,
 )
+from tests.restart.test_files import CHECKPOINT
 from tests.sinks import delta_logs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -29,11 +30,9 @@ KILLED = 2
 
 def _kill_after_the_tables_commit(workspace: DeltaWorkspace, batch: int) -> None:
     """The table has the batch, and Spark's commit log has not."""
-    workspace.kill_at(
-        lambda seen: seen.written() >= batch,
-        lambda seen: (seen.ids("offsets")[-1], seen.ids("commits")[-1], seen.written()) == (batch, batch - 1, batch),
-        batch,
-    )
+    workspace.kill_before(f"{CHECKPOINT}/commits/{batch}")
+    assert (workspace.ids("offsets")[-1], workspace.ids("commits")[-1]) == (batch, batch - 1)
+    assert workspace.written() == batch
 
 
 def test_append_killed_cut_and_undone(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.restart.scenario import FileClicks, Workspace
@@ -11,28 +9,21 @@ from tests.restart.small import Saved
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 KILLED = 9
-Look = Callable[[Workspace], bool]
-
-
-def _has(path: str) -> Look:
-    return lambda workspace: (workspace.folder / path).exists()
-
-
-def _stands(planned: int, committed: int, written: int) -> Look:
-    def holds(workspace: Workspace) -> bool:
-        found = (workspace.ids("offsets")[-1], workspace.ids("commits")[-1], workspace.written())
-        return found == (planned, committed, written)
-
-    return holds
-
-
 CHECKPOINT = ".slackwater/streams/web/per_page/checkpoints/0001"
 POINTS = {
-    "before the offset write": (_has(f"{CHECKPOINT}/sources/0/{KILLED}.compact"), _stands(8, 8, 8)),
-    "between offset and sink write": (_has(f"{CHECKPOINT}/offsets/{KILLED}"), _stands(9, 8, 8)),
-    "after the sink write, before the commit": (_has(f"out/_spark_metadata/{KILLED}.compact"), _stands(9, 8, 9)),
-    "after the commit": (_has(f"{CHECKPOINT}/commits/{KILLED}"), lambda workspace: workspace.ids("commits")[-1] == 9),
+    "before the offset write": (f"{CHECKPOINT}/offsets/{KILLED}", (8, 8, 8)),
+    "between offset and sink write": (f"out/_spark_metadata/{KILLED}.compact", (9, 8, 8)),
+    "after the sink write, before the commit": (f"{CHECKPOINT}/commits/{KILLED}", (9, 8, 9)),
+    "after the commit": (f"{CHECKPOINT}/offsets/{KILLED + 1}", (9, 9, 9)),
 }
+"""The file before which the batch is held, and what is planned, committed and written then."""
+
+
+def kill_at(workspace: Workspace, point: str) -> None:
+    """Run, and kill at one of ``POINTS``."""
+    name, marks = POINTS[point]
+    workspace.kill_before(name)
+    assert (workspace.ids("offsets")[-1], workspace.ids("commits")[-1], workspace.written()) == marks
 
 
 WRITTEN = "after the sink write, before the commit"
@@ -43,7 +34,7 @@ AROUND_THE_WRITE = ("between offset and sink write", WRITTEN)
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, Saved]:
     """A workspace that was killed when the sink had written a batch, and a copy of it."""
     workspace = Workspace(tmp_path_factory.mktemp("written"), FileClicks())
-    workspace.kill_at(*POINTS[WRITTEN])
+    kill_at(workspace, WRITTEN)
     return workspace, Saved(workspace, tmp_path_factory.mktemp("saved") / "copy")
 
 
@@ -63,7 +54,7 @@ def test_killed_and_rebuilt_is_as_if_uninterrupted(
 ) -> None:
     workspace = restored if point == WRITTEN else file_workspace
     if point != WRITTEN:
-        workspace.kill_at(*POINTS[point])
+        kill_at(workspace, point)
     target = workspace.written()
 
     plan = workspace.rebuild()
@@ -76,7 +67,7 @@ def test_killed_and_rebuilt_is_as_if_uninterrupted(
 
 def test_a_batch_that_was_completed_is_killed_again_and_rebuilt(restored: Workspace, file_baseline: Workspace) -> None:
     """Killed after the sink write, run again, killed again: the second run has reported the rows of the batch."""
-    restored.kill_once(_has(f"{CHECKPOINT}/commits/{KILLED + 2}"))
+    restored.kill_before(f"{CHECKPOINT}/offsets/{KILLED + 3}")
 
     plan = restored.rebuild()
     restored.run()

@@ -12,15 +12,10 @@ from examples.demo.broker import Broker
 from tests.restart.kafka_clicks import KafkaClicks
 from tests.restart.scenario import CONF, STREAM, Workspace
 from tests.restart.small import error_code, tree
-from tests.restart.test_files import CHECKPOINT, KILLED, POINTS, _has, _stands
+from tests.restart.test_files import KILLED, POINTS, kill_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 TOPIC = "clicks"
-KAFKA_POINTS = {
-    **POINTS,
-    # Kafka logs nothing before the offset write: that point is just after the commit before it.
-    "before the offset write": (_has(f"{CHECKPOINT}/commits/{KILLED - 1}"), _stands(8, 8, 8)),
-}
 LOSES_ITS_CHECKPOINT = "between offset and sink write"
 
 
@@ -52,7 +47,7 @@ def test_killed_and_rebuilt_is_as_if_uninterrupted(
     point: str, tmp_path_factory: pytest.TempPathFactory, clicks: KafkaClicks, baseline: Workspace
 ) -> None:
     workspace = Workspace(tmp_path_factory.mktemp("killed"), clicks)
-    workspace.kill_at(*KAFKA_POINTS[point])
+    kill_at(workspace, point)
     written = workspace.written()
     if point == LOSES_ITS_CHECKPOINT:
         shutil.rmtree(workspace.checkpoint)

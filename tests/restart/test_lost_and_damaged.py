@@ -12,7 +12,7 @@ import pytest
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.ledger.ledger import Ledger
 from tests.restart.scenario import CONF, STREAM, UPGRADED, FileClicks, Workspace
-from tests.restart.test_files import CHECKPOINT, POINTS
+from tests.restart.test_files import KILLED, kill_at
 from tests.support.killing import kill_when
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -49,7 +49,7 @@ def test_deleted_checkpoint_and_upgraded_aggregation(
     file_workspace: Workspace, file_baseline: Workspace, upgraded_baseline: Workspace
 ) -> None:
     workspace = file_workspace
-    workspace.kill_at(*POINTS["between offset and sink write"])
+    kill_at(workspace, "between offset and sink write")
     written = workspace.written()
     shutil.rmtree(workspace.checkpoint)
     workspace.write_pipeline(UPGRADED)
@@ -100,10 +100,8 @@ def _forget_reader(workspace: Workspace, reader: StreamRecord) -> None:
 
 def test_batch_that_nobody_recorded_is_cut_from_the_sink(file_workspace: Workspace, file_baseline: Workspace) -> None:
     workspace = file_workspace
-    killed_at = 8  # the window that closes at 01:00 is written by an earlier batch; this one closes the next
-    workspace.kill_at(
-        lambda it: (it.folder / CHECKPOINT / "commits" / str(killed_at)).exists(), lambda it: it.written() >= killed_at
-    )
+    killed_at = KILLED - 1  # the window that closes at 01:00 is written by an earlier batch; this one closes the next
+    kill_at(workspace, "before the offset write")
     written = workspace.written()
     shutil.rmtree(workspace.checkpoint)
     _forget_batch(workspace, killed_at)
@@ -130,7 +128,7 @@ def test_batch_that_nobody_recorded_is_cut_from_the_sink(file_workspace: Workspa
 
 def test_unreadable_and_absent_sinks_are_refused(file_workspace: Workspace, file_baseline: Workspace) -> None:
     workspace = file_workspace
-    workspace.kill_at(*POINTS["between offset and sink write"])
+    kill_at(workspace, "between offset and sink write")
     manifest = workspace.output / "_spark_metadata"
     newest, whole = manifest / "8", (manifest / "8").read_bytes()
 
@@ -155,7 +153,8 @@ def test_unreadable_and_absent_sinks_are_refused(file_workspace: Workspace, file
 
 def test_killed_in_the_first_batch_begins_again_at_batch_0(file_workspace: Workspace, file_baseline: Workspace) -> None:
     workspace = file_workspace
-    workspace.kill_at(lambda it: (it.folder / CHECKPOINT / "offsets" / "0").exists(), lambda it: it.written() == -1)
+    workspace.kill_before("out/_spark_metadata/0")
+    assert workspace.written() == -1
     shutil.rmtree(workspace.checkpoint)
 
     plan = workspace.rebuild()
@@ -168,7 +167,7 @@ def test_killed_in_the_first_batch_begins_again_at_batch_0(file_workspace: Works
 @pytest.mark.thorough
 def test_killed_apply_is_carried_on_by_running_it_again(file_workspace: Workspace, file_baseline: Workspace) -> None:
     workspace, target = file_workspace, 6
-    workspace.kill_at(*POINTS["between offset and sink write"])
+    kill_at(workspace, "between offset and sink write")
     workspace.slackwater("plan", "rebuild", STREAM, "--at", f"batch:{target}", "--out", "plan.json")
     next_generation = workspace.stream_folder / "checkpoints" / "0002"
     applying = workspace.start("apply", "plan.json", "--yes", *CONF)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.restart.scenario import CONF, STREAM
 from tests.restart.small import PIPELINE, Saved, SmallWorkspace
+from tests.restart.test_files import CHECKPOINT
 from tests.support.outputs import Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -115,9 +116,8 @@ def test_a_run_that_ends_by_itself_ends_where_it_would_have(tmp_path: Path, unbr
     workspace = SmallWorkspace(tmp_path / "ends")
     workspace.add("first", FIRST[:100])
     workspace.add("more", FIRST[100:])
-    workspace.kill_at(
-        lambda seen: (seen.checkpoint / "commits" / "1").exists(), lambda seen: seen.ids("offsets") == [0, 1]
-    )
+    workspace.kill_before(f"{CHECKPOINT}/offsets/2")
+    assert workspace.ids("commits") == workspace.ids("offsets") == [0, 1]
     workspace.add("second", SECOND)
 
     messages = workspace.caught_up().stderr

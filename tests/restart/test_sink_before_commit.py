@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.restart.scenario import CONF, PIPELINE, ROWS_A_BATCH, SCHEMA, STREAM, FileClicks, Workspace
+from tests.restart.test_files import CHECKPOINT
 from tests.support.killing import children_of, kill_when
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -60,10 +61,8 @@ def _workspace(folder: Path, query: str) -> Workspace:
 
 
 def _kill_before_commit(workspace: Workspace, batch: int) -> None:
-    def holds(seen: Workspace) -> bool:
-        return (seen.written(), seen.ids("commits")[-1]) == (batch, batch - 1)
-
-    workspace.kill_at(lambda seen: seen.written() >= batch, holds)
+    workspace.kill_before(f"{CHECKPOINT}/commits/{batch}")
+    assert (workspace.written(), workspace.ids("commits")[-1]) == (batch, batch - 1)
 
 
 @pytest.mark.parametrize("point", ["its state is written", "it is committed"])
