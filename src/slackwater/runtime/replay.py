@@ -23,6 +23,7 @@ from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.operations.apply.replayer import OperationRun, Replayed
 from slackwater.operations.plan.contributing import Code
 from slackwater.runtime import failures
+from slackwater.runtime.early_end import check_reads_all
 from slackwater.runtime.failures import Failure, classify
 from slackwater.runtime.files_left_out import check_left_out
 from slackwater.runtime.listener import ProgressRecorder, make_listener
@@ -202,6 +203,7 @@ class SparkReplayer:
         checkpoint = open_read_store(run.generation.location)
         copy_new(run.ledger, run.stream.full_name, run.generation.number, checkpoint)
         check_left_out(run.ledger, run.generation, read_logs(checkpoint).planned, built.frame)
+        check_reads_all(run.stream.full_name, built.frame)
         # Not the log of the staged output: it names files that are elsewhere after the swap.
         failure = self._run(run, "available-now", sink=staged)
         if failure is not None:

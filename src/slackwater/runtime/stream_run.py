@@ -17,6 +17,7 @@ from slackwater.diagnose.rules.common.facts import FAILURES
 from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.runtime.before_start import check, claim_output, record_start, warnings_about
 from slackwater.runtime.drain import Drain
+from slackwater.runtime.early_end import check_reads_all
 from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
 from slackwater.runtime.files_left_out import check_left_out
 from slackwater.runtime.no_data_batch import NoDataBatch
@@ -104,6 +105,8 @@ class StreamRun:
             self._committed_before, self._planned_before = ready.committed, ready.planned
             self._warn((*ready.warnings, *warnings_about(self.stream, self._built), *self._overridden()))
             check_left_out(self._services.ledger, self._generation, ready.planned, self._built.frame)
+            if self._trigger.kind == "available-now":
+                check_reads_all(self.stream.full_name, self._built.frame)
             claim_output(self._services.home, self.stream)
             context = self._write_context(ready.planned)
             self._built.definition.sink.check(self._built.frame, context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slackwater.sources.common.contract import End, Reached, SourceEntries, SourceRange
+from slackwater.sources.common.contract import EarlyEnd, End, Reached, SourceEntries, SourceRange
 from slackwater.sources.common.shapes import decoded, is_long
 from slackwater.sources.common.source import Source
 
@@ -19,6 +19,13 @@ class Iceberg(Source):
     connectors = frozenset({"iceberg"})
     end_field = "lastOffsetForTriggerAvailableNow"
     package = "org.apache.iceberg."
+    # Before 1.11 its stream is no SupportsTriggerAvailableNow: Spark's wrapper of such a source fixes the end of the
+    # run by one call of latestOffset with the limit of a batch.
+    early_end = EarlyEnd(
+        "org.apache.iceberg.IcebergBuild",
+        (1, 11),
+        frozenset({"streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"}),
+    )
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         return (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 SourceEntries: TypeAlias = Mapping[int, str]
 """The entries of ``sources/<source>/`` by number, as strings; compacted ones are split."""
+NO_LIMIT = str(2**31 - 1)
+"""The default of options that limit a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,27 @@ class RestartEffect:
 
     risk: Literal["duplicate", "stuck"]
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyEnd:
+    """A defect of older connectors: a run with the trigger available-now ends after one batch of a limited size.
+
+    Versions older than ``fixed_in`` have it. ``version_class`` has the static method ``version()``; ``limits`` are
+    options in lower case, each a number.
+    """
+
+    version_class: str
+    fixed_in: tuple[int, int]
+    limits: frozenset[str]
+
+    def limit_of(self, version: str, options: Mapping[str, str]) -> str | None:
+        """The option with which a run ends early; ``None`` where it reads everything, or the version is unknown."""
+        numbers = re.match(r"(\d+)\.(\d+)", version)
+        if numbers is None or (int(numbers[1]), int(numbers[2])) >= self.fixed_in:
+            return None
+        limited = (name for name, value in options.items() if name.lower() in self.limits and value != NO_LIMIT)
+        return next(limited, None)
 
 
 class Ahead(NamedTuple):

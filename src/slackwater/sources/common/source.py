@@ -21,6 +21,7 @@ from slackwater.formats.text_log import shown
 from slackwater.sources.common.contract import (
     Ahead,
     Claims,
+    EarlyEnd,
     EmptyBase,
     End,
     LeftOut,
@@ -78,6 +79,8 @@ class Source:
     """The field in which the source keeps where a run ends that was started with the trigger available-now."""
     package = "org.apache.spark.sql."
     """How the names of the classes that have this field start."""
+    early_end: EarlyEnd | None = None
+    """The versions of the connector with which a run may end before it has read everything."""
     restart_effect = RestartEffect(
         "stuck", "how a start position is set depends on the kind of source: the offset is shown as Spark wrote it"
     )
