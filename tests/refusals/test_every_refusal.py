@@ -34,7 +34,7 @@ ELSEWHERE = {
     "backfill-unknown": "tests/apply/test_backfill.py",
     "batch-written": "tests/sinks/test_foreach_batch.py",
     "backfill-watched": "tests/apply/test_adopted.py",
-    "connect-session": "tests/unchanged/test_references.py",
+    "connect-session": "tests/unchanged/test_connect.py",
     "query-checkpoint": "tests/unchanged/test_references.py",
     "query-duplicate": "tests/unchanged/test_references.py",
     "checkpoint-fixed": "tests/apply/test_adopted.py",

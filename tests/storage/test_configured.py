@@ -71,7 +71,7 @@ def test_a_secret_that_is_not_there_is_named(project: Workspace) -> None:
 @pytest.mark.parametrize(
     ("table", "where", "found"),
     [
-        ({"gs": {"token": "file:x"}}, "storage.gs", "another store"),
+        ({"ftp": {"token": "file:x"}}, "storage.ftp", "another store"),
         ({"s3": {"secret": "env:A"}}, "storage.s3.secret", "another key"),
         ({"s3": {"secret_access_key": SECRET}}, "storage.s3.secret_access_key", "something else, not shown here"),
     ],
