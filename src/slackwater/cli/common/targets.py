@@ -17,10 +17,11 @@ def resolve(target: str, home: str | None = None) -> str:
 
     Raises ``NotFound`` where it is neither.
     """
-    if is_location(target, load(home=home)):
+    settings = load(home=home)
+    if is_location(target, settings):
         return target
     require_no_path(target)
-    location = _location_of_stream(target, load(home=home))
+    location = _location_of_stream(target, settings)
     if location is not None:
         return location
     raise _nothing(target)
