@@ -166,6 +166,7 @@ def test_a_marker_that_is_written_before_the_rows_loses_them(scene: Scene) -> No
     assert found["none"]["passed"]
 
 
+@pytest.mark.thorough
 def test_a_transaction_with_the_marker_passes(scene: Scene) -> None:
     drills = ("task", "after")
     document = scene.audit("saved", *(word for drill in drills for word in ("--drill", drill)))

@@ -112,7 +112,7 @@ KINDS = {
         column='.cast("string").alias("value")',
     ),
 }
-IN_GATE = {("files", "after"), ("postgres", "before")}
+IN_GATE = {("postgres", "before")}
 """``before``: it resumes before the other has written the batch that both were at; ``after``: after that."""
 
 

@@ -23,6 +23,7 @@ def test_the_ivy_inside_pyspark_fetches_the_locked_jar(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".fetching-*"))
 
 
+@pytest.mark.thorough
 def test_maven_fetches_the_locked_jar_where_it_is_installed(tmp_path: Path) -> None:
     [driver] = jars_of("postgresql", "4.1.3")
     cache = JarCache(tmp_path, ways=[by_maven, by_ivy])

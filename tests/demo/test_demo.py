@@ -84,6 +84,7 @@ def temporary() -> Iterator[str]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.thorough
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_from_kafka_to_postgres_killed_at_each_stage_every_row_is_there_once(tmp_path: Path, temporary: str) -> None:

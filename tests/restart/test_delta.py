@@ -48,9 +48,8 @@ def test_append_killed_cut_and_undone(tmp_path: Path) -> None:
     check_append_finished(workspace, KILLED)
 
 
-@pytest.mark.parametrize(
-    "body", [pytest.param(UPDATE, id="update"), pytest.param(COMPLETE, id="complete", marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("body", [UPDATE, COMPLETE], ids=["update", "complete"])
 def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
     workspace = DeltaWorkspace(tmp_path / "w", body)
     # Late enough that the watermark has passed the windows of the first batches.
@@ -58,6 +57,7 @@ def test_other_modes_killed_and_rebuilt(body: str, tmp_path: Path) -> None:
     check_replaced_rows(workspace, body)
 
 
+@pytest.mark.thorough
 def test_a_second_stage_reads_the_table_of_the_first(tmp_path: Path) -> None:
     workspace = DeltaWorkspace(tmp_path / "w", TWO_STAGES)
     workspace.kill_once(lambda seen: seen.written() >= 0)

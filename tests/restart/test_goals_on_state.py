@@ -102,7 +102,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     return whole.rows_by_stream()
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", ["hdfs", pytest.param("rocksdb", marks=pytest.mark.thorough)])
 def test_each_goal_ends_with_the_rows_of_an_uninterrupted_run(
     store: str, tmp_path: Path, expected: dict[str, Rows]
 ) -> None:

@@ -171,6 +171,7 @@ def test_whoever_writes_while_the_output_is_built_or_after_the_swap_keeps_the_ro
         assert shared.found(kind) == shared.expected(-1, -2)
 
 
+@pytest.mark.thorough
 def test_a_delta_table_and_its_reader_are_swapped_again(tmp_path: Path) -> None:
     shared = Shared(tmp_path / "w", kinds=["delta"], more=LATER)
     shared.arrive(2)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 PROGRAM = Path(__file__).with_name("programs") / "replayed_state.py"
 
 
-@pytest.mark.parametrize("master", ["local[1]", "local-cluster[1,1,512]"])
+@pytest.mark.parametrize("master", ["local[1]", pytest.param("local-cluster[1,1,512]", marks=pytest.mark.thorough)])
 def test_nothing_of_a_replayed_batch_stays_loaded(tmp_path: Path, master: str) -> None:
     ended = subprocess.run(
         [sys.executable, str(PROGRAM), str(tmp_path), master],

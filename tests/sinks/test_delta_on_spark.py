@@ -76,9 +76,9 @@ def _table(spark: SparkSession, folder: Path, mode: str, *keys: str) -> Table:
 @pytest.mark.parametrize(
     ("mode", "keys", "final"),
     [
-        ("append", (), [(1, "a"), (2, "b"), (2, "c"), (3, "d"), (None, "n")]),
+        pytest.param("append", (), [(1, "a"), (2, "b"), (2, "c"), (3, "d"), (None, "n")], marks=pytest.mark.thorough),
         ("update", ("id",), [(1, "a"), (2, "c"), (3, "d"), (None, "n")]),
-        ("complete", (), [(2, "c"), (3, "d"), (None, "n")]),
+        pytest.param("complete", (), [(2, "c"), (3, "d"), (None, "n")], marks=pytest.mark.thorough),
     ],
 )
 def test_batches_repeated_cut_and_undone(

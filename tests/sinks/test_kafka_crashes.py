@@ -84,6 +84,7 @@ def _has_committed(project: Project, batch: int) -> bool:
     return project.committed("rows") >= batch
 
 
+@pytest.mark.thorough
 def test_the_broker_is_killed_at_each_point_of_a_task(
     project: Project, broker: CrashingBroker, proxy: KafkaProxy
 ) -> None:

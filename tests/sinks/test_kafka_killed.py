@@ -136,6 +136,7 @@ def test_killed_at_each_point_of_a_batch_and_rebuilt(project: Project, broker: B
     assert _written(servers, topic) == written + 1
 
 
+@pytest.mark.thorough
 def test_a_later_stage_reads_what_was_committed(project: Project, broker: Broker) -> None:
     servers = broker.bootstrap_servers
     topic = create_topic(servers, "stages", 2)

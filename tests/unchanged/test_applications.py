@@ -79,6 +79,7 @@ def test_a_checkpoint_that_was_adopted_by_another_name_stays_one_stream(tmp_path
     _check_rows(scene, "out")
 
 
+@pytest.mark.thorough
 def test_a_watched_query_has_a_verdict_and_is_rebuilt_from_its_program(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "watched_query.py")
     for files in (KILLED_AFTER, FILES):

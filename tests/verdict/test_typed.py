@@ -30,7 +30,7 @@ from tests.verdict.edits import ALL, FIRST, Edit, add_input, clear, edits, lay_d
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 CONF = ("--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.sql.session.timeZone=UTC", "--master", "local[2]")
 RUN = ("run", "pipeline.py", "--until-caught-up", *CONF)
-IN_THE_GATE = {"sum to max", "a filter before a window", "window length"}
+IN_THE_GATE = {"sum to max"}
 STEPS = 4
 JOINS = {"inner", "outer"}
 HOUR_S = 3600

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.restart.scenario import WITH_SPARK
 from tests.restart.small import HEADER, SOURCE, Saved, SmallWorkspace
 from tests.support import warm_python
@@ -195,6 +197,16 @@ def changed(query: str, old: str, new: str) -> str:
     """The query with other code."""
     assert old in query
     return query.replace(old, new)
+
+
+def in_gate(failures: Sequence[Failure], *codes: str) -> list[Any]:
+    """The failures as parameters of a test, thorough but for the last one of each of these codes."""
+    last = {failure.code: failure for failure in failures if failure.code in codes}
+    assert set(last) == set(codes)
+    return [
+        pytest.param(one, marks=[] if last.get(one.code) is one else pytest.mark.thorough, id=str(one))
+        for one in failures
+    ]
 
 
 def prove(stream: Stream, failure: Failure, again: Stream | None = None) -> None:

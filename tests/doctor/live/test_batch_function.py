@@ -139,6 +139,7 @@ def first_seen(tmp_path_factory: pytest.TempPathFactory) -> Stream:
     return make_stream(tmp_path_factory.mktemp("first seen"), FIRST_SEEN, SETTINGS, Copies)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("failure", [PARTLY], ids=str)
 def test_function_that_reads_in_part(first_seen: Stream, failure: Failure) -> None:
     prove(first_seen, failure)

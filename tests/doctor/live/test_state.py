@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.doctor.live.damage import Damage, in_order, remove, replaced
-from tests.doctor.live.frame import FILES, READ, Failure, Scene, Silent, Stops, Stream, prove
+from tests.doctor.live.frame import FILES, READ, Failure, Scene, Silent, Stops, Stream, in_gate, prove
 
 pytestmark = pytest.mark.spark
 
@@ -66,6 +66,6 @@ FAILURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=str)
+@pytest.mark.parametrize("failure", in_gate(FAILURES, "STATE-01", "LOG-11"))
 def test_damaged_state(totals: Stream, failure: Failure) -> None:
     prove(totals, failure)

@@ -291,12 +291,6 @@ GROUP = (
         level=Level.NAMED,
     ),
     ErrorText(
-        "condition-of-two-drivers",
-        ("SHARE-01",),
-        names=("CONCURRENT_STREAM_LOG_UPDATE",),
-        level=Level.NAMED,
-    ),
-    ErrorText(
         "condition-of-rename",
         ("STORE-03", "SHARE-01"),
         names=("FAILED_RENAME_PATH", "FAILED_RENAME_TEMP_FILE", "RENAME_SRC_PATH_NOT_FOUND"),

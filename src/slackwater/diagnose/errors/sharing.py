@@ -14,8 +14,8 @@ GROUP = (
         (
             "Concurrent update to the commit log. Multiple streaming jobs detected for <batch>",
             "Concurrent update to the log. Multiple streaming jobs detected for <batch>",
-            "CONCURRENT_STREAM_LOG_UPDATE",
         ),
+        names=("CONCURRENT_STREAM_LOG_UPDATE",),
         near=(
             # Commits without offsets are met after a batch only; an entry to plan that exists was written by another.
             Near(_COMMITTING, ("LOG-07", "SHARE-01")),
