@@ -143,6 +143,7 @@ def scene(tmp_path: Path, postgres: PostgresServer) -> Iterator[Scene]:
         command.kill()
 
 
+@pytest.mark.thorough
 def test_killed_at_each_point_cut_and_undone(scene: Scene) -> None:
     scene.kill_in_a_batch(lambda _: scene.waits(), lambda m: m[1] == m[2] == m[3] == m[0] - 1, BEFORE_STAGING)
     assert scene.status()["verdict"]["code"] == "clean"

@@ -26,6 +26,7 @@ from tests.doctor.live.frame import (
     Stops,
     Stream,
     findings_of,
+    in_gate,
     make_stream,
     prove,
 )
@@ -162,10 +163,10 @@ FAILURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(FAILURES)), ids=[str(failure) for failure in FAILURES])
-def test_damaged_kafka(tmp_path_factory: pytest.TempPathFactory, servers: str, rows: Rows, number: int) -> None:
-    stream = make_kafka_stream(tmp_path_factory.mktemp("kafka"), servers, f"clicks-{number}", rows)
-    prove(stream, FAILURES[number])
+@pytest.mark.parametrize("failure", in_gate(FAILURES, "KAFKA-01", "KAFKA-02"))
+def test_damaged_kafka(tmp_path_factory: pytest.TempPathFactory, servers: str, rows: Rows, failure: Failure) -> None:
+    stream = make_kafka_stream(tmp_path_factory.mktemp("kafka"), servers, f"clicks-{FAILURES.index(failure)}", rows)
+    prove(stream, failure)
 
 
 def killed_after_the_records(scene: Scene) -> None:
