@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -93,22 +94,37 @@ class Watermarks:
         return {f"{policy} {kind}": rows_of(self.folder / f"out_{n}") for n, (policy, kind) in STREAMS.items()}
 
 
-def test_a_restart_and_a_rebuild_are_exact_where_those_of_spark_are_not(tmp_path: Path, plain: dict[str, Rows]) -> None:
-    whole = {name.partition(" ")[2]: rows for name, rows in plain.items() if name.startswith("uninterrupted")}
-    restarted = {name.partition(" ")[2]: rows for name, rows in plain.items() if name.startswith("restarted")}
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Watermarks]]:
+    """Puts the workspace back as it was after the kill, at its place: a home that is elsewhere is a copy."""
+    folder = tmp_path_factory.mktemp("killed")
+    workspace = Watermarks(folder / "workspace")
+    workspace.kill_in_first_phase()
+    shutil.copytree(workspace.folder, folder / "saved", symlinks=True)
+
+    def restored() -> Watermarks:
+        shutil.rmtree(workspace.folder)
+        shutil.copytree(folder / "saved", workspace.folder, symlinks=True)
+        return workspace
+
+    yield restored
+    shutil.rmtree(folder)
+
+
+def test_a_restart_and_a_rebuild_are_exact_where_those_of_spark_are_not(
+    plain: dict[str, Rows], killed: Callable[[], Watermarks]
+) -> None:
+    whole, restarted = _named(plain, "uninterrupted"), _named(plain, "restarted")
     # Spark's own restart differs under the policy min, and only there: else this test would show nothing.
     assert {name for name in whole if whole[name] != restarted[name]} == {"min union", "min join"}
 
-    workspace = Watermarks(tmp_path / "workspace")
-    workspace.kill_in_first_phase()
-    shutil.copytree(workspace.folder, tmp_path / "saved", symlinks=True)
+    workspace = killed()
     said = workspace.finish()
     assert FORGOTTEN not in said
     assert workspace.rows() == whole
 
-    # The same kill, and every checkpoint deleted. A home that is elsewhere is a copy: it is put back at its place.
-    shutil.rmtree(workspace.folder)
-    shutil.copytree(tmp_path / "saved", workspace.folder, symlinks=True)
+    # The same kill, and every checkpoint deleted.
+    workspace = killed()
     for stream in STREAMS:
         shutil.rmtree(workspace.checkpoint(stream))
         workspace.slackwater("plan", "rebuild", stream, "--out", "plan.json", "--force")
@@ -117,13 +133,19 @@ def test_a_restart_and_a_rebuild_are_exact_where_those_of_spark_are_not(tmp_path
     assert FORGOTTEN not in said
     assert workspace.rows() == whole
 
-    # Where they are not recorded, as in a ledger of an earlier release, each start that forgets them says so.
-    shutil.rmtree(workspace.folder)
-    shutil.copytree(tmp_path / "saved", workspace.folder, symlinks=True)
+
+@pytest.mark.thorough
+def test_a_start_that_forgets_them_says_so(plain: dict[str, Rows], killed: Callable[[], Watermarks]) -> None:
+    """They are not recorded, as in a ledger of an earlier release."""
+    workspace = killed()
     _forget(workspace.folder / ".slackwater" / "ledger.db")
     said = workspace.finish()
     assert said.count(FORGOTTEN) == len(KINDS)
-    assert workspace.rows() == restarted
+    assert workspace.rows() == _named(plain, "restarted")
+
+
+def _named(plain: dict[str, Rows], kind: str) -> dict[str, Rows]:
+    return {name.partition(" ")[2]: rows for name, rows in plain.items() if name.startswith(kind)}
 
 
 def _forget(ledger: Path) -> None:
