@@ -27,7 +27,10 @@ def copy_table(spark: SparkSession) -> None:
         if spark.catalog.tableExists("readings_by_kind"):
             rows = [row.asDict() for row in spark.table("readings_by_kind").collect()]
             SEEN.parent.mkdir(exist_ok=True)
-            SEEN.write_text(json.dumps(rows))
+            copy = SEEN.with_suffix(".new")
+            copy.write_text(json.dumps(rows))
+            # A reader, and a kill, find a whole copy.
+            copy.replace(SEEN)
         time.sleep(EVERY_S)
 
 
