@@ -203,6 +203,54 @@ def test_a_log_that_is_lost_is_found_beside_a_dataframe_that_is_read_twice(tmp_p
     assert [item.path for item in found] == ["sources/1/4"]
 
 
+@pytest.mark.parametrize(
+    ("entry", "old", "new"),
+    [
+        ("sources/0/6", '"batchId":6', '"batchId":5'),
+        ("sources/0/5.compact", '"batchId":5', '"batchId":4'),
+        ("sources/0/5.compact", '"batchId":2', '"batchId":4'),
+    ],
+)
+def test_files_under_the_number_of_another_entry(tmp_path: Path, entry: str, old: str, new: str) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder("4.3.0", "file_json_to_parquet_filesink"), checkpoint)
+    without_checksums(checkpoint)
+    file = checkpoint / entry
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+    for check in (cheap_damage, thorough_damage):
+        [damage] = check(open_checkpoint(LocalStore(checkpoint))).damage
+        assert (damage.path, damage.kind) == (entry, "foreign")
+
+
+def test_an_entry_without_files_is_not_that_of_another(tmp_path: Path) -> None:
+    """Some write an empty entry in place of a lost one, to let Spark start."""
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder("4.3.0", "file_json_to_parquet_filesink"), checkpoint)
+    without_checksums(checkpoint)
+    (checkpoint / "sources/0/6").write_text("v1")
+
+    assert cheap_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
+
+
+def test_a_changelog_of_an_older_version_under_the_name_of_a_newer_one(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder("4.3.0", "agg_cpv2_rocksdb_changelog"), checkpoint)
+    without_checksums(checkpoint)
+    store = checkpoint / "state/0/0"
+    for checksum in store.glob("*.crc"):
+        checksum.unlink()
+    newest = max((int(file.name.partition("_")[0]), file) for file in store.glob("*.changelog"))[1]
+    [older] = store.glob(f"{int(newest.name.partition('_')[0]) - 1}_*.changelog")
+    shutil.copy(older, newest)
+
+    [damage] = cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True).damage
+    assert (damage.path, damage.kind) == (str(newest.relative_to(checkpoint)), "foreign")
+    [damage] = thorough_damage(open_checkpoint(LocalStore(checkpoint))).damage
+    assert damage.path == str(newest.relative_to(checkpoint))
+
+
 def test_a_table_of_another_attempt_under_its_name(tmp_path: Path) -> None:
     """Of the same size, and sound: only RocksDB, which compares the id in it, finds it."""
     checkpoint = tmp_path / "checkpoint"

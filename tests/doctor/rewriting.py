@@ -57,6 +57,16 @@ def swap(one: str, other: str) -> Callable[[Path], None]:
     return edit
 
 
+def copy(older: str, newer: str) -> Callable[[Path], None]:
+    """An edit that writes the content of one file over another."""
+
+    def edit(case: Path) -> None:
+        (case / newer).write_bytes((case / older).read_bytes())
+        (case / newer).with_name(f".{Path(newer).name}.crc").unlink(missing_ok=True)
+
+    return edit
+
+
 def watermark(batch: int, milliseconds: int) -> Callable[[Path], None]:
     """An edit of the commit of a batch."""
 

@@ -70,6 +70,12 @@ def missing_beside_checksums(listing: Listing) -> list[Damage]:
     return damage
 
 
+def named_state(commit: CommitEntry) -> frozenset[str]:
+    """The ids of all files of state that a commit names."""
+    tables = (commit.state_unique_ids or {}).values()
+    return frozenset(identity for partitions in tables for stores in partitions for identity in stores)
+
+
 def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
@@ -125,13 +131,7 @@ def gaps_in_state(inventory: StateInventory) -> list[Damage]:
 
 def leftovers(listing: Listing, commits: dict[int, CommitEntry]) -> list[str]:
     """Files that Spark ignores: unfinished writes, checksums without a file, state of failed attempts."""
-    named = {
-        identity
-        for commit in commits.values()
-        for partitions in (commit.state_unique_ids or {}).values()
-        for stores in partitions
-        for identity in stores
-    }
+    named = set[str]().union(*map(named_state, commits.values()))
     found: list[str] = []
     for names, folders in listing.alike().items():
         suspects = _suspects(names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from slackwater.checkpoint.completeness import (
@@ -35,13 +36,13 @@ from slackwater.checkpoint.listing import SMALL
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import read_checkpoint
-from slackwater.checkpoint.state.inventory import files_of_version
+from slackwater.checkpoint.state.inventory import files_of_version, state_file
 from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint_logs import CommitEntry
 from slackwater.core.damage import Damage, UnreadState
 from slackwater.core.errors import FormatError
 from slackwater.core.read_options import ReadOptions
-from slackwater.core.state import StateFileKind
+from slackwater.core.state import StateFile, StateFileKind
 from slackwater.core.units import MIB
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.compactible import parse_entry_name
@@ -56,6 +57,7 @@ from slackwater.sources.common.source import Source
 _MOST_STATE_FILES = 500
 _MOST_STATE_BYTES = 64 * MIB
 """State files opened by the cheap check; of those beyond, only name and size are checked."""
+_NUMBERS_SHOWN = 3
 _MOST_DECOMPRESSED_BYTES = 4 * MIB
 """Of state files without a checksum beside them, so many are decompressed before a start: about a tenth of a second."""
 
@@ -193,10 +195,13 @@ class _StartCheck(_Check):
             entries = _log_entries(self.opened.listing.folder(source_path(name)).files)
             compacted = [number for number, file in entries.items() if file.endswith(".compact")]
             newest = max(entries, default=-1)
-            parse = planned[name][0].listed if name in planned else _parse_source_entry
+            kind = planned[name][0] if name in planned else None
             # CompactibleFileStreamLog.allFiles: the newest compacted entry, and all that came after it.
             for number in range(max(compacted, default=0), newest + 1):
                 if number in entries:
+                    parse = (
+                        partial(_require_own_files, kind, entries[number]) if kind is not None else _parse_source_entry
+                    )
                     self._parse(source_path(name, entries[number]), parse)
                 elif name in planned:
                     path = source_path(name, str(number))
@@ -336,7 +341,7 @@ class _StartCheck(_Check):
         if self.decompress_left < 0:
             self.unread[path] = len(data)
         else:
-            _require_records(data, self.opened, is_changelog=path.endswith(".changelog"))
+            _require_records(data, self.opened, state_file(path.rpartition("/")[2]))
 
 
 def _files(names: Iterable[str], version: int) -> list[str]:
@@ -361,6 +366,25 @@ def _log_entries(files: Iterable[str]) -> dict[int, str]:
         if parsed and (parsed[1] or parsed[0] not in found):
             found[parsed[0]] = file
     return found
+
+
+def _require_own_files(kind: Source, name: str, data: bytes) -> None:
+    """The files of an entry have its number, those of older entries before them. Raises ``FormatError``.
+
+    ``FileStreamSource.fetchMaxOffset`` writes no entry without files. Of another entry's copy the files that it
+    replaces are unknown to Spark, which reads them a second time.
+    """
+    number, compacted = parse_entry_name(name) or (-1, False)
+    numbers = [file.log_offset for file in kind.listed(data)]
+    in_order = all(before <= after for before, after in pairwise(numbers)) if compacted else len(set(numbers)) == 1
+    if numbers and (numbers[-1] != number or not in_order):
+        found = ", ".join(map(str, sorted(set(numbers))[-_NUMBERS_SHOWN:]))
+        raise FormatError(
+            "foreign",
+            "the files are those of another entry",
+            expected=f"files with batchId {number}" + (", older ones before them" if compacted else ""),
+            found=f"batchId {found}" + ("" if in_order or not compacted else ", not in order"),
+        )
 
 
 def _parse_source_entry(data: bytes) -> None:
@@ -404,25 +428,35 @@ class _FileCheck(_Check):
             del self.damage[before:]
 
     def _parse_content(self, folder: str, name: str, data: bytes) -> None:
-        state_file = parse_state_file(name)
+        parsed = parse_state_file(name)
         if folder == OFFSETS and parse_id(name) is not None:
             parse_offset_entry(data)
         elif folder == COMMITS and parse_id(name) is not None:
             parse_commit_entry(data)
         elif folder.startswith(f"{SOURCES}/") and parse_entry_name(name):
             _parse_source_entry(data)
-        elif state_file is not None:
-            self._decode_state(folder, state_file.kind, data)
+        elif parsed is not None:
+            self._decode_state(folder, parsed, data)
 
-    def _decode_state(self, folder: str, kind: StateFileKind, data: bytes) -> None:
-        if kind is StateFileKind.ZIP:
+    def _decode_state(self, folder: str, file: StateFile, data: bytes) -> None:
+        if file.kind is StateFileKind.ZIP:
             self._check_tables(folder, parse_rocksdb_zip(data, budget=self.opened.store.archive_budget()))
         else:
-            _require_records(data, self.opened, is_changelog=kind is StateFileKind.CHANGELOG)
+            _require_records(data, self.opened, file)
 
 
-def _require_records(data: bytes, opened: OpenedCheckpoint, *, is_changelog: bool) -> None:
-    """Decompress a file of state and find its records. Raises ``FormatError``."""
+def _require_records(data: bytes, opened: OpenedCheckpoint, file: StateFile) -> None:
+    """Decompress a file of state, find its records, and compare its lineage with its name. Raises ``FormatError``."""
     from slackwater.formats.changelog import decompressed_records  # noqa: PLC0415  (imports numpy and pyarrow)
 
-    decompressed_records(data, is_changelog=is_changelog, budget=opened.store.state_budget())
+    is_changelog = file.kind is StateFileKind.CHANGELOG
+    _, changelog = decompressed_records(data, is_changelog=is_changelog, budget=opened.store.state_budget())
+    before = max((version for version, _ in changelog.lineage), default=None) if changelog is not None else None
+    if before is not None and before != file.version - 1:
+        # RocksDB.scala: the lineage ends with the version before the one that is written.
+        raise FormatError(
+            "foreign",
+            "the changes are those of another version",
+            expected=f"a lineage up to version {file.version - 1}",
+            found=f"version {before}",
+        )

@@ -19,6 +19,7 @@ from slackwater.checkpoint.completeness import (
     missing_beside_checksums,
     missing_entries,
     missing_state,
+    named_state,
 )
 from slackwater.checkpoint.integrity import CheckedFile, read_checked
 from slackwater.checkpoint.layout import (
@@ -256,6 +257,8 @@ class CheckpointReader:
             watermark_ms=offset.watermark_ms if offset else None,
             next_watermark_ms=commit.next_batch_watermark_ms if commit else None,
             sources=_ends(offset) if offset else (),
+            settings=offset.metadata.conf if offset and offset.metadata else None,
+            state_ids=named_state(commit) if commit else frozenset(),
         )
 
 

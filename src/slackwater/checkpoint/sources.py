@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from slackwater.checkpoint.integrity import read_checked
@@ -13,6 +14,7 @@ from slackwater.core.checkpoint import SourceLine, SourceLog
 from slackwater.core.checkpoint_logs import OffsetEntry, SourceFile
 from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
+from slackwater.core.units import MIB
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.text_log import split_log
 from slackwater.sources import UNKNOWN, kind_of
@@ -20,6 +22,9 @@ from slackwater.sources.common.source import Source
 from slackwater.storage.protocols import ReadStore
 
 _FIRST_ENTRY = 0
+_FILES_COMPARED = 20_000
+_BYTES_COMPARED = 2 * MIB
+"""Of older entries of a source's log, which no start reads: a tenth of a second."""
 
 
 @dataclass(slots=True)
@@ -64,7 +69,26 @@ class SourceReader:
                     count += kind.count_listed(data)
             except FormatError as error:
                 self.damage.append(damage_of(log.path(entry), error))
-        return SourceLog(min(log), max(log), count, tuple(files))
+        differing = tuple(self._differing(kind, log, files)) if self.with_files else ()
+        return SourceLog(min(log), max(log), count, tuple(files), differing)
+
+    def _differing(self, kind: Source, log: _EntryFiles, files: Sequence[SourceFile]) -> Iterator[str]:
+        """Older entries with other files than the newest compacted one lists for them, where reading them is cheap."""
+        first = log.newest()[0]
+        older = [entry for entry in log if entry < first]
+        if not older or self.store.traits.remote or len(files) > _FILES_COMPARED:
+            return
+        bytes_left = _BYTES_COMPARED
+        for entry in sorted(older, reverse=True):
+            data = log.data(entry) or b""
+            bytes_left -= len(data)
+            if bytes_left < 0:
+                return
+            compacted = log.is_compacted(entry)
+            with suppress(FormatError):  # a start does not read it, and --verify reports it
+                listed = kind.listed(data)
+                if listed and listed != tuple(file for file in files if _is_in(file, entry, compacted=compacted)):
+                    yield log.path(entry)
 
     def _initial(self, kind: Source, log: _EntryFiles) -> str | None:
         """The initial position, or whatever else the source wrote into its first entry."""
@@ -86,6 +110,10 @@ class SourceReader:
             return None
         self.damage.extend(checked.damage)
         return checked.data
+
+
+def _is_in(file: SourceFile, entry: int, *, compacted: bool) -> bool:
+    return file.log_offset <= entry if compacted else file.log_offset == entry
 
 
 class _EntryFiles(Mapping[int, str]):
@@ -126,6 +154,10 @@ class _EntryFiles(Mapping[int, str]):
         if entry not in self._data:
             self._data[entry] = self._reader.read(self.path(entry))
         return self._data[entry]
+
+    def is_compacted(self, entry: int) -> bool:
+        """Whether the file holds older entries too. Raises KeyError where there is none."""
+        return self._names[entry].endswith(".compact")
 
     def newest(self) -> list[int]:
         """The newest compacted entry, which holds all before it, and all entries after it, in order."""

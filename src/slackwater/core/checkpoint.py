@@ -42,7 +42,10 @@ class NextBatch(NamedTuple):
 
 
 class BatchLine(NamedTuple):
-    """One batch of the logs. The readings are ``None`` where the entry is absent or damaged."""
+    """One batch of the logs. The readings are ``None`` where the entry is absent or damaged.
+
+    ``settings`` are those that the plan pins, ``state_ids`` those of the state that the commit names (format 2).
+    """
 
     id: int
     planned: bool
@@ -51,15 +54,21 @@ class BatchLine(NamedTuple):
     watermark_ms: int | None = None
     next_watermark_ms: int | None = None
     sources: tuple[SourceEnd, ...] = ()
+    settings: Mapping[str, str] | None = None
+    state_ids: frozenset[str] = frozenset()
 
 
 class SourceLog(NamedTuple):
-    """The own log of a file source: its first and last entry and how many files it lists."""
+    """The own log of a file source: its first and last entry and how many files it lists.
+
+    ``differing`` are the names of older entries that list other files than the newest compacted entry has for them.
+    """
 
     first: int
     last: int
     files: int | None
     entries: tuple[SourceFile, ...] = ()
+    differing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.doctor.cases import Case, both, nothing, remove, write
-from tests.doctor.rewriting import reread, written_at
+from tests.doctor.rewriting import copy, replace, reread, written_at
 
 _PLANNED = both(reread("checkpoint/sources/0"), remove("checkpoint/commits/7"))
 _HERE = reread("checkpoint/sources/0")
@@ -62,6 +62,26 @@ CASES = [
     ),
     Case("six days old", "SW-FSRC-006", _aged("late.json", 6), fires=False),
     Case("not of its kind", "SW-FSRC-006", _aged("note.txt", 8), fires=False),
+    Case(
+        "a digit of a path", "SW-FSRC-013", replace("checkpoint/sources/0/3", "in-003.json", "in-008.json"),
+        says=("sources/0/3 lists", "5.compact"),
+    ),
+    Case(
+        "a copy of an older entry", "SW-FSRC-013", copy("checkpoint/sources/0/3", "checkpoint/sources/0/4"),
+        says=("sources/0/4", "1 older entry"),
+    ),
+    Case(
+        "a digit of a time in the newest compacted entry", "SW-FSRC-013",
+        replace("checkpoint/sources/0/5.compact", "1704067200000", "1704067200001"),
+        says=("sources/0/2.compact", "2 older entries"),
+    ),
+    Case(
+        "an entry that no older one repeats", "SW-FSRC-013",
+        replace("checkpoint/sources/0/6", "in-006.json", "in-008.json"), fires=False,
+    ),
+    Case("an empty entry, as some write in place of a lost one", "SW-FSRC-013",
+         write("checkpoint/sources/0/3", "v1"), fires=False),
+    Case("as Spark compacts them", "SW-FSRC-013", nothing, "retention_min_batches_2_filesink", fires=False),
     Case("two batches taken back", "SW-FSRC-011", _BACK_TO_5, says=("2 entries after entry 5", "batch 6")),
     Case("one entry more, as of a crash", "SW-FSRC-011", _BACK_TO_6, fires=False),
     Case(

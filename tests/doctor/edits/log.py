@@ -7,13 +7,18 @@ import dataclasses
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.formats.offset_log import parse_offset_entry
 from tests.doctor.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write
-from tests.doctor.rewriting import delete_folder, replace
+from tests.doctor.rewriting import copy, delete_folder, replace
 from tests.support.corpus import corpus_folder
 
 BATCHES = range(8)
 THREE_COMMITS = remove("checkpoint/commits/5", "checkpoint/commits/6", "checkpoint/commits/7")
 LAST_COMMIT = remove("checkpoint/commits/7")
 
+FORMAT_2 = "agg_cpv2_rocksdb_changelog"
+REPARTITION = "offline_repartition_rocksdb"
+TWO_PARTITIONS = '"spark.sql.shuffle.partitions":"2"'
+FOUR_PARTITIONS = '"spark.sql.shuffle.partitions":"4"'
+CODEC_7 = '"spark.sql.streaming.stateStore.compression.codec":"lz7"'
 EDITED = replace("checkpoint/offsets/7", '{"logOffset":7}', '{"logOffset":6}')
 
 
@@ -121,7 +126,7 @@ CASES = [
     Case(
         "a setting of the entry before the newest",
         "SW-LOG-011",
-        replace("checkpoint/offsets/6", '"spark.sql.shuffle.partitions":"2"', '"spark.sql.shuffle.partitions":"4"'),
+        replace("checkpoint/offsets/6", TWO_PARTITIONS, FOUR_PARTITIONS),
         ledger=as_recorded,
         says=("shuffle.partitions",),
     ),
@@ -163,6 +168,77 @@ CASES = [
         "the oldest entries, as Spark removes them",
         "SW-LOG-010",
         remove("checkpoint/offsets/0", "checkpoint/commits/0"),
+        fires=False,
+    ),
+    Case(
+        "the plan of the batch before",
+        "SW-LOG-018",
+        copy("checkpoint/offsets/4", "checkpoint/offsets/5"),
+        says=("offsets/5 has the time of planning of batch 4",),
+    ),
+    Case(
+        "the plan of the batch before the newest",
+        "SW-LOG-018",
+        copy("checkpoint/offsets/6", "checkpoint/offsets/7"),
+        says=("offsets/7", "batches 6 and 7"),
+    ),
+    Case(
+        "a copy of a commit that names state",
+        "SW-LOG-018",
+        copy("checkpoint/commits/3", "checkpoint/commits/5"),
+        corpus=FORMAT_2,
+        says=("commits/5 has the state of batch 3",),
+    ),
+    Case(
+        "a copy with a time of its own",
+        "SW-LOG-018",
+        both(
+            copy("checkpoint/offsets/6", "checkpoint/offsets/7"),
+            replace("checkpoint/offsets/7", '"batchTimestampMs":1', '"batchTimestampMs":2'),
+        ),
+        fires=False,
+    ),
+    Case(
+        "a commit without state, which is like the others",
+        "SW-LOG-018",
+        copy("checkpoint/commits/3", "checkpoint/commits/5"),
+        fires=False,
+    ),
+    Case("an offline repartition", "SW-LOG-018", nothing, corpus=REPARTITION, fires=False),
+    Case("entries without times", "SW-LOG-018", nothing, corpus="continuous_rate", fires=False),
+    Case(
+        "a copy that a plan of Slackwater made",
+        "SW-LOG-018",
+        copy("checkpoint/offsets/4", "checkpoint/offsets/5"),
+        ledger=as_recorded,
+        fires=False,
+    ),
+    Case(
+        "another number of partitions",
+        "SW-LOG-019",
+        replace("checkpoint/offsets/7", TWO_PARTITIONS, FOUR_PARTITIONS),
+        says=("spark.sql.shuffle.partitions", "from batch 6 to batch 7"),
+    ),
+    Case(
+        "another codec in an older entry",
+        "SW-LOG-019",
+        replace("checkpoint/offsets/3", '"spark.sql.streaming.stateStore.compression.codec":"lz4"', CODEC_7),
+        corpus=AGGREGATION,
+        says=("compression.codec", "lz7"),
+    ),
+    Case("an offline repartition", "SW-LOG-019", nothing, corpus=REPARTITION, fires=False),
+    Case(
+        "settings that the older entry does not have",
+        "SW-LOG-019",
+        replace("checkpoint/offsets/3", "stateStore.encodingFormat", "stateStore.encodingFormatOfNoRelease"),
+        corpus=AGGREGATION,
+        fires=False,
+    ),
+    Case(
+        "another number of partitions, recorded",
+        "SW-LOG-019",
+        replace("checkpoint/offsets/7", TWO_PARTITIONS, FOUR_PARTITIONS),
+        ledger=as_recorded,
         fires=False,
     ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.doctor.cases import AGGREGATION, Case, nothing, write
 from tests.doctor.recorded import batch, with_history
-from tests.doctor.rewriting import watermark
+from tests.doctor.rewriting import replace, watermark
 
 _MINUTE_MS = 60_000
 _BATCH_3_MS, _BATCH_8_MS = 1795221530978, 1795221532170
@@ -25,5 +25,19 @@ CASES = [
     Case("no watermark at all", "SW-WM-005", nothing, fires=False),
     Case("ninety minutes ahead", "SW-WM-006", watermark(8, _FUTURE_MS), AGGREGATION, says=("1.5 h past", "commits/8")),
     Case("clocks that differ", "SW-WM-006", watermark(8, _BATCH_8_MS + 9 * _MINUTE_MS), AGGREGATION, fires=False),
+    Case("an older commit", "SW-WM-008", watermark(3, 1704067322001), AGGREGATION, says=("batch 4", "batch 3")),
+    Case(
+        "a digit of a plan", "SW-WM-008",
+        replace("checkpoint/offsets/5", '"batchWatermarkMs":17040672', '"batchWatermarkMs":17040674'), AGGREGATION,
+        says=("offsets/5", "2024-01-01"),
+    ),
+    Case("the newest commit", "SW-WM-008", watermark(8, 1704067342001), AGGREGATION, fires=False),
+    Case("several restarts", "SW-WM-008", nothing, AGGREGATION, fires=False),
+    Case("no watermark", "SW-WM-008", nothing, fires=False),
+    Case("batches between are not kept", "SW-WM-008", nothing, "async_progress_gaps", fires=False),
+    Case(
+        "a plan of Slackwater's", "SW-WM-008", watermark(3, 1704067322001), AGGREGATION, ledger=with_history(),
+        fires=False,
+    ),
     Case("reached since", "SW-WM-006", watermark(3, _BATCH_3_MS + 11 * _MINUTE_MS), AGGREGATION, fires=False),
 ]  # fmt: skip
