@@ -139,9 +139,7 @@ def test_the_memory_sink_has_the_whole_table_again_in_complete_mode(tmp_path: Pa
     partly = json.loads(seen.read_text())
     seen.unlink()
     counted = FILES * IN_FILE
-    workspace.run_until(
-        lambda: seen.exists() and sum(row["count"] for row in json.loads(seen.read_text())) == counted
-    )
+    workspace.run_until(lambda: seen.exists() and sum(row["count"] for row in json.loads(seen.read_text())) == counted)
 
     assert 0 < sum(row["count"] for row in partly) < counted
     assert row_of("sinks", "memory").after_kill == "exact"
