@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -312,6 +314,22 @@ def test_a_stream_with_a_kept_checkpoint_is_released_after_a_prune(slackwater: S
     assert slackwater("prune", "watched/per_page", "--keep", "0", "--yes").code == 0
     assert slackwater(*command).code == 0
     assert project.beside() == []
+
+
+def test_a_table_of_files_that_is_recorded_by_its_name_is_cut_and_restored(tmp_path: Path) -> None:
+    # As the run after an adoption records it.
+    project = make_adopted(tmp_path)
+    table = {"kind": "table", "name": "counts", "format": "json", "path": (tmp_path / "out").as_uri()}
+    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+        ledger.execute("UPDATE streams SET sink = ?", (json.dumps(table),))
+    before = project.in_use()
+    plan = project.plan("batch:4", goal="replay")
+
+    project.apply(plan)
+
+    assert open_output(table).last_written() == 3
+    project.undo(plan)
+    assert project.in_use() == before
 
 
 def test_a_stream_of_a_pipeline_is_not_released(slackwater: Slackwater, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from pyspark.errors import AnalysisException
 
 from slackwater.core.errors import Refused
 from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
@@ -139,12 +138,11 @@ def _described(*rows: tuple[str, str]) -> Any:
 
     def sql(query: str) -> Any:
         assert query == "DESCRIBE TABLE EXTENDED lake.t"
-        if not rows:
-            raise AnalysisException("TABLE_OR_VIEW_NOT_FOUND")
         return SimpleNamespace(collect=lambda: rows)
 
     conf = SimpleNamespace(get=lambda name, _default: {"spark.sql.sources.default": "orc"}[name])
-    return SimpleNamespace(sparkSession=SimpleNamespace(sql=sql, conf=conf))
+    catalog = SimpleNamespace(tableExists=lambda name: name == "lake.t" and bool(rows))
+    return SimpleNamespace(sparkSession=SimpleNamespace(sql=sql, conf=conf, catalog=catalog))
 
 
 @pytest.mark.parametrize(

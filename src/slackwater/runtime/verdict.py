@@ -21,7 +21,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import StreamFailed, UsageError
 from slackwater.core.program import Program
-from slackwater.core.records import GenerationRecord
+from slackwater.core.records import WATCHED, GenerationRecord
 from slackwater.core.state_programs import program_of_batch, with_started
 from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
@@ -76,7 +76,9 @@ class StartGate:
 def ways_of(definition: StreamDefinition, reference: str) -> Ways:
     """What can be done about changes of a stream, with an output that its sink can give up."""
     traits = definition.sink.traits
-    return Ways(definition.full_name, reference, "swap" if traits.swaps else "clear" if traits.cuts else "keep")
+    # The new output of a swap is written by a run of Slackwater, which an application's query does not need.
+    swaps = traits.swaps and definition.pipeline != WATCHED
+    return Ways(definition.full_name, reference, "swap" if swaps else "clear" if traits.cuts else "keep")
 
 
 def judge(built: BuiltStream, generation: GenerationRecord | None) -> StreamVerdict:

@@ -13,6 +13,8 @@ from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.options import is_text, option_strings
 from slackwater.sinks.common.registry import SinkKind, open_output
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
+from slackwater.sinks.common.unchecked import table_unchecked
+from slackwater.storage.open import local_path_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -178,29 +180,7 @@ class NamedTable(WrittenTable):
         return not isinstance(output, ShowsExistence) or output.exists
 
     def _unchecked(self, found: str) -> SinkUnchecked:
-        return SinkUnchecked(
-            "table-unchecked",
-            f"could not check which batches {self.location} has",
-            where=self._table["path"],
-            expected="the log of the table, at the location that Spark's catalog has of it",
-            found=found,
-            hint="no start is refused for it: Spark's own writer skips a batch that the table has",
-        )
-
-
-class FileTable(NamedTable):
-    """A table of files by its name: Spark's file sink writes it, and keeps its manifest at the table's location."""
-
-    def __init__(self, table_format: str, path: str, location: str) -> None:
-        super().__init__(table_format, path, location)
-        self._table = files_at(table_format, path)
-
-    def _newest(self, output: Output, _query_id: str) -> int | None:
-        return output.last_written()
-
-    def _has_log(self, output: Output) -> bool:
-        log = output.log()
-        return log is not None and log.store.exists(log.folder)
+        return table_unchecked(self.location or "", self._table["path"], found)
 
 
 @runtime_checkable
@@ -212,21 +192,26 @@ class ShowsExistence(Protocol):
         """Whether there is one."""
 
 
-def open_table_output(identity: Mapping[str, str]) -> SilentOutput:
-    """The table of a recorded identity. Where the files of a table with a name are, Spark's catalog had to show."""
+def open_table_output(identity: Mapping[str, str]) -> Output:
+    """The table of a recorded identity. Where the files of a table with a name are, Spark's catalog had to show.
+
+    A table of files at a known location is the directory that Spark's file sink writes: it can be cut as one.
+    """
     table_format, path = identity.get("format", ""), _path_of(identity)
     location = f"table {identity.get('name', '').replace('`', '').lower()}"
     if path is not None:
         return WrittenTable(table_format, path, location)
-    if identity.get("path") and table_format in (*CONNECTORS, *FILE_FORMATS):
-        kind = NamedTable if table_format in CONNECTORS else FileTable
-        return kind(table_format, identity["path"], location)
+    placed = by_place(identity)
+    if placed is not None:
+        return open_output({**placed, "table": location})
+    if identity.get("path") and table_format in CONNECTORS:
+        return NamedTable(table_format, identity["path"], location)
     return SilentOutput("table", table_traits(table_format), location)
 
 
 def files_at(table_format: str, path: str) -> Mapping[str, str]:
     """The identity of Spark's file sink that writes a table of files at this location."""
-    return {"kind": "files", "format": table_format, "path": path}
+    return {"kind": "files", "format": table_format, "path": local_path_of(path) or path}
 
 
 def by_place(identity: Mapping[str, str]) -> Mapping[str, str] | None:

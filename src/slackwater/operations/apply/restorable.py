@@ -32,7 +32,9 @@ def check_restorable(
     if found.effect < Effect.NOT_RESTORABLE:
         return
     traits = open_output(stream.sink).traits
-    ways = Ways(stream.full_name, reference, "swap" if traits.swaps else "clear" if traits.cuts else "keep")
+    # Of a query that Slackwater does not run no output is swapped.
+    swaps = traits.swaps and not stream.is_watched
+    ways = Ways(stream.full_name, reference, "swap" if swaps else "clear" if traits.cuts else "keep")
     raise Refused(
         "rebuild-insufficient",
         f"A rebuild of stream {stream.full_name} would not make its output right: "

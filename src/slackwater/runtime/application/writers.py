@@ -89,6 +89,9 @@ class CatalogTable:
 def in_catalog(spark: SparkSession, table: str) -> CatalogTable | None:
     """The table of this name; ``None`` where there is none yet, or it shows no provider (``DESCRIBE EXTENDED``)."""
     try:
+        # Spark logs the stack trace of a statement about a table that it does not have.
+        if not spark.catalog.tableExists(table):
+            return None
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     except SPARK_ERRORS:
         # Also for a name that cannot be parsed: Spark refuses it when the query is started.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from slackwater.core.checkpoint_logs import SinkFile
 from slackwater.core.damage import Damage
-from slackwater.core.errors import FormatError, PipelineError, Refused
+from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable, SlackwaterError
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, after_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
@@ -25,6 +25,7 @@ from slackwater.sinks.common.backup import check_writable, damaged
 from slackwater.sinks.common.contract import ListedFiles, SinkLog
 from slackwater.sinks.common.directory_output import DirectoryOutput, path_of
 from slackwater.sinks.common.swapping import check_parties, record, started
+from slackwater.sinks.common.unchecked import table_unchecked
 from slackwater.sinks.files import cutting
 from slackwater.sinks.files.directory_swap import DirectorySwap
 from slackwater.sinks.files.manifest import Lines, Manifest, foreign, lines_of
@@ -56,7 +57,8 @@ def files_traits(path: str) -> Traits:
 
 def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
     """The output of a recorded identity of kind ``files``. Raises SinkUnreadable if the identity is incomplete."""
-    return FilesOutput(path_of("files", identity))
+    path = path_of("files", identity)
+    return FilesOutput(path) if "table" not in identity else TableOutput(path, identity["table"])
 
 
 class FilesOutput(DirectoryOutput):
@@ -279,6 +281,26 @@ class FilesOutput(DirectoryOutput):
             else:
                 if size != file.size:
                     yield Damage(name, "torn", f"{file.size} bytes", f"{size} bytes")
+
+
+class TableOutput(FilesOutput):
+    """The directory of a table of files, where Spark's catalog has it. Without a manifest there nothing is known."""
+
+    def __init__(self, path: str, table: str) -> None:
+        super().__init__(path)
+        self._table = table
+
+    def written_by(self, _query_id: str) -> int:
+        """The newest batch of the manifest, which names no query. Raises SinkUnchecked where there is no manifest."""
+        try:
+            if self._store.exists(SINK_LOG):
+                return self.last_written()
+        except SinkUnreadable:
+            raise
+        except (OSError, SlackwaterError) as error:
+            raise table_unchecked(self._table, self._path, str(error)) from error
+        found = "no manifest of Spark's file sink; the catalog may have another location of the table"
+        raise table_unchecked(self._table, self._path, found)
 
 
 def _server(uri: str) -> str:
