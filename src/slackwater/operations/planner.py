@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater.core.commands import code_words, command, mention
@@ -31,8 +31,8 @@ from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.stream_facts import StreamFacts, known
 from slackwater.operations.plan.words import plan_command
-from slackwater.sinks.common.contract import ReplacesUnmarked, Swappable
-from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.contract import ReadByListing, ReplacesUnmarked, Swappable
+from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
 
 SHOWN = 3
@@ -100,7 +100,23 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
         change, readers = _cut(planning, basis, scope)
         basis = replace(basis, readers=tuple(readers))
     _refuse_missing(basis, scope)
-    return PlannedStream(plan_of(basis, scope, change, identity, made_at), facts)
+    plan = plan_of(basis, scope, change, identity, made_at)
+    return PlannedStream(replace(plan, risks=(*plan.risks, *_risks_of_listing(basis, scope, change))), facts)
+
+
+def _risks_of_listing(basis: Basis, scope: Scope, change: Cut | Swap) -> Iterator[str]:
+    """What readers that list the files of an output see meanwhile, of each output."""
+    outputs = open_each(basis.snapshot.stream.sink)
+    if scope.added and basis.side is None:
+        seen = [one.seen_while_cut(None) for one in outputs if isinstance(one, ReadByListing)]
+        yield from (f"an undo takes the batch out again: {text}" for text in seen if text is not None)
+        return
+    parts: Sequence[Cut | Swap] = change.parts
+    # Where nothing is cut from several outputs the change has no part for each.
+    for output, part in zip(outputs, parts, strict=False):
+        if isinstance(output, ReadByListing):
+            text = output.seen_while_swapped() if isinstance(part, Swap) else output.seen_while_cut(part)
+            yield from () if text is None else (text,)
 
 
 def _check_request(request: Request, stream: StreamRecord) -> None:

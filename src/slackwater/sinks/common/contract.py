@@ -206,6 +206,20 @@ class ListsFiles(Protocol):
 
 
 @runtime_checkable
+class ReadByListing(Protocol):
+    """An output that readers can take from a listing of its files, although its own log says which of them count."""
+
+    def seen_while_cut(self, cut: Cut | None) -> str | None:
+        """What such readers see while a cut is made or undone, as a sentence; ``None`` where all is or nothing is cut.
+
+        ``cut`` is ``None`` where its files are not known yet.
+        """
+
+    def seen_while_swapped(self) -> str | None:
+        """What such readers see while a swap is made or undone; ``None`` where it is one step for them, too."""
+
+
+@runtime_checkable
 class ListsTransactions(Protocol):
     """An output whose log has the number of the newest transaction of each application that wrote to it."""
 

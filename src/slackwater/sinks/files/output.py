@@ -43,6 +43,8 @@ FILES_TRAITS = Traits(
 GLOB_CHARACTERS = "{}[]*?\\"
 """With one of these in its path a file source lists files itself and ignores the manifest (``isGlobPath``)."""
 _CHECKED_OF_COMPACTED = 100
+_SEEN_IN_PART = 2
+"""A cut of fewer files is one step for readers that list them."""
 _NOT_DATA = frozenset({SINK_LOG, owner.MARK, aside.MARK, cutting.RECORD.name, REPLACED})
 """Names that no data file of Spark has; a manifest that lists one was edited."""
 
@@ -158,6 +160,20 @@ class FilesOutput(DirectoryOutput):
     def whole(self, recorded: Mapping[int, str]) -> Cut:
         return self.cut_after(NONE_YET, recorded)
 
+    def seen_while_cut(self, cut: Cut | None) -> str | None:
+        if cut is not None and len(cut.files) < _SEEN_IN_PART:
+            return None
+        return f"{self._listing} see a part of the rows while the files are removed; readers of it see whole batches"
+
+    def seen_while_swapped(self) -> str | None:
+        if self._is_local:
+            # The directories change places in one step, and others' files are carried over without those of batches.
+            return None
+        return (
+            f"{self._listing} see rows of the old output and of the new one together while the files are moved; "
+            "readers of it see all of the old rows or all of the new ones"
+        )
+
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         started(backup, self.location, swap)
         way = self._way(swap.operation)
@@ -219,8 +235,15 @@ class FilesOutput(DirectoryOutput):
 
     def _way(self, operation: str) -> DirectorySwap | ManifestSwap:
         """How the output is swapped on its store."""
-        local = local_path_of(self._path) is not None
-        return DirectorySwap(self._path, operation) if local else ManifestSwap(self._path, operation)
+        return DirectorySwap(self._path, operation) if self._is_local else ManifestSwap(self._path, operation)
+
+    @property
+    def _is_local(self) -> bool:
+        return local_path_of(self._path) is not None
+
+    @property
+    def _listing(self) -> str:
+        return f"readers that list the files of {self.location} and ignore its manifest ({SINK_LOG}), such as a glob,"
 
     def _prepare(self) -> None:
         """Create an empty manifest: a file source decides once, at its start, whether its input has one."""
