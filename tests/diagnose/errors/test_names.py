@@ -69,6 +69,15 @@ def test_the_conditions_that_tables_name_exist() -> None:
         ("java.lang.IllegalAccessError: class org.apache.spark.storage.StorageUtils$ (in unnamed module", "APP-08"),
         ("ModuleNotFoundError: No module named 'pandas'", "APP-08"),
         ("Caused by: com.mysql.cj.jdbc.exceptions.MysqlDataTruncation: Data truncation: Data too long", "SINK-08"),
+        ("Caused by: org.projectnessie.error.NessieReferenceConflictException: Key 't' has conflicting", "SINK-07"),
+        ("com.vendor.stream.client.GatewayTimeoutException: no answer", "SRC-05"),
+        ("com.vendor.stream.client.RequestThrottlingException: slow down", "SRC-05"),
+        ("com.vendor.format.EnvelopeDecodingException: bad byte", "APP-05"),
+        (
+            "java.lang.NullPointerException\n\tat org.apache.spark.sql.kafka010.KafkaMicroBatchStream.x(K.scala:1)",
+            "VER-06",
+        ),
+        ("User application exited with 137", "APP-02"),
     ],
 )
 def test_a_name_is_enough(text: str, code: str) -> None:
@@ -99,4 +108,7 @@ def test_a_class_in_a_stack_frame_is_no_failure() -> None:
 def test_the_most_specific_key_is_first() -> None:
     assert list(keys_of("DIVIDE_BY_ZERO")) == ["DIVIDE_BY_ZERO", "DIVIDE_BY_ZERO", "SQLSTATE 22012", "SQLSTATE 22"]
     assert list(keys_of("SQLSTATE 23505")) == ["SQLSTATE 23505", "SQLSTATE 23505", "SQLSTATE 23"]
-    assert list(keys_of("a.b.C")) == ["a.b.C", "b.C", "C"]
+    assert list(keys_of("a.b.LockTimeoutException")) == [
+        *("a.b.LockTimeoutException", "b.LockTimeoutException", "LockTimeoutException"),
+        *("*LockTimeoutException", "*TimeoutException", "*Exception"),
+    ]

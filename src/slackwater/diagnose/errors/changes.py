@@ -137,8 +137,9 @@ GROUP = (
         ),
     ),
     ErrorText(
-        "python-version-changed",
-        ("CHG-14",),
+        # State of Python's is the rarer reason: workers and driver differ from the first start on.
+        "python-version-differs",
+        ("APP-08", "CHG-14"),
         ("Python in worker has different version", "PYTHON_VERSION_MISMATCH"),
     ),
     ErrorText("source-evolution-refused", ("CHG-17",), ("STREAMING_QUERY_EVOLUTION_ERROR",)),

@@ -358,8 +358,6 @@ GROUP = (
         "environment-does-not-fit",
         ("APP-08",),
         (
-            "Python in worker has different version",
-            "PYTHON_VERSION_MISMATCH",
             "Java gateway process exited before sending",
             "JAVA_GATEWAY_EXITED",
             "JAVA_HOME is not set",

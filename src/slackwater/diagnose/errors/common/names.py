@@ -16,6 +16,9 @@ from slackwater.diagnose.errors.common.template import Place
 STATE = "SQLSTATE "
 """Before a state in the name of a table: ``SQLSTATE 42703``, and ``SQLSTATE 42`` for all of its class."""
 
+ANY = "*"
+"""Before the last words of a class in the name of a table: ``*ConflictException`` for all classes that end so."""
+
 _CONDITIONS = Path(__file__).with_name("conditions.txt")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9]{1,40}_[A-Z0-9_]{2,80}(?:\.[A-Z0-9_]{2,80})?)\]")
 _SQLSTATE = re.compile(r"SQL(?:STATE|State)[: =(\[]{1,3}([0-9A-Z]{5})\b")
@@ -25,6 +28,7 @@ _CLASS_BACKWARDS = re.compile(r"[\w$./]{1,200}")
 """From the end of a name to its start: a search that runs forwards would begin at each character before it."""
 _LONGEST_CLASS = 200
 _PARTS = re.compile(r"[./$]")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*")
 
 
 def named_places(text: str) -> Iterator[tuple[str, Place]]:
@@ -51,7 +55,7 @@ def keys_of(name: str) -> Iterator[str]:
     """What a table may have for a name, the most specific first.
 
     Of an error condition also the SQLSTATE that Spark's and Delta's own tables give it; of a class its name without the
-    packages.
+    packages, then its last words: ``*ConflictException`` of ``NessieReferenceConflictException``.
     """
     yield name
     if name.startswith(STATE):
@@ -66,6 +70,9 @@ def keys_of(name: str) -> Iterator[str]:
     parts = _PARTS.split(name)
     for start in range(1, len(parts)):
         yield ".".join(parts[start:])
+    words = _WORDS.findall(parts[-1])
+    for start in range(len(words)):
+        yield ANY + "".join(words[start:])
 
 
 def _state_keys(state: str) -> Iterator[str]:
