@@ -10,7 +10,7 @@ pipeline = sw.Pipeline("modes")
 READING = "at TIMESTAMP, device STRING, kind STRING, n LONG"
 
 
-@pipeline.stream(sink=sw.sinks.delta("out/append_window"), output_mode="append")
+@pipeline.stream(sink=sw.sinks.files("parquet", "out/append_window"), output_mode="append")
 def append_window(spark: SparkSession) -> DataFrame:
     readings = spark.readStream.schema(READING).option("maxFilesPerTrigger", 1).json("readings")
     marked = readings.withWatermark("at", "10 minutes")

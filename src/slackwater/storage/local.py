@@ -132,7 +132,9 @@ class LocalStore:
             # As in ``list``: below a file there is nothing.
             raise FileNotFoundError(error.errno, error.strerror, error.filename) from error
         try:
-            return _read_regular(descriptor, path, limit)
+            status = os.fstat(descriptor)
+            _require_regular(status.st_mode, self._full(path))
+            return _read_all(descriptor, status.st_size, path, limit)
         finally:
             os.close(descriptor)
 
@@ -140,7 +142,7 @@ class LocalStore:
         # As in ``read``: what is no regular file may never end, or never begin.
         descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            _require_regular(os.fstat(descriptor).st_mode, path)
+            _require_regular(os.fstat(descriptor).st_mode, self._full(path))
             while piece := file.read(_LARGE_PIECE):
                 yield piece
 
@@ -272,19 +274,17 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _read_regular(descriptor: int, path: str, limit: int) -> bytes:
-    """All bytes of an open file, which may be growing. Raises ``OSError`` where it is no regular file or too large."""
-    status = os.fstat(descriptor)
-    if status.st_size > limit:
-        raise FileTooLarge(path, limit, status.st_size)
-    _require_regular(status.st_mode, path)
+def _read_all(descriptor: int, size: int, path: str, limit: int) -> bytes:
+    """All bytes of an open file, which may be growing. Raises ``FileTooLarge``."""
+    if size > limit:
+        raise FileTooLarge(path, limit, size)
     # A file that did not grow is read by one call, which comes back short.
-    pieces = [os.read(descriptor, status.st_size + 1)]
+    pieces = [os.read(descriptor, size + 1)]
     total = len(pieces[0])
-    if total == status.st_size > 0:
+    if total == size > 0:
         return pieces[0]
     while pieces[-1]:
-        pieces.append(os.read(descriptor, max(_PIECE, status.st_size - total)))
+        pieces.append(os.read(descriptor, max(_PIECE, size - total)))
         total += len(pieces[-1])
         if total > limit:
             raise FileTooLarge(path, limit, None)
@@ -293,6 +293,8 @@ def _read_regular(descriptor: int, path: str, limit: int) -> bytes:
 
 
 def _require_regular(mode: int, path: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode):
         raise OSError(errno.EINVAL, "not a regular file", path)
 
