@@ -6,6 +6,7 @@ query runs, and one that a kill leaves half done.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import is_halted
 from slackwater.core.commands import APPLICATION, application_words, command, write_code_command
 from slackwater.core.errors import NotFound, Refused
-from slackwater.core.records import STREAM_NAME, BatchRecord, StreamRecord
+from slackwater.core.records import STREAM_NAME, BatchRecord, OperationRecord, StreamRecord
 from slackwater.core.units import utc_text
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import Workspace
@@ -30,6 +31,10 @@ QUIET_MIN_MS = 60_000
 
 RECENT = 10
 """How many of the newest batches show how often the query writes."""
+
+COPIES = "copies.json"
+"""In the folder of an operation that replaces objects: the files of both checkpoints, with hashes, once both are
+complete."""
 
 _WRITTEN_ONCE = "_metadata"
 """Folders of operators and schemas: a query writes them with its first batch only, and an operation may after that."""
@@ -163,22 +168,52 @@ def quiet_time_ms(batches: Sequence[BatchRecord]) -> int:
 
 
 def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tuple[str, int] | None:
-    """The file of the checkpoint in use that was written last and after ``since_ms``, with that time."""
+    """The file of the checkpoint in use that was written last and after ``since_ms``, with that time.
+
+    What an operation has put in place does not count. Object stores have times in seconds: in the second in which an
+    operation may have written its last file, a file that is not the operation's does.
+    """
     location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
-    since_ms = max(since_ms, _put_in_place_ms(location))
-    return max((one for one in _times_ms(location) if one[1] > since_ms), key=lambda one: one[1], default=None)
+    placed_ms = _put_in_place_ms(workspace, stream, location)
+    placed = _placed(workspace, stream) if placed_ms else None
+
+    def counts(file: str, written_ms: int) -> bool:
+        if written_ms <= since_ms or written_ms < placed_ms:
+            return False
+        path = file[len(location.rstrip("/")) + 1 :]
+        return written_ms > placed_ms or (placed is not None and path not in placed)
+
+    return max((one for one in _times_ms(location) if counts(*one)), key=lambda one: one[1], default=None)
 
 
-def _put_in_place_ms(location: str) -> int:
+def _put_in_place_ms(workspace: Workspace, stream: StreamRecord, location: str) -> int:
     """When an operation may have put the last file in place, on a store where it replaces them one by one; 0 elsewhere.
 
-    It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once.
+    It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once. It is the
+    query's where no operation has changed the stream.
     """
     store = open_read_store(location)
+    if store.traits.moves_directories or not _operations(workspace, stream):
+        return 0
     try:
-        return 0 if store.traits.moves_directories else store.modified_ms(METADATA) or 0
+        return store.modified_ms(METADATA) or 0
     except FileNotFoundError:
         return 0
+
+
+def _placed(workspace: Workspace, stream: StreamRecord) -> frozenset[str] | None:
+    """The paths that the newest operation may have written, ``None`` where its list of them is not kept."""
+    folder = workspace.home.operation(stream.pipeline, stream.name, _operations(workspace, stream)[-1].id)
+    try:
+        copies: dict[str, dict[str, str]] = json.loads(open_read_store(str(folder)).read(COPIES))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return None
+    return frozenset(path for files in copies.values() for path in files)
+
+
+def _operations(workspace: Workspace, stream: StreamRecord) -> list[OperationRecord]:
+    """The operations that may have changed the stream, oldest first."""
+    return [one for one in workspace.ledger.operations(stream.full_name) if one.status != "refused"]
 
 
 def modified_ms(file: Location) -> int:

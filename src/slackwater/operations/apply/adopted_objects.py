@@ -15,6 +15,7 @@ from functools import cached_property
 
 from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import halted_by, is_halted, relocate_operators
+from slackwater.operations.adopted import COPIES
 from slackwater.operations.apply.adopted import AdoptedCheckpoint
 from slackwater.operations.plan.adopted import BUILT, KEPT, recovery_of_objects
 from slackwater.sinks.common.backup import damaged
@@ -22,8 +23,6 @@ from slackwater.storage.location import Location
 from slackwater.storage.open import open_read_store, open_write_store
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
-_COPIES = "copies.json"
-"""Lists the files of both checkpoints, with hashes, once both are complete."""
 _PLACED = "placed"
 """Exists from just before the new checkpoint is complete at the path until it no longer is."""
 
@@ -99,14 +98,14 @@ class AdoptedObjects(AdoptedCheckpoint):
 
     def end(self, *, applied: bool) -> None:
         if not applied:
-            self._own.delete(_COPIES)
+            self._own.delete(COPIES)
             self._own.delete_tree(KEPT)
 
     def _recorded_copies(self) -> Copies | None:
         """The files of both checkpoints with their hashes, ``None`` before both are complete."""
-        where = f"{self.folder}/{_COPIES}"
+        where = f"{self.folder}/{COPIES}"
         try:
-            copies: Copies = json.loads(self._own.read(_COPIES))
+            copies: Copies = json.loads(self._own.read(COPIES))
         except FileNotFoundError:
             if is_halted(self._store) or self._own.exists(_PLACED):
                 raise damaged(where, "the list of both copies", "no file") from None
@@ -123,7 +122,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         for folder, names in _files_by_folder(self._store):
             target.copy_from(self._store, folder, names)
         copies = {name: _hashes(open_read_store(self.folder / name)) for name in (BUILT, KEPT)}
-        self._own.write(_COPIES, json.dumps(copies, indent=1).encode())
+        self._own.write(COPIES, json.dumps(copies, indent=1).encode())
         return copies
 
     def _check(self, name: str, copies: Copies) -> None:
