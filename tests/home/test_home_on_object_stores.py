@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -133,6 +134,18 @@ def test_a_home_that_was_copied_is_recognised(project: StoredProject) -> None:
         copied.apply(copied.plan("batch:2"))
 
     assert refused.value.code == "home-copied"
+
+
+def test_status_looks_for_the_streams_of_the_home_once(project: StoredProject) -> None:
+    """Each look is a list request for the home and for each pipeline, and one request more for each stream."""
+    sent: list[tuple[str, str]] = []
+    with before_requests(project.location, lambda method, url: sent.append((method, url))):
+        read_status(Settings(project.location, str(project.folder / "ledger.db")))
+
+    listed = [url for method, url in sent if is_listing(method, url)]
+    of_pipeline = [url for url in map(unquote, listed) if "streams/clicks/" in url and "per_page" not in url]
+    assert len(of_pipeline) == 1, sent
+    assert sum(url.partition("?")[0].endswith("/home.json") for _, url in sent) <= 1, sent
 
 
 def test_status_asks_for_no_file_of_the_state(project: StoredProject) -> None:

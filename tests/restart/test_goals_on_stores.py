@@ -110,7 +110,12 @@ def test_each_goal_ends_with_the_rows_of_an_uninterrupted_run(
     goals = StoredGoals(tmp_path, request.getfixturevalue(f"{store}_location"), FILES - 3)
     process = goals.start("run", "clicks.py", "--until-caught-up", *ONLY, *SETTINGS)
     commits = [f"{goals.checkpoint_of(name, 1)}/commits" for name in STREAMS]
-    kill_when(process, lambda: all(max(goals.numbers(log), default=-1) >= 3 for log in commits), lambda: True)
+
+    def reached() -> bool:
+        return all(max(goals.numbers(log), default=-1) >= 3 for log in commits)
+
+    # The JVM is looked up then: one that has not started when it is looked up is not killed, and commits more batches.
+    kill_when(process, reached, reached)
 
     _resume(goals, "windows")
     _rebuild_deleted(goals, "joined")

@@ -18,12 +18,17 @@ from slackwater.ledger.ledger import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The settings, home and ledger of a use case. ``say`` shows the user a message."""
+    """The settings, home and ledger of a use case. ``say`` shows the user a message.
+
+    ``in_home`` are pipeline and name of the streams that had a ``stream.json`` when the home was opened: on a store
+    each look for them is a request for each pipeline and stream.
+    """
 
     settings: Settings
     home: Home
     ledger: Ledger
     say: Callable[[str], None]
+    in_home: tuple[tuple[str, str], ...]
 
     def can_refresh(self, stream: str) -> bool:
         """Whether the ledger can be updated from the checkpoint; if not, says that recorded data is used."""
@@ -56,10 +61,11 @@ def open_workspace(
         say(
             f"the home is on a shared store and its ledger is the file {address}: only this machine may run its streams"
         )
-    found = [f"{pipeline}/{name}" for pipeline, name in streams_of(home)]
+    in_home = tuple(streams_of(home))
+    found = [f"{pipeline}/{name}" for pipeline, name in in_home]
     with _open_ledger(address, found, create=create or (restore and bool(found)), say=say) as ledger:
         try:
-            yield Workspace(settings, home, ledger, say)
+            yield Workspace(settings, home, ledger, say, in_home)
         except DataError as error:
             if error.code == "ledger-unreadable":
                 # A value that cannot be decoded is found far from where the ledger's address is known.

@@ -24,7 +24,7 @@ from slackwater.operations.check_home import Consent, check_home
 from slackwater.operations.downstream import derive_all
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.stream_facts import StreamFacts
-from slackwater.operations.planner import Planning, QueryReader
+from slackwater.operations.planner import Planning, QueryReader, refuse_without_session
 from slackwater.storage.user_files import read_text
 
 
@@ -56,6 +56,7 @@ def make_plan(
 
     planning = Planning(workspace, runtime, reader, identifier, made_at.isoformat(timespec="seconds"))
     facts = planning.facts(stream, request.pipeline_file, request.goal)
+    refuse_without_session(planning, facts, request)
     complete = goal.complete(request, _Lookups(workspace, facts, request, runtime, say))
     return derive_all(planning, facts, complete)
 

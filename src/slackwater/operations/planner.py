@@ -78,6 +78,19 @@ class PlannedStream:
     facts: StreamFacts
 
 
+def refuse_without_session(planning: Planning, facts: StreamFacts, request: Request) -> None:
+    """Raises what ``derive`` would for a request whose positions are not looked up yet: that needs a session of Spark.
+
+    What depends on the positions is refused when they are known.
+    """
+    _refuse(facts, operation=planning.identity)
+    _refuse_unmarked(facts.snapshot, request)
+    basis = Basis(facts, replace(request, pipeline_file=facts.stream.pipeline_file))
+    scope = goal_named(request.goal).scope_without_positions(basis)
+    if scope is not None:
+        _change(planning, basis, scope, planning.identity)
+
+
 def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> PlannedStream:
     """The plan for a stream. ``identity`` is its id.
 
@@ -93,12 +106,7 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
     basis, scope = goal.scope(basis, lambda one: _with_query(one, planning.query_readers(facts.stream)))
     if scope is None:
         return PlannedStream(plan_of_nothing(basis, identity, made_at), facts)
-    change: Cut | Swap
-    if request.output == "swap":
-        change, basis = _swap(planning, basis, scope, identity)
-    else:
-        change, readers = _cut(planning, basis, scope)
-        basis = replace(basis, readers=tuple(readers))
+    change, basis = _change(planning, basis, scope, identity)
     _refuse_missing(basis, scope)
     plan = plan_of(basis, scope, change, identity, made_at)
     return PlannedStream(replace(plan, risks=(*plan.risks, *_risks_of_listing(basis, scope, change))), facts)
@@ -177,6 +185,14 @@ def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
     if query is None:
         return replace(basis, request=replace(basis.request, query_read=False))
     return replace(basis, query=query)
+
+
+def _change(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Cut | Swap, Basis]:
+    """What the output loses, or what replaces it, and the basis with who has read that."""
+    if basis.request.output == "swap":
+        return _swap(planning, basis, scope, operation)
+    cut, readers = _cut(planning, basis, scope)
+    return cut, replace(basis, readers=tuple(readers))
 
 
 def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from slackwater.cli.common.lag import Lag, stream_lag
 from slackwater.cli.common.watermark import watermark_of
@@ -13,6 +14,7 @@ from slackwater.core.marks import Marks
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import codes_from_plan, findings
+from slackwater.ledger.home.identity import Place, place_of
 from slackwater.ledger.lease.view import LeaseView, end_of, view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
@@ -70,12 +72,19 @@ class StreamStatus:
         return self.marks.committed < self.marks.planned
 
 
-def stream_status(workspace: Workspace, stream: StreamRecord, *, verify: bool = False) -> StreamStatus:
-    """The state of one stream."""
+def home_place(workspace: Workspace) -> Callable[[], Place]:
+    """Looks up where the home of several streams is, once; an error is raised each time."""
+    return cache(lambda: place_of(workspace.home, workspace.in_home))
+
+
+def stream_status(
+    workspace: Workspace, stream: StreamRecord, *, verify: bool = False, place: Callable[[], Place] | None = None
+) -> StreamStatus:
+    """The state of one stream; ``place`` as ``home_place`` returns it."""
     ledger = workspace.ledger
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
     try:
-        snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify), stream)
+        snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify, place=place), stream)
     except OSError as error:
         raise EnvironmentMissing(
             "store-unreachable",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -40,23 +41,23 @@ class Place:
     was: str | None = None
 
 
-def place_of(home: Home) -> Place:
-    """Where the home is, compared with where it was made.
+def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Place:
+    """Where the home is, compared with where it was made. ``streams`` are those of the home, where they are known.
 
     Also by where its streams were made, as ``home.json`` can be deleted, edited or left out of a copy; without any
     record of a place a home counts as being in its own. Raises FormatError (``home-file-damaged``).
     """
     known = read_identity(home.location)
     if known is None or known.path == home.resolved:
-        return _place_of_streams(home)
+        return _place_of_streams(home, streams_of(home) if streams is None else streams)
     original = _identity_or_none(known.path)
     copied = original is not None and original.id == known.id
     return Place("copied" if copied else "moved", known.path)
 
 
-def _place_of_streams(home: Home) -> Place:
+def _place_of_streams(home: Home, streams: Iterable[tuple[str, str]]) -> Place:
     """Where the home is, by the first stream whose checkpoints are in the home."""
-    for pipeline, name in streams_of(home):
+    for pipeline, name in streams:
         stream = _stream_or_none(home, pipeline, name)
         for generation in stream.generations if stream is not None else ():
             below = home.checkpoint(pipeline, name, generation.number).removeprefix(home.location)

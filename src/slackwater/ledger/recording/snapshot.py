@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from slackwater.checkpoint.damage import FoundDamage, cheap_damage, thorough_damage
@@ -18,7 +18,7 @@ from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
 from slackwater.core.snapshot import Recorded, Snapshot
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.identity import place_of
+from slackwater.ledger.home.identity import Place, place_of
 from slackwater.ledger.home.stream_file import read_stream_file
 from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
@@ -34,7 +34,8 @@ from slackwater.storage.open import open_read_store
 class SnapshotContext:
     """What a snapshot is read from. ``thorough`` reads every file of the marks; ``own_lease``: the caller holds it.
 
-    ``starting`` reads all state that the next start reads.
+    ``starting`` reads all state that the next start reads. ``place`` is where the home is, for several streams of one;
+    else it is looked up.
     """
 
     ledger: Ledger
@@ -42,6 +43,7 @@ class SnapshotContext:
     thorough: bool = False
     own_lease: bool = False
     starting: bool = False
+    place: Callable[[], Place] | None = None
 
 
 def read_snapshot(context: SnapshotContext, stream: StreamRecord) -> Snapshot:
@@ -78,7 +80,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
     )
     marks = replace(marks, written=written, pending_no_data=_no_data_batch(logs, marks, stream, profile, run))
     planned = _planned_entry(logs, marks)
-    place = place_of(context.home)
+    place = place_of(context.home) if context.place is None else context.place()
     found = _damage(opened, marks, source_logs, thorough=context.thorough, all_state=context.starting)
     snapshot = Snapshot(
         stream=replace(stream, id=identifier),

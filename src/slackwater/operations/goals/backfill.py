@@ -23,7 +23,7 @@ from slackwater.operations.plan.basis import Basis, Scope
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
-from slackwater.operations.plan.targets import log_text, parse_target, position_target, target_text
+from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target, target_text
 from slackwater.sources import kind_of, kinds
 from slackwater.sources.common.contract import Claims, Position, SourceRange
 from slackwater.sources.common.source import Source
@@ -194,7 +194,19 @@ def check_free(
         )
 
 
-def with_range(request: Request, look_up: Lookups, replayer: Replayer) -> Request:
+def named_range(request: Request, look_up: Lookups) -> tuple[NamedPosition, NamedPosition]:
+    """Both ends of the range as they were named. Raises UsageError (``target``), and Refused for a batch's position."""
+    facts = look_up.facts
+    batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
+    return (
+        position_target(request.target, batches, written, look_up.read_file),
+        position_target(request.to or target_text(Latest()), batches, written, look_up.read_file),
+    )
+
+
+def with_range(
+    request: Request, ends: tuple[NamedPosition, NamedPosition], look_up: Lookups, replayer: Replayer
+) -> Request:
     """The request with what its batch reads: where each source starts and ends.
 
     Raises UsageError (``target``), and Refused for a query with state and for what a source does not have.
@@ -206,8 +218,8 @@ def with_range(request: Request, look_up: Lookups, replayer: Replayer) -> Reques
     live = live_ranges(snapshot, batches)
     current = {source: span.end for source, span in live.items()}
 
-    def positions(text: str) -> Mapping[str, Position]:
-        target, offsets = position_target(text, batches, snapshot.written_or_committed, look_up.read_file)
+    def positions(named: NamedPosition) -> Mapping[str, Position]:
+        target, offsets = named
         return replayer.positions(
             target,
             current,
@@ -217,11 +229,11 @@ def with_range(request: Request, look_up: Lookups, replayer: Replayer) -> Reques
             offsets=offsets,
         )
 
-    starts, ends = positions(request.target), positions(request.to or target_text(Latest()))
+    starts, stops_at = (positions(named) for named in ends)
     found = {
         source: kind_of(start.base.end, {}).range_between(
             start.base,
-            ends[source].base,
+            stops_at[source].base,
             Claims(live[source], of_source(facts.executed, source), replayer.compact_interval()),
             to_next=request.to is None,
         )
@@ -318,8 +330,9 @@ class Backfill(Goal):
         look_up.require_code()
         check_ready(look_up.facts.snapshot)
         look_up.check_backfill_directory(request)
+        ends = named_range(request, look_up)
         with look_up.replayer() as replayer:
-            return with_range(request, look_up, replayer)
+            return with_range(request, ends, look_up, replayer)
 
     def accepts_positions(self, request: Request) -> bool:
         """Each source has a start and an end."""

@@ -14,7 +14,7 @@ from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_s
 from slackwater.operations.goals.common.goal import Flag, Goal, Lookups, WithQuery
 from slackwater.operations.plan.basis import Basis, Scope, check_cut
 from slackwater.operations.plan.contributing import StateBounds
-from slackwater.operations.plan.targets import log_text, parse_target, position_target
+from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target
 from slackwater.sources import kind_of
 
 if TYPE_CHECKING:
@@ -66,11 +66,17 @@ def _check_from_the_first_batch(basis: Basis) -> None:
             )
 
 
-def starts_at(request: Request, look_up: Lookups, replayer: Replayer) -> tuple[SourceStart, ...]:
+def position_of(request: Request, look_up: Lookups) -> NamedPosition:
+    """The target of the request. Raises UsageError (``target``), and Refused for a batch that is not recorded."""
+    facts = look_up.facts
+    written = facts.snapshot.written_or_committed
+    return position_target(request.target, BatchHistory(facts.history), written, look_up.read_file)
+
+
+def starts_at(request: Request, named: NamedPosition, look_up: Lookups, replayer: Replayer) -> tuple[SourceStart, ...]:
     """The position of each source. Raises UsageError (``target``), and Refused for what a source does not have."""
-    batches = BatchHistory(look_up.facts.history)
-    history, written = batches.history, look_up.facts.snapshot.written_or_committed
-    target, offsets = position_target(request.target, batches, written, look_up.read_file)
+    batches, (target, offsets) = BatchHistory(look_up.facts.history), named
+    history = batches.history
     committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
     current: Mapping[str, str | None] = {} if committed is None else offsets_by_source(batches.offset(committed))
     found = replayer.positions(
@@ -136,8 +142,9 @@ class Reset(Goal):
     def complete(self, request: Request, look_up: Lookups, /) -> Request:
         """The request with the positions, which only Spark can look up."""
         look_up.require_code()
+        named = position_of(request, look_up)
         with look_up.replayer() as replayer:
-            return replace(request, starts=starts_at(request, look_up, replayer))
+            return replace(request, starts=starts_at(request, named, look_up, replayer))
 
     def accepts_positions(self, request: Request) -> bool:
         """Positions have a start and no end."""
@@ -161,6 +168,10 @@ class Reset(Goal):
     def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
         """What the start takes. Raises as ``scope_of_reset``."""
         return basis, scope_of_reset(basis)
+
+    def scope_without_positions(self, basis: Basis, /) -> Scope | None:
+        """The scope: only where batch 0 starts depends on the positions."""
+        return scope_of_reset(basis)
 
     def without_cut(self, basis: Basis) -> str:
         """The output can be kept."""

@@ -24,7 +24,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.targets import (
@@ -231,9 +231,11 @@ def _invalid(text: str, expected: str, hint: str) -> UsageError:
     return UsageError("target", "This is not a target", expected=expected, found=shown(text), hint=hint)
 
 
-def position_target(
-    text: str, batches: BatchHistory, written: int, read_file: Callable[[str], str]
-) -> tuple[PositionTarget, Mapping[str, str] | None]:
+NamedPosition: TypeAlias = tuple[PositionTarget, Mapping[str, str] | None]
+"""A target of positions, with the offsets of a file or of a recorded batch."""
+
+
+def position_target(text: str, batches: BatchHistory, written: int, read_file: Callable[[str], str]) -> NamedPosition:
     """The target as a position, with the offsets of a file or of a recorded batch. ``written`` is the newest batch.
 
     Raises UsageError (``target``), and Refused (``target-unknown``) for the position of a batch that is not recorded.

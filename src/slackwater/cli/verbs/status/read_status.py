@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.text import Text
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_seconds, prepare, print_json
 from slackwater.cli.common.lag import Lag
-from slackwater.cli.common.stream_status import StreamStatus, stream_status
+from slackwater.cli.common.stream_status import StreamStatus, home_place, stream_status
 from slackwater.cli.common.words import iso, mark, number, span, timestamp
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
@@ -66,36 +67,42 @@ def read_status(settings: Settings, name: str | None = None, *, verify: bool = F
         with open_workspace(settings) as workspace:
             if name is None:
                 return _all_streams(settings, workspace, verify=verify)
-            found = stream_status(workspace, workspace.ledger.find_stream(name), verify=verify)
+            found = stream_status(
+                workspace, workspace.ledger.find_stream(name), verify=verify, place=home_place(workspace)
+            )
             return HomeStatus(str(settings.home), (found,))
     except NotFound as error:
         if name is None and error.code in {"ledger-missing", "ledger-lost"}:
-            return HomeStatus(str(settings.home), (), _lost(settings, set()))
+            return HomeStatus(str(settings.home), (), _all_names(settings))
         raise
 
 
 def _all_streams(settings: Settings, workspace: Workspace, *, verify: bool) -> HomeStatus:
     found: list[StreamStatus] = []
     unreadable: list[UnreadableStream] = []
-    restorable = {f"{pipeline}/{name}" for pipeline, name in streams_of(workspace.home)}
+    in_home = [f"{pipeline}/{name}" for pipeline, name in workspace.in_home]
+    place = home_place(workspace)
     known = workspace.ledger.stream_names()
     incomplete = dict(workspace.ledger.without_generation())
-    for name in (*known, *(name for name in incomplete if name not in restorable)):
+    for name in (*known, *(name for name in incomplete if name not in in_home)):
         try:
             if name in incomplete:
                 # Raises NotFound: no ``stream.json`` restores the generation in use.
                 workspace.ledger.generation(name, incomplete[name])
-            found.append(stream_status(workspace, workspace.ledger.stream(name), verify=verify))
+            found.append(stream_status(workspace, workspace.ledger.stream(name), verify=verify, place=place))
         except SlackwaterError as error:
             unreadable.append(UnreadableStream(name, error))
     if len(unreadable) == 1 and not found:
         raise unreadable[0].error
-    return HomeStatus(str(settings.home), tuple(found), _lost(settings, set(known)), tuple(unreadable))
+    return HomeStatus(str(settings.home), tuple(found), _lost(in_home, known), tuple(unreadable))
 
 
-def _lost(settings: Settings, known: set[str]) -> tuple[str, ...]:
-    names = (f"{pipeline}/{name}" for pipeline, name in streams_of(Home(settings.home)))
-    return tuple(name for name in names if name not in known)
+def _lost(in_home: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in in_home if name not in known)
+
+
+def _all_names(settings: Settings) -> tuple[str, ...]:
+    return tuple(f"{pipeline}/{name}" for pipeline, name in streams_of(Home(settings.home)))
 
 
 def doctor_of(status: StreamStatus) -> str | None:

@@ -177,6 +177,13 @@ class Goal:
         """What has to be changed, with the basis it was derived from; ``None`` where nothing has to be done."""
         raise NotImplementedError
 
+    def scope_without_positions(self, _basis: Basis, /) -> Scope | None:
+        """What is changed wherever the sources start; ``None`` where no positions are looked up or it depends on them.
+
+        Raises as ``scope``, before Spark is started to look the positions up.
+        """
+        return None
+
     def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
         """The notes of a plan without actions."""
         return (f"nothing to do: {findings(basis.snapshot)[0].text}",)

@@ -1,0 +1,78 @@
+"""A plan that is refused for what its facts show is refused before a session of Spark is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.plan import OutputTreatment, Request
+from slackwater.core.records import StreamRecord
+from slackwater.ledger.workspace import Workspace
+from slackwater.operations.make_plan import make_plan
+from tests.support.homes import STATELESS, HomeSpec
+from tests.support.rebuilds import Project, StopBefore, StubReplayer, StubRuntime, make_project
+
+FILES = HomeSpec(planned=5, committed=5, written=5)
+NO_CUT = replace(FILES, sink={"kind": "console"})
+WITHOUT_STATE = replace(FILES, layout=STATELESS, state=None)
+
+
+class SessionStartedError(Exception):
+    """Spark would have been started."""
+
+
+class NoSession(StubRuntime):
+    """Reads pipeline files, and starts nothing."""
+
+    def open_replayer(
+        self, _workspace: Workspace, _stream: StreamRecord, _reference: str, _on_jvm: Callable[[int], None], /
+    ) -> NoReturn:
+        raise SessionStartedError
+
+
+def make(project: Project, goal: str, target: str, output: OutputTreatment) -> None:
+    """Plan it as the command line does."""
+    request = Request.at(goal, target, output=output)
+    runtime = NoSession(StubReplayer(project.folder / "clicks.py"))
+    with project.open() as workspace:
+        make_plan(workspace, project.stream, request, runtime, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "code"),
+    [
+        (NO_CUT, ("reset", "earliest", "swap"), "swap-unsupported"),
+        (NO_CUT, ("reset", "earliest", "clear"), "sink-uncuttable"),
+        (FILES, ("reset", "batch:99", "keep"), "target-unknown"),
+        (FILES, ("reset", "offsets:absent.json", "keep"), "target"),
+        (FILES, ("backfill", "earliest", "keep"), "backfill-stateful"),
+        (WITHOUT_STATE, ("backfill", "batch:99", "keep"), "target-unknown"),
+    ],
+)
+def test_what_the_facts_refuse(
+    tmp_path: Path, spec: HomeSpec, asked: tuple[str, str, OutputTreatment], code: str
+) -> None:
+    project = make_project(tmp_path, spec)
+    with pytest.raises(SlackwaterError) as refused:
+        make(project, *asked)
+    assert refused.value.code == code
+
+
+def test_an_operation_that_is_not_finished(tmp_path: Path) -> None:
+    project = make_project(tmp_path, FILES)
+    plan = project.plan("batch:3")
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, display=StopBefore("switch-generation"))
+    with pytest.raises(SlackwaterError) as refused:
+        make(project, "reset", "earliest", "swap")
+    assert refused.value.code == "operation-unfinished"
+
+
+def test_what_nothing_refuses_needs_the_session(tmp_path: Path) -> None:
+    with pytest.raises(SessionStartedError):
+        make(make_project(tmp_path, FILES), "reset", "earliest", "swap")
