@@ -29,7 +29,8 @@ from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import NotFound, SlackwaterError
 from slackwater.core.plan import Plan
 from slackwater.core.records import BatchRecord
-from slackwater.operations.adopted import adopted_directory, find_stream, quiet_time_ms
+from slackwater.ledger.located import find_stream
+from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.journal import Journal
 from slackwater.operations.plan.runbook import runbook
 from slackwater.operations.plan.words import ALL_MS
@@ -372,9 +373,9 @@ def test_a_location_names_the_stream(project: AdoptedProject, monkeypatch: pytes
     relative = str(project.path.relative_to(project.folder))
     with project.open() as workspace:
         for name in (str(project.path), f"{project.path}/", project.path.as_uri(), relative, "per_page", ADOPTED):
-            assert find_stream(workspace, name).full_name == ADOPTED
+            assert find_stream(workspace.ledger, name).full_name == ADOPTED
         with pytest.raises(NotFound) as unknown:
-            find_stream(workspace, str(project.folder / "out"))
+            find_stream(workspace.ledger, str(project.folder / "out"))
     assert unknown.value.code == "location-unknown"
     assert "slackwater adopt" in (unknown.value.hint or "")
 

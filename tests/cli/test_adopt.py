@@ -127,6 +127,25 @@ def test_state_that_is_deleted_after_the_adoption_is_missed(slackwater: Slackwat
     assert "APPLICATION is the program that starts the query" in done.out
 
 
+def test_a_checkpoint_that_is_deleted_after_the_adoption_is_still_that_of_its_stream(
+    slackwater: Slackwater, project: AdoptedProject
+) -> None:
+    slackwater(*adopting(project, "--sink", "out"))
+    kept = slackwater("status", str(project.path), "--format", "json", *HOME)
+    assert [one["stream"] for one in kept.document["streams"]] == ["watched/clicks"]
+    shutil.rmtree(project.path)
+
+    lost = slackwater("status", str(project.path), *HOME)
+    again = slackwater(*adopting(project, "--format", "json"))
+
+    assert lost.code == REFUSED
+    assert "slackwater plan rebuild watched/clicks" in lost.out
+    assert (again.error["code"], again.error["hint"]) == (
+        "not-a-checkpoint",
+        "it was the checkpoint of a stream of this home: slackwater doctor watched/clicks",
+    )
+
+
 def test_offsets_that_are_deleted_are_no_interrupted_batch(slackwater: Slackwater, project: AdoptedProject) -> None:
     slackwater(*adopting(project))
     shutil.rmtree(project.path / "offsets")

@@ -16,15 +16,13 @@ from pathlib import Path
 from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import is_halted
 from slackwater.core.commands import APPLICATION, application_words, command, write_code_command
-from slackwater.core.errors import NotFound, Refused
+from slackwater.core.errors import Refused
 from slackwater.core.records import STREAM_NAME, BatchRecord, OperationRecord, StreamRecord
 from slackwater.core.units import utc_text
-from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.aside import MARK
-from slackwater.storage.local import exists
 from slackwater.storage.location import Location
-from slackwater.storage.open import is_uri, local_path_of, open_read_store
+from slackwater.storage.open import local_path_of, open_read_store
 
 QUIET_MIN_MS = 60_000
 """How long nothing must have been written to a checkpoint until its query counts as stopped, at least."""
@@ -38,58 +36,6 @@ complete."""
 
 _WRITTEN_ONCE = "_metadata"
 """Folders of operators and schemas: a query writes them with its first batch only, and an operation may after that."""
-
-
-def find_stream(workspace: Workspace, name: str) -> StreamRecord:
-    """The stream with this name, or with its checkpoint in use at this location.
-
-    Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``).
-    """
-    if not _is_location(name):
-        try:
-            return workspace.ledger.find_stream(name)
-        except NotFound:
-            # A relative path looks as pipeline/stream does, also that of a checkpoint which was deleted.
-            if not exists(name) and stream_at(workspace.ledger, name) is None:
-                raise
-    found = stream_at(workspace.ledger, name)
-    if found is not None:
-        return found
-    raise NotFound(
-        "location-unknown",
-        "The ledger has no stream whose checkpoint in use is at this location",
-        where=name,
-        found=", ".join(stream.full_name for stream in workspace.ledger.streams()) or "no stream",
-        hint=f"record it: {command('adopt', 'LOCATION')}; what it holds is shown by {command('inspect', 'LOCATION')}",
-    )
-
-
-def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
-    """The stream with its checkpoint in use at this location."""
-    wanted = _comparable(location)
-    for stream in ledger.streams():
-        current = ledger.generation(stream.full_name, stream.current_generation)
-        if _comparable(current.location) == wanted:
-            return stream
-    return None
-
-
-def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:
-    """The stream that a query of the user's program with this checkpoint is, whatever ``name`` the program gives it.
-
-    Raises Refused (``query-checkpoint``) where a pipeline file has a stream with this checkpoint.
-    """
-    found = stream_at(ledger, location)
-    if found is None or found.is_watched:
-        return found
-    raise Refused(
-        "query-checkpoint",
-        f"The checkpoint of query {name} is that of a stream of a pipeline file",
-        where=location,
-        expected="a checkpoint that no other stream has",
-        found=f"stream {found.full_name} of {found.pipeline_file}",
-        hint="give the query another checkpoint, or run the application with a home of its own: --home",
-    )
 
 
 def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
@@ -234,15 +180,6 @@ def _times_ms(location: str) -> Iterator[tuple[str, int]]:
         # Files with a mark are of an operation, or what one that was killed has left of it.
         if _WRITTEN_ONCE not in folders and MARK not in name:
             yield f"{store.location.rstrip('/')}/{path}", written_ms
-
-
-def _is_location(name: str) -> bool:
-    return is_uri(name) or name.startswith(("/", "./", "../", "~")) or name.count("/") > 1
-
-
-def _comparable(location: str) -> str:
-    local = local_path_of(location)
-    return location.rstrip("/") if local is None else str(Path(local).expanduser().resolve())
 
 
 def _fixed(real: Path) -> str | None:

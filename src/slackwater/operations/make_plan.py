@@ -15,8 +15,9 @@ from slackwater.core.plan import Plan, Request
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
+from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace
-from slackwater.operations.adopted import find_stream, require_code
+from slackwater.operations.adopted import require_code
 from slackwater.operations.apply.replayer import QueryRuntime, Replayer
 from slackwater.operations.apply.restorable import check_restorable
 from slackwater.operations.backfill_directory import backfill_directory
@@ -42,7 +43,7 @@ def make_plan(
     Raises Refused where no exact and safe way exists, NotFound for an unknown stream.
     """
     check_home(workspace, consent, say)
-    stream, goal = find_stream(workspace, name), goal_named(request.goal)
+    stream, goal = find_stream(workspace.ledger, name), goal_named(request.goal)
     wait_until_free(workspace.ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
     made_at = datetime.now(UTC)
     identifier = f"{made_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"

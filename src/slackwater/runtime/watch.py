@@ -15,10 +15,10 @@ from slackwater.core.state_programs import with_started
 from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_unfinished import unfinished
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.located import stream_with
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
-from slackwater.operations.adopted import stream_with
 from slackwater.runtime.application.connect import is_client, refuse_connect
 from slackwater.runtime.application.under_way import UNDER_WAY, Noticed, own_reference
 from slackwater.runtime.application.writers import is_intercepted

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.records import STREAM_NAME, WATCHED
-from slackwater.operations.adopted import stream_with
+from slackwater.ledger.located import stream_with
 from slackwater.runtime.application.writers import Start
 from slackwater.runtime.code_reach import Reach, reach_of_file
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition, StreamFunction

@@ -22,7 +22,7 @@ from slackwater.cli.common.examine import require_output
 from slackwater.cli.common.targets import require_reachable
 from slackwater.cli.common.words import mark
 from slackwater.core.commands import command
-from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
+from slackwater.core.errors import EnvironmentMissing, NotFound, Refused, UsageError
 from slackwater.core.facts import Facts
 from slackwater.core.marks import Marks
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
@@ -30,6 +30,7 @@ from slackwater.core.sink import WriterCalls
 from slackwater.core.units import counted
 from slackwater.facts.collect import facts_of_stream
 from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.located import stream_at
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.log_copier import copy_new
@@ -37,7 +38,6 @@ from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.streams import OPERATORS, STATE_STORES
 from slackwater.ledger.workspace import Workspace, open_workspace
-from slackwater.operations.adopted import stream_at
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
@@ -84,7 +84,7 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
     """Record the checkpoint as a stream, or what is new in it. Raises SlackwaterError; nothing is recorded then."""
     location = _absolute(request.location)
     store = open_read_store(location)
-    require_reachable(store)
+    _require_checkpoint(workspace, location, store)
     if is_halted(store):
         raise Refused(
             "adopt-replaced",
@@ -106,6 +106,17 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
         _record_stores(workspace, stream, store)
     facts = facts_of_stream(workspace, stream)
     return Adopted(stream, entries, facts, _ranges(workspace, stream), _unknown(workspace, stream, facts))
+
+
+def _require_checkpoint(workspace: Workspace, location: str, store: ReadStore) -> None:
+    """Raises as ``require_reachable``; where a recorded stream had its checkpoint there, the hint is about it."""
+    try:
+        require_reachable(store)
+    except NotFound as error:
+        known = stream_at(workspace.ledger, location)
+        if known is not None:
+            error.hint = f"it was the checkpoint of a stream of this home: {command('doctor', known.full_name)}"
+        raise
 
 
 def _absolute(location: str) -> str:

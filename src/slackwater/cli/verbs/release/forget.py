@@ -16,9 +16,10 @@ from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_unfinished import unfinished
 from slackwater.ledger.home.stream_file import STREAM_FILE
 from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.located import find_stream
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.workspace import Workspace, open_workspace
-from slackwater.operations.adopted import check_stopped, find_stream
+from slackwater.operations.adopted import check_stopped
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.sinks.common.contract import Released
 from slackwater.sinks.common.registry import open_each
@@ -31,7 +32,7 @@ _KEEPS_GENERATION = "applied"
 def released(workspace: Workspace, name: str, consent: Consent = None) -> StreamRecord:
     """The stream of this name, if it may be released. Raises NotFound or Refused."""
     check_home(workspace, consent, workspace.say)
-    stream = find_stream(workspace, name)
+    stream = find_stream(workspace.ledger, name)
     if not stream.is_watched:
         raise Refused(
             "release-pipeline",

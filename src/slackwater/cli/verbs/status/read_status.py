@@ -24,6 +24,7 @@ from slackwater.core.units import counted, size_text
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import streams_of
 from slackwater.ledger.lease.view import LeaseView, expires_ms
+from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace, open_workspace, restore_command
 
 URGENCY = (3, 5, 7)
@@ -68,7 +69,7 @@ def read_status(settings: Settings, name: str | None = None, *, verify: bool = F
             if name is None:
                 return _all_streams(settings, workspace, verify=verify)
             found = stream_status(
-                workspace, workspace.ledger.find_stream(name), verify=verify, place=home_place(workspace)
+                workspace, find_stream(workspace.ledger, name), verify=verify, place=home_place(workspace)
             )
             return HomeStatus(str(settings.home), (found,))
     except NotFound as error:
