@@ -38,7 +38,7 @@ class SwapBack(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class SwapOutput(Action):
-    """Put the staged output in the place of the real one, in one step; the real one is kept."""
+    """Put the staged output in the place of the real one, in one step for readers of its log; the real one is kept."""
 
     swap: Swap
     kind: Literal["swap-output"] = "swap-output"
@@ -52,10 +52,10 @@ class SwapOutput(Action):
         return self.swap
 
     def text(self) -> str:
-        return "put it in the place of the output, in one step; the old output stays"
+        return "put it in the place of the output, in one step for readers of its log or table; the old output stays"
 
     def step(self, _places: Places) -> Step:
-        line = "- Rename the real output, then give the one aside its place. Nobody may read or write either meanwhile."
+        line = "- Move the output away, then give the one aside its place. Nobody may read or write either meanwhile."
         return Step(
             "Put the new output in the place of the old one", (line, "- Keep the old one until it is verified.")
         )
