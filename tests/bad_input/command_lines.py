@@ -189,8 +189,8 @@ CASES = (
     # Names of streams
     Case("status nosuch", 4, "stream-unknown"),
     Case("status clicks/nosuch", 4, "stream-unknown"),
-    Case("status clicks/", 4, "stream-unknown"),
-    Case("status ../../etc", 4, "stream-unknown"),
+    Case("status clicks/", 4, "location-unknown"),
+    Case("status ../../etc", 4, "location-unknown"),
     Case(f"status {LONG}", 4, "stream-unknown"),
     Case(("status", "per_page\n"), 4, "stream-unknown"),
     Case(("status", "[bold]per_page[/bold]"), 4, "stream-unknown"),
