@@ -161,6 +161,7 @@ def _finish(scene: Scene, then: str, applied: dict[str, str], where: str) -> Non
         assert workspace.ledger.open_operation(ADOPTED) is None, where
 
 
+@pytest.mark.thorough
 def test_an_undo_that_is_killed_is_continued(scene: Scene) -> None:
     project = scene.project
     project.apply(scene.plan, stopped=True)

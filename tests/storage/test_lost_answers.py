@@ -83,7 +83,8 @@ def test_a_store_that_answers_nothing_more_is_an_error(store: WriteStore, proxy:
     assert _held(store) == {"a": b"new"}
 
 
-@pytest.mark.parametrize("kept", [pytest.param(False, marks=pytest.mark.thorough), True])
+@pytest.mark.thorough
+@pytest.mark.parametrize("kept", [False, True])
 def test_a_swap_is_finished_or_undone(s3_location: str, proxy: LosingProxy, *, kept: bool) -> None:
     with folder_in_memory() as folder:
         scene = Scene(folder, s3_location, kept=kept)
