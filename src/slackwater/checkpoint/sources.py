@@ -85,7 +85,7 @@ class SourceReader:
             if bytes_left < 0:
                 return
             compacted = log.is_compacted(entry)
-            with suppress(FormatError):  # a start does not read it, and --verify reports it
+            with suppress(FormatError):  # Spark does not read it when it starts; --verify reports it
                 listed = kind.listed(data)
                 if listed and listed != tuple(file for file in files if _is_in(file, entry, compacted=compacted)):
                     yield log.path(entry)

@@ -9,6 +9,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import DataError, Refused, SlackwaterError
 from slackwater.core.finding import Finding
 from slackwater.core.plan import OutputTreatment
+from slackwater.core.sink import Traits
 from slackwater.core.verdict import Change, ChangeGoal, Effect, Verdict
 
 DAMAGED = 3
@@ -50,6 +51,15 @@ class Ways:
         """The run that accepts all changes."""
         codes = dict.fromkeys(change.code for change in verdict.changes if change.effect > Effect.COMPATIBLE)
         return command("run", self.reference, *(word for code in codes for word in ("--accept", code)))
+
+
+def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool) -> Ways:
+    """With what the sink can do with its output.
+
+    The new output of a swap is written by a run of Slackwater, which a query that it does not run has not.
+    """
+    swaps = traits.swaps and not is_watched
+    return Ways(stream, reference, "swap" if swaps else "clear" if traits.cuts else "keep")
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,10 @@ def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tu
     operation may have written its last file, a file that is not the operation's does.
     """
     location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
-    placed_ms = _put_in_place_ms(workspace, stream, location)
-    placed = _placed(workspace, stream) if placed_ms else None
+    # Those that may have changed the stream, oldest first. Without one, ``metadata`` is the query's own.
+    operations = [one for one in workspace.ledger.operations(stream.full_name) if one.status != "refused"]
+    placed_ms = _put_in_place_ms(location) if operations else 0
+    placed = _placed(workspace, stream, operations[-1]) if placed_ms else None
 
     def counts(file: str, written_ms: int) -> bool:
         if written_ms <= since_ms or written_ms < placed_ms:
@@ -132,14 +134,13 @@ def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tu
     return max((one for one in _times_ms(location) if counts(*one)), key=lambda one: one[1], default=None)
 
 
-def _put_in_place_ms(workspace: Workspace, stream: StreamRecord, location: str) -> int:
+def _put_in_place_ms(location: str) -> int:
     """When an operation may have put the last file in place, on a store where it replaces them one by one; 0 elsewhere.
 
-    It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once. It is the
-    query's where no operation has changed the stream.
+    It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once.
     """
     store = open_read_store(location)
-    if store.traits.moves_directories or not _operations(workspace, stream):
+    if store.traits.moves_directories:
         return 0
     try:
         return store.modified_ms(METADATA) or 0
@@ -147,19 +148,14 @@ def _put_in_place_ms(workspace: Workspace, stream: StreamRecord, location: str) 
         return 0
 
 
-def _placed(workspace: Workspace, stream: StreamRecord) -> frozenset[str] | None:
-    """The paths that the newest operation may have written, ``None`` where its list of them is not kept."""
-    folder = workspace.home.operation(stream.pipeline, stream.name, _operations(workspace, stream)[-1].id)
+def _placed(workspace: Workspace, stream: StreamRecord, operation: OperationRecord) -> frozenset[str] | None:
+    """The paths that an operation may have written, ``None`` where its list of them is not kept."""
+    folder = workspace.home.operation(stream.pipeline, stream.name, operation.id)
     try:
         copies: dict[str, dict[str, str]] = json.loads(open_read_store(str(folder)).read(COPIES))
     except (FileNotFoundError, ValueError, RecursionError):
         return None
     return frozenset(path for files in copies.values() for path in files)
-
-
-def _operations(workspace: Workspace, stream: StreamRecord) -> list[OperationRecord]:
-    """The operations that may have changed the stream, oldest first."""
-    return [one for one in workspace.ledger.operations(stream.full_name) if one.status != "refused"]
 
 
 def modified_ms(file: Location) -> int:

@@ -26,7 +26,7 @@ from slackwater.core.state_programs import program_of_batch, with_started
 from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 from slackwater.diagnose.program_changes import verdict
-from slackwater.diagnose.refusal import Ways, program_refusal
+from slackwater.diagnose.refusal import Ways, program_refusal, ways_with
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.checkpoint_shape import shape_of
@@ -75,10 +75,7 @@ class StartGate:
 
 def ways_of(definition: StreamDefinition, reference: str) -> Ways:
     """What can be done about changes of a stream, with an output that its sink can give up."""
-    traits = definition.sink.traits
-    # The new output of a swap is written by a run of Slackwater, which an application's query does not need.
-    swaps = traits.swaps and definition.pipeline != WATCHED
-    return Ways(definition.full_name, reference, "swap" if swaps else "clear" if traits.cuts else "keep")
+    return ways_with(definition.full_name, reference, definition.sink.traits, is_watched=definition.pipeline == WATCHED)
 
 
 def judge(built: BuiltStream, generation: GenerationRecord | None) -> StreamVerdict:

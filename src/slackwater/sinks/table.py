@@ -168,16 +168,13 @@ class NamedTable(WrittenTable):
         """As by its path. Raises SinkUnchecked where the table's own log is not there, or cannot be read."""
         output = open_output(self._table)
         try:
-            if not self._has_log(output):
+            if isinstance(output, ShowsExistence) and not output.exists:
                 raise self._unchecked("no log of the table; another catalog than one of directories may keep it")
             return self._newest(output, query_id)
         except SinkUnchecked:
             raise
         except (OSError, SlackwaterError) as error:
             raise self._unchecked(str(error)) from error
-
-    def _has_log(self, output: Output) -> bool:
-        return not isinstance(output, ShowsExistence) or output.exists
 
     def _unchecked(self, found: str) -> SinkUnchecked:
         return table_unchecked(self.location or "", self._table["path"], found)

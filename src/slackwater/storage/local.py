@@ -126,23 +126,25 @@ class LocalStore:
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         # A checkpoint is hundreds of tiny files: a buffered file object costs more than reading one of them. Opening a
         # named pipe would wait for its writer.
+        full = self._full(path)
         try:
-            descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = os.open(full, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except NotADirectoryError as error:
             # As in ``list``: below a file there is nothing.
             raise FileNotFoundError(error.errno, error.strerror, error.filename) from error
         try:
             status = os.fstat(descriptor)
-            _require_regular(status.st_mode, self._full(path))
+            _require_regular(status.st_mode, full)
             return _read_all(descriptor, status.st_size, path, limit)
         finally:
             os.close(descriptor)
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
         # As in ``read``: what is no regular file may never end, or never begin.
-        descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        full = self._full(path)
+        descriptor = os.open(full, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            _require_regular(os.fstat(descriptor).st_mode, self._full(path))
+            _require_regular(os.fstat(descriptor).st_mode, full)
             while piece := file.read(_LARGE_PIECE):
                 yield piece
 

@@ -10,7 +10,7 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.state_programs import program_of_batch
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import verdict
-from slackwater.diagnose.refusal import Ways
+from slackwater.diagnose.refusal import ways_with
 from slackwater.ledger.ledger import Ledger
 from slackwater.sinks.common.registry import open_output
 
@@ -32,9 +32,7 @@ def check_restorable(
     if found.effect < Effect.NOT_RESTORABLE:
         return
     traits = open_output(stream.sink).traits
-    # Of a query that Slackwater does not run no output is swapped.
-    swaps = traits.swaps and not stream.is_watched
-    ways = Ways(stream.full_name, reference, "swap" if swaps else "clear" if traits.cuts else "keep")
+    ways = ways_with(stream.full_name, reference, traits, is_watched=stream.is_watched)
     raise Refused(
         "rebuild-insufficient",
         f"A rebuild of stream {stream.full_name} would not make its output right: "

@@ -7,7 +7,7 @@ Why it matters: Spark believes the entry. Rows between the two positions are rea
 batch is loaded.
 How to confirm: `slackwater inspect LOCATION` shows time, watermark and offsets of each batch; compare the two files.
 What to do: restore the entry from a copy of the checkpoint. Where there is none, and the entry is not one of the
-newest two, a start does not read it: only a rollback to its batch is not possible.
+newest two, Spark does not read it when it starts: only a rollback to its batch is not possible.
 Is the remedy safe: yes. To delete the entry instead has its batch read again, or makes the log unreadable.
 References: docs/decisions/0590-damage-without-checksums.md
 """
