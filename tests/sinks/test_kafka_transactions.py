@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -270,18 +270,40 @@ def test_the_mark_is_found_behind_and_before_open_and_aborted_transactions(serve
     marked = _started(servers, topic)
     write_batch(marked.target, _batch(0), [_rows(b"a")])
     for _ in range(25):
-        producer = transaction.fencing_producer(marked.target)
-        producer.begin_transaction()
-        producer.produce(marked.marker, b"aborted", MARK_KEY)
-        producer.flush()
-        assert marked.last_written() == 0
+        producer = _undecided(marked, b"aborted")
         producer.abort_transaction()
     assert marked.last_written() == 0
-    assert marked.mark() == replace(_mark(marked), batch_id=0)
+    _undecided(marked, b"of a writer that was killed")
+    began = time.monotonic()
+    assert _mark(marked, 1.0).batch_id == 0
+    assert time.monotonic() - began < 5.0
 
 
-def _mark(marked: MarkedTopic) -> Any:
-    found = marked.mark()
+def test_a_commit_that_is_not_yet_readable_is_waited_for(servers: str, topic: str) -> None:
+    """The coordinator answers a commit before the records of the transaction may be read."""
+    marked = _started(servers, topic)
+    producer = _undecided(marked, json.dumps(asdict(replace(_mark(marked), batch_id=7))).encode())
+    found: list[int] = []
+    reader = threading.Thread(target=lambda: found.append(marked.last_written()))
+    reader.start()
+    time.sleep(1.0)
+    assert not found
+    producer.commit_transaction()
+    reader.join(30)
+    assert found == [7]
+
+
+def _undecided(marked: MarkedTopic, mark: bytes) -> Any:
+    """The producer of a transaction that has written a mark and is neither committed nor aborted."""
+    producer = transaction.fencing_producer(marked.target)
+    producer.begin_transaction()
+    producer.produce(marked.marker, mark, MARK_KEY)
+    producer.flush()
+    return producer
+
+
+def _mark(marked: MarkedTopic, wait_s_max: float = 10.0) -> Any:
+    found = marked.mark(wait_s_max)
     assert found is not None
     return found
 

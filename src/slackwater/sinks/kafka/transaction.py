@@ -222,17 +222,28 @@ def _newest_value(consumer: Any, topic: str, wait_s: float) -> bytes | None:
 
 
 def _last_value(consumer: Any, start: Any, deadline: float) -> bytes | None:
-    """The last mark from an offset to the end of what is committed."""
+    """The last mark from an offset to the end of what is committed.
+
+    ``commit_transaction`` returns when the coordinator has recorded the commit; that its records may be read is
+    written to their partitions after that. So the reader waits until what is behind the committed records is decided,
+    at most until the deadline: a writer that was killed before its commit leaves it undecided for minutes.
+    """
     consumer.assign([start])
     found: bytes | None = None
+    undecided = False
     while True:
         message = consumer.poll(max(deadline - time.monotonic(), 0))
         if message is None:
+            if undecided:
+                return found
             raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(TIMED_OUT))
         if message.error() is None:
             found = message.value() if message.key() == MARK_KEY else found
         elif message.error().name() == "_PARTITION_EOF":
-            return found
+            # The client keeps the high watermark of its last fetch; a reader of committed records ends before it.
+            undecided = message.offset() < consumer.get_watermark_offsets(start, cached=True)[1]
+            if not undecided:
+                return found
         elif message.error().name() != "GROUP_AUTHORIZATION_FAILED" and not message.error().retriable():
             # The reader has a group, because every consumer has one, and uses nothing of it.
             raise confluent_kafka.KafkaException(message.error())
