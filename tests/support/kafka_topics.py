@@ -9,6 +9,8 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 WAIT_S = 30
+UNDECIDED_S_MAX = 5
+"""How long a reader waits for an open transaction: a commit is answered before its records may be read."""
 
 
 @dataclass(frozen=True, order=True)
@@ -37,14 +39,18 @@ def records(servers: str, topic: str, isolation: str = "read_committed") -> list
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     found: list[Record] = []
     ended: set[int | None] = set()
+    undecided: set[int | None] = set()
     try:
         while len(ended) < len(partitions):
-            message = consumer.poll(WAIT_S)
-            assert message is not None, f"the end of {topic} was not reached"
+            message = consumer.poll(UNDECIDED_S_MAX if undecided else WAIT_S)
+            if message is None:
+                assert ended | undecided == set(partitions), f"the end of {topic} was not reached"
+                break
             error = message.error()
             if error is not None:
                 assert error.name() == "_PARTITION_EOF", error
-                ended.add(message.partition())
+                end = consumer.get_watermark_offsets(TopicPartition(topic, message.partition() or 0), cached=True)[1]
+                (undecided if (message.offset() or 0) < end else ended).add(message.partition())
                 continue
             headers: Any = message.headers() or ()
             found.append(Record(message.value(), message.key(), message.partition() or 0, tuple(headers)))
