@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -159,12 +160,31 @@ def test_without_files_the_likely_cause_is_first(slackwater: Slackwater, tmp_pat
     """Also if a check could confirm a less likely one."""
     (tmp_path / "driver.log").write_text("[LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW] Some of")
 
-    causes = [line.strip() for line in slackwater("doctor", "--error", "driver.log").out.splitlines()[1:]]
+    lines = [line.strip() for line in slackwater("doctor", "--error", "driver.log").out.splitlines()[1:]]
 
-    assert causes[0].startswith(
-        "KAFKA-12 (Topics changed during an available-now run): possible; files do not show it: "
-    )
-    assert causes[1].startswith("KAFKA-04 (Partitions or topics disappeared): possible; not checked: ")
+    assert lines[0].startswith("KAFKA-12 (Topics changed during an available-now run): possible; files do not show it: ")
+    assert lines[1] == "KAFKA-04 (Partitions or topics disappeared): possible"
+    assert lines[-2:] == [
+        "next        slackwater doctor --all --error driver.log",
+        "explained   slackwater explain KAFKA-12",
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["", "file:"])
+def test_a_text_that_names_a_checkpoint_leads_to_its_files(slackwater: Slackwater, tmp_path: Path, scheme: str) -> None:
+    case = corpus_case("4.3.0", "agg_window_append_hdfs", tmp_path)
+    checkpoint = f"{scheme}{case / 'checkpoint'}"
+    delta = case / "checkpoint" / "state" / "0" / "0" / "8.delta"
+    text = f"Error reading delta file {checkpoint}/state/0/0/8.delta of HDFSStateStoreProvider[id = (op=0,part=0)]"
+    (tmp_path / "driver.log").write_text(f"{text}: {checkpoint}/state/0/0/8.delta does not exist")
+    delta.unlink()
+
+    alone = slackwater("doctor", "--error", "driver.log").out
+    printed = next(line for line in alone.splitlines() if line.startswith("  next")).replace("<folder>", str(tmp_path))
+    verb, *words = shlex.split(printed.removeprefix("  next"))[1:]
+    assert (verb, words) == ("doctor", [checkpoint, "--error", "driver.log"])
+
+    assert "STATE-01 (A delta or snapshot of state is missing): the cause, as " in slackwater(verb, *words).out
 
 
 def test_a_text_without_a_known_error_is_not_healthy(slackwater: Slackwater, tmp_path: Path) -> None:

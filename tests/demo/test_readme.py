@@ -23,7 +23,7 @@ from tests.support.warm_jvm import attached
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"
-READ = ("run", "state-schema-changed", "deleted-checkpoint", "bad-rows", "undo", "by-hand", "two-jobs", "move")
+READ = ("run", "what-is-wrong", "state-schema-changed", "deleted-checkpoint", "bad-rows", "undo", "by-hand", "two-jobs", "move")
 """The guides whose commands are typed, in this order, after those of the README."""
 
 OF_OTHER_TESTS = {
@@ -98,8 +98,12 @@ NOT_TYPED = {
 }
 """Commands that the test below leaves out, and why."""
 
-REFUSED = {"slackwater status per_page --home moved-home": 5}
-"""Commands that refuse, as the guide says, and their exit codes."""
+REFUSED = {
+    "slackwater status per_page --home moved-home": 5,
+    "slackwater doctor per_page --error driver.log": 1,
+    "slackwater doctor .slackwater/streams/clicks/per_page/checkpoints/0001 --sink out/per_page": 5,
+}
+"""Commands that refuse or find something, as the guides say, and their exit codes."""
 
 WORDS_MAX = 900
 

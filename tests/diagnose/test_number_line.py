@@ -135,8 +135,15 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         at(5, 5, 5, None, output=OutputSeen(unreadable=Unreadable("sink-unreadable", "torn"))),
         ("sink-unreadable", "stop", "loss", None, 3),
     ),
-    "a damaged checkpoint": (
+    "a damaged log": (
         replace(CLEAN, damage=(Damage("offsets/5", "torn", "JSON", "half"),)),
+        ("checkpoint-damaged", "stop", "stuck", "resume", 3),
+    ),
+    "a damaged log and damaged state": (
+        replace(
+            CLEAN,
+            damage=(Damage("offsets/5", "torn", "JSON", "half"), Damage("state/0/0/1.delta", "checksum", "1", "2")),
+        ),
         ("checkpoint-damaged", "stop", "stuck", "rebuild", 3),
     ),
     "a damaged output": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group
@@ -19,6 +20,9 @@ LABEL_WIDTH = 12
 STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
 WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
 
+
+_PATH = r"""[^\s,;'"()\[\]=<>]"""
+_FILE_OF_CHECKPOINT = re.compile(rf"((?:[a-z][a-z0-9+.-]*:/)?{_PATH}+?)/(?:state|sources|offsets|commits)/\d")
 
 CAUSES = {
     "confirmed": "the cause, as {by} shows",
@@ -41,6 +45,7 @@ def _block(one: Examined) -> Iterator[Text]:
     heading = Text(one.name, style="bold")
     if one.error is None and one.facts is None:
         yield from _errors(one)
+        yield from _after_text_alone(one)
         return
     if one.facts is None or one.diagnosis is None:
         heading.append(f"  cannot be read: {one.error}", style="not bold red")
@@ -63,9 +68,7 @@ def _block(one: Examined) -> Iterator[Text]:
     yield from _not_checked(one.diagnosis.not_checked)
     if one.diagnosis.unread is not None:
         yield _line("not read", f"{one.diagnosis.unread.reason}; {one.diagnosis.unread.how}")
-    codes = [found.finding.code for found in one.diagnosis.problems]
-    if codes:
-        yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
+    yield from _explained([*_likely(one), *(found.finding.code for found in one.diagnosis.problems)])
     if one.diagnosis.problems:
         yield _line("for others", command("evidence", one.name, "--out", "bundle.zip"))
 
@@ -78,11 +81,39 @@ def _errors(one: Examined) -> Iterator[Text]:
         line.append(f"  line {error.symptom.where}: {error.symptom.line}")
         yield line
         for cause in error.causes:
-            yield _line(
-                "", f"{cause.code} ({cause.title}): {CAUSES[cause.state].format(by=cause.by).removesuffix(': ')}"
-            )
+            without_files = one.diagnosis is None and cause.state == "not-checked"
+            seen = "possible" if without_files else CAUSES[cause.state].format(by=cause.by).removesuffix(": ")
+            yield _line("", f"{cause.code} ({cause.title}): {seen}")
+        if all(cause.state == "excluded" for cause in error.causes):
+            yield _line("", "it is the text of another checkpoint, or what it reports was mended since")
     if one.unrecognised:
         yield _line("error", "no known error text of Spark is in it")
+
+
+def _after_text_alone(one: Examined) -> Iterator[Text]:
+    """What compares the causes with files: of the checkpoint that the text names, else of all streams of the home."""
+    if one.errors:
+        named = next(filter(None, (checkpoint_in(error.symptom.line) for error in one.errors)), None)
+        # A text of stdin cannot be read again.
+        text = () if one.name == "-" else ("--error", one.name)
+        yield _line("not checked", "the files: no checkpoint and no stream was given")
+        yield _line("next", command("doctor", named or "--all", *text))
+        yield from _explained(_likely(one))
+
+
+def checkpoint_in(line: str) -> str | None:
+    """The checkpoint whose files a message of Spark names."""
+    found = _FILE_OF_CHECKPOINT.search(line)
+    return found[1] if found else None
+
+
+def _likely(one: Examined) -> list[str]:
+    return [error.cause.code for error in one.errors if error.cause.state != "excluded"]
+
+
+def _explained(codes: Sequence[str]) -> Iterator[Text]:
+    if codes:
+        yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
 
 
 def _summary(diagnosis: Diagnosis) -> tuple[str, str]:
