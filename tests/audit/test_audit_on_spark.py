@@ -184,6 +184,7 @@ def test_rows_of_a_failed_task_are_given_to_a_function_of_rows_again(scene: Scen
     assert (found["task"]["doubled"], found["task"]["vanished"]) == (ROWS // 2, 0)
 
 
+@pytest.mark.thorough
 def test_a_target_that_holds_rows_is_refused_and_left_alone(scene: Scene) -> None:
     target = scene.folder / "orders.txt"
     target.write_text("7\n")
@@ -195,6 +196,7 @@ def test_a_target_that_holds_rows_is_refused_and_left_alone(scene: Scene) -> Non
     assert target.read_text() == "7\n"
 
 
+@pytest.mark.thorough
 def test_interrupted_it_says_what_is_left_and_nothing_keeps_running(scene: Scene) -> None:
     command = scene.start("appended", "--yes")
     command.wait_for((scene.folder / "audit/appended/reference/results.jsonl").exists, "the first batch")

@@ -162,7 +162,9 @@ def test_without_files_the_likely_cause_is_first(slackwater: Slackwater, tmp_pat
 
     lines = [line.strip() for line in slackwater("doctor", "--error", "driver.log").out.splitlines()[1:]]
 
-    assert lines[0].startswith("KAFKA-12 (Topics changed during an available-now run): possible; files do not show it: ")
+    assert lines[0].startswith(
+        "KAFKA-12 (Topics changed during an available-now run): possible; files do not show it: "
+    )
     assert lines[1] == "KAFKA-04 (Partitions or topics disappeared): possible"
     assert lines[-2:] == [
         "next        slackwater doctor --all --error driver.log",

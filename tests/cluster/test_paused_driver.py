@@ -22,7 +22,7 @@ from tests.support.kafka_topics import create_topic, values
 from tests.support.postgres_server import PostgresServer
 from tests.support.processes import Command
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 KAFKA, TOPIC = "kafka", "rows"
 
 PIPELINE = """
@@ -112,18 +112,12 @@ KINDS = {
         column='.cast("string").alias("value")',
     ),
 }
-IN_GATE = {("postgres", "before")}
-"""``before``: it resumes before the other has written the batch that both were at; ``after``: after that."""
-
-
-def _marks(kind: str, when: str) -> list[pytest.MarkDecorator]:
-    return [
-        *([] if (kind, when) in IN_GATE else [pytest.mark.thorough]),
-        *([pytest.mark.kafka] if kind == KAFKA else []),
-    ]
-
-
-CASES = [pytest.param(kind, when, marks=_marks(kind, when)) for kind in KINDS for when in ("before", "after")]
+CASES = [
+    # ``before``: it resumes before the other has written the batch that both were at; ``after``: after that.
+    pytest.param(kind, when, marks=[pytest.mark.kafka] if kind == KAFKA else [])
+    for kind in KINDS
+    for when in ("before", "after")
+]
 
 
 @pytest.mark.parametrize(("name", "when"), CASES)

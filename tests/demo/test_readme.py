@@ -23,7 +23,17 @@ from tests.support.warm_jvm import attached
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"
-READ = ("run", "what-is-wrong", "state-schema-changed", "deleted-checkpoint", "bad-rows", "undo", "by-hand", "two-jobs", "move")
+READ = (
+    "run",
+    "what-is-wrong",
+    "state-schema-changed",
+    "deleted-checkpoint",
+    "bad-rows",
+    "undo",
+    "by-hand",
+    "two-jobs",
+    "move",
+)
 """The guides whose commands are typed, in this order, after those of the README."""
 
 OF_OTHER_TESTS = {
@@ -70,6 +80,7 @@ def written_clicks(output: Path) -> Counter[tuple[datetime, object, object]]:
     return Counter({(timestamp_of(row, "start"), dict(row)["page"], dict(row)["clicks"]): times for row, times in rows})
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_stream_whose_checkpoint_is_deleted_after_a_kill_is_rebuilt_as_the_guide_says(tmp_path: Path) -> None:
     shutil.copy2(examples_folder() / "clicks.py", tmp_path)

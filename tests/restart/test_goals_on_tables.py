@@ -69,6 +69,7 @@ class Tables(Goals):
         return Counter((row["start"], row["page"], row["n"]) for row in table.to_pylist())
 
 
+@pytest.mark.thorough
 def test_each_goal_ends_with_the_rows_of_a_stream_that_went_on(tmp_path: Path, postgres: PostgresServer) -> None:
     tables = Tables(tmp_path / "tables", postgres.url(postgres.new_database()))
     tables.caught_up()

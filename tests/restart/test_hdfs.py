@@ -24,6 +24,7 @@ def workspace(tmp_path: Path, hdfs_location: str) -> StoreWorkspace:
     return StoreWorkspace(tmp_path, hdfs_location)
 
 
+@pytest.mark.thorough
 def test_a_stream_is_killed_rebuilt_undone_and_finished_on_it(
     workspace: StoreWorkspace, file_baseline: Workspace
 ) -> None:

@@ -83,6 +83,7 @@ def test_merged_rows_killed_and_rebuilt(server: PostgresServer, tmp_path_factory
     check_replaced_rows(workspace, UPDATE)
 
 
+@pytest.mark.thorough
 def test_apply_killed_at_each_step_of_a_cut(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> None:
     workspace = CatalogWorkspace(tmp_path_factory.mktemp("w"), APPEND, server.url(server.new_database()))
     workspace.caught_up()

@@ -149,6 +149,7 @@ def test_a_killed_undo_is_continued(planned: tuple[SmallWorkspace, Saved, Rows])
     assert not (workspace.stream_folder / "checkpoints" / "0002").exists()
 
 
+@pytest.mark.thorough
 def test_a_pipeline_edited_in_between_does_not_lead_back_to_the_start(
     planned: tuple[SmallWorkspace, Saved, Rows],
 ) -> None:

@@ -111,6 +111,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Wa
     shutil.rmtree(folder)
 
 
+@pytest.mark.thorough
 def test_a_restart_and_a_rebuild_are_exact_where_those_of_spark_are_not(
     plain: dict[str, Rows], killed: Callable[[], Watermarks]
 ) -> None:

@@ -102,7 +102,7 @@ def _fails(code: str, kind: type[SlackwaterError], call: object, *arguments: obj
 MODES = [
     ("append", (), [(1, "a"), (2, "b"), (2, "c"), (3, "d"), (None, "n")]),
     ("update", ("id",), [(1, "a"), (2, "c"), (3, "d"), (None, "n")]),
-    ("complete", (), [(2, "c"), (3, "d"), (None, "n")]),
+    pytest.param("complete", (), [(2, "c"), (3, "d"), (None, "n")], marks=pytest.mark.thorough),
 ]
 FIRST: Rows = [(1, "a"), (2, "b")]
 SECOND: Rows = [(2, "c"), (3, "d"), (None, "n")]
@@ -191,7 +191,7 @@ def test_built_on_a_branch_swapped_and_undone(
     assert target.output.damage(thorough=True) == ()
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, pytest.param(3, marks=pytest.mark.thorough)])
 def test_built_again_from_an_older_batch(version: int, spark: SparkSession, tmp_path: Path) -> None:
     """In other versions of the format; from before all batches once more, which is an empty snapshot."""
     name = iceberg(tmp_path / "t").name

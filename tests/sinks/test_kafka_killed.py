@@ -153,6 +153,7 @@ def test_a_later_stage_reads_what_was_committed(project: Project, broker: Broker
     assert _ids(servers, topic, "read_uncommitted") == [0, 1, 2, 99]
 
 
+@pytest.mark.thorough
 def test_sparks_own_sink_loses_nothing_and_doubles_what_was_interrupted(
     project: Project, broker: Broker, proxy: KafkaProxy
 ) -> None:
