@@ -142,7 +142,7 @@ def test_a_checkpoint_that_is_deleted_after_the_adoption_is_still_that_of_its_st
     assert "slackwater plan rebuild watched/clicks" in lost.out
     assert (again.error["code"], again.error["hint"]) == (
         "not-a-checkpoint",
-        "it was the checkpoint of a stream of this home: slackwater doctor watched/clicks",
+        "the checkpoint of stream watched/clicks was here; what to do is shown by: slackwater doctor watched/clicks",
     )
 
 

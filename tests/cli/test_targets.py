@@ -64,6 +64,25 @@ def test_the_location_of_a_deleted_checkpoint_is_its_stream(
         assert "code-needed" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [(), ("--raw", "offsets/0"), ("--state", "0")])
+def test_inspect_of_a_deleted_checkpoint_names_its_stream(
+    slackwater: Slackwater, project: AdoptedProject, words: tuple[str, ...]
+) -> None:
+    shutil.rmtree(project.path)
+    relative = str(project.path.relative_to(project.folder))
+    for target in (str(project.path), f"./{relative}", relative, project.path.as_uri(), "watched/hourly"):
+        found = slackwater("inspect", target, *words, *HOME)
+        assert (found.code, "not-a-checkpoint" in found.err) == (NOT_FOUND, True), target
+        assert "the checkpoint of stream watched/hourly was here" in found.err
+        assert "slackwater doctor watched/hourly" in found.err
+    # A folder is left, and nothing in it.
+    project.path.mkdir()
+    assert "slackwater doctor watched/hourly" in slackwater("inspect", str(project.path), *HOME).err
+    # A ledger that cannot be read keeps nothing from being said of the place itself.
+    (project.folder / "home/ledger.db").write_text("no ledger")
+    assert "not-a-checkpoint" in slackwater("inspect", str(project.path), *HOME).err
+
+
 def test_a_location_that_no_stream_has_is_not_found(slackwater: Slackwater, project: AdoptedProject) -> None:
     for target, code in (("./absent", "no-checkpoint"), ("absent/at/all", "stream-unknown")):
         found = slackwater("doctor", target, *HOME)

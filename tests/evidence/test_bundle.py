@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import fields, is_dataclass
@@ -146,6 +147,17 @@ def test_without_the_ledger_the_files_of_the_stream_are_read(evidence: Evidence,
     assert [document["marks"][name] for name in ("planned", "committed", "written")] == [5, 5, 5]
     assert not document["runs"]
     assert document["unknown"][0]["what"] == "ledger"
+
+
+def test_without_the_ledger_a_location_is_its_stream(evidence: Evidence, tmp_path: Path) -> None:
+    CASES["lost-ledger"](tmp_path)
+    checkpoint = Path(".slackwater/streams", STREAM, "checkpoints/0001")
+    shutil.rmtree(tmp_path / checkpoint)
+    for target in (str(checkpoint), f"./{checkpoint}", str(tmp_path / checkpoint)):
+        document = evidence(target, "--force").document
+        assert document["stream"]["name"] == STREAM, target
+        assert document["marks"]["written"] == 5
+        assert document["unknown"][0]["what"] == "ledger"
 
 
 def test_a_damaged_ledger_does_not_hide_the_stream(evidence: Evidence, tmp_path: Path) -> None:

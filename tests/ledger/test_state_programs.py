@@ -5,6 +5,7 @@ from pathlib import Path
 
 from slackwater.core.state_programs import MOST, entries_until, made_by, program_of_batch, with_started
 from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.stream_file import streams_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.stream_files import restore_lost, write_stream_file_of
 from tests.support.ledgers import STREAM
@@ -68,5 +69,5 @@ def test_a_lost_ledger_is_restored_with_the_programs(ledger: Ledger, tmp_path: P
     write_stream_file_of(home, ledger, STREAM)
 
     with Ledger.open(tmp_path / "ledger.db", create=True) as restored:
-        restore_lost(home, restored)
+        restore_lost(home, restored, streams_of(home))
         assert restored.generation(STREAM, 1).programs == programs

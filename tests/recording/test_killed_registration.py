@@ -11,6 +11,7 @@ import pytest
 
 from slackwater.cli.main import main
 from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.stream_file import streams_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.stream_files import restore_lost
@@ -89,7 +90,7 @@ def test_a_restoration_that_is_killed_is_repeated_until_nothing_is_missing(tmp_p
 
     def restore() -> None:
         with Ledger.open(home.ledger_url, create=True) as ledger:
-            restore_lost(home, ledger)
+            restore_lost(home, ledger, streams_of(home))
 
     def recorded() -> object:
         with Ledger.open(home.ledger_url, create=False) as ledger:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import dataclass
 
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, Refused
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.core.settings import Settings
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.workspace import open_workspace
 from slackwater.storage.local import exists
-from slackwater.storage.open import is_uri, local_path_of
+from slackwater.storage.open import is_uri, open_read_store, resolved
+
+
+@dataclass(frozen=True, slots=True)
+class FiledStream:
+    """A stream by its ``stream.json``, where there is no ledger. ``location`` is that of its checkpoint in use."""
+
+    full_name: str
+    file: StreamFile
+    location: str
 
 
 def find_stream(ledger: Ledger, name: str) -> StreamRecord:
@@ -38,12 +51,48 @@ def find_stream(ledger: Ledger, name: str) -> StreamRecord:
 
 def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
     """The stream with its checkpoint in use at this location."""
-    wanted = _comparable(location)
+    wanted = resolved(location)
     for stream in ledger.streams():
         current = ledger.generation(stream.full_name, stream.current_generation)
-        if _comparable(current.location) == wanted:
+        if resolved(current.location) == wanted:
             return stream
     return None
+
+
+def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
+    """The checkpoint in use of the stream that ``find_stream`` finds in this home; ``None`` where it finds none.
+
+    Raises UsageError (``stream-ambiguous``), and what it is that keeps the ledger from being read: NotFound
+    (``ledger-lost``), DataError, EnvironmentMissing. A home without streams has no ledger.
+    """
+    try:
+        with open_workspace(settings) as workspace:
+            stream = find_stream(workspace.ledger, name)
+            return workspace.ledger.generation(stream.full_name, stream.current_generation)
+    except NotFound as error:
+        if error.code == "ledger-lost":
+            raise
+        return None
+
+
+def find_filed(home: Home, name: str) -> FiledStream | None:
+    """The only stream with this name, or with its checkpoint in use at this location, read without the ledger."""
+    known = [(f"{pipeline}/{stream}", pipeline, stream) for pipeline, stream in streams_of(home)]
+    named = [one for one in known if name in one[::2]]
+    found = [filed for one in named or known if (filed := _filed(home, *one)) is not None]
+    if not named:
+        found = [one for one in found if resolved(one.location) == resolved(name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _filed(home: Home, full_name: str, pipeline: str, stream: str) -> FiledStream | None:
+    file = read_stream_file(home, pipeline, stream)
+    if file is None:
+        return None
+    # The checkpoint of this home, which may have been moved, comes before the recorded one.
+    here = str(home.checkpoint(pipeline, stream, file.generation))
+    recorded = next((one.location for one in file.generations if one.number == file.generation), here)
+    return FiledStream(full_name, file, here if open_read_store(here).exists("") else recorded)
 
 
 def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:
@@ -66,8 +115,3 @@ def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None
 
 def _is_location(name: str) -> bool:
     return is_uri(name) or name.startswith(("/", "./", "../", "~")) or name.count("/") > 1
-
-
-def _comparable(location: str) -> str:
-    local = local_path_of(location)
-    return location.rstrip("/") if local is None else str(Path(local).expanduser().resolve())

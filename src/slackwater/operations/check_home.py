@@ -37,7 +37,7 @@ def check_home(workspace: Workspace, consent: Consent, say: Callable[[str], None
 
     Raises Refused (``home-moved``, ``home-copied``) unless the user declares it.
     """
-    place = place_of(workspace.home)
+    place = place_of(workspace.home, workspace.in_home)
     if place.place != "here":
         if consent != place.place:
             raise refusal((MOVED if place.place == "moved" else COPIED).misplaced(place.was), "all")
@@ -70,7 +70,7 @@ def _refuse_links(workspace: Workspace, place: Place) -> None:
 
 
 def _restore(workspace: Workspace, say: Callable[[str], None]) -> None:
-    restored = restore_lost(workspace.home, workspace.ledger)
+    restored = restore_lost(workspace.home, workspace.ledger, workspace.in_home)
     if restored:
         say(
             f"the ledger had no record of {', '.join(restored)}: restored from stream.json and the checkpoints; "

@@ -14,9 +14,10 @@ from slackwater.core.masking import mask
 from slackwater.core.settings import Settings
 from slackwater.diagnose.doctor import diagnose
 from slackwater.facts.collect import facts_of_location, facts_of_stream
+from slackwater.ledger.located import stream_at
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import Identity, identity_at
-from slackwater.storage.open import open_read_store, resolved
+from slackwater.storage.open import open_read_store
 
 
 def examine(
@@ -83,14 +84,12 @@ def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined
     """The stream of this home whose checkpoint in use is at the location, also where it was deleted."""
     try:
         with open_workspace(settings) as workspace:
-            wanted = resolved(location)
-            for stream in workspace.ledger.streams():
-                generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
-                if resolved(generation.location) == wanted:
-                    return _examined(workspace, stream.full_name, verify=verify)
-    except NotFound:
+            stream = stream_at(workspace.ledger, location)
+            return None if stream is None else _examined(workspace, stream.full_name, verify=verify)
+    except NotFound as error:
+        if error.code == "ledger-lost":
+            raise
         return None
-    return None
 
 
 def named_sink(sink: str) -> Fact[Identity]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from slackwater.checkpoint.identify import require_checkpoint
 from slackwater.cli.common.console import say
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
+from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings, load
 from slackwater.storage.local import exists
 from slackwater.storage.open import is_uri, resolved
@@ -20,10 +23,9 @@ def resolve(target: str, home: str | None = None) -> str:
     settings = load(home=home)
     if is_location(target, settings):
         return target
-    require_no_path(target)
-    location = _location_of_stream(target, settings)
-    if location is not None:
-        return location
+    found = _in_use(target, settings)
+    if found is not None:
+        return found.location
     raise _nothing(target)
 
 
@@ -36,14 +38,15 @@ def is_location(target: str, settings: Settings) -> bool:
     if is_uri(target) or not exists(target) or _is_path(target):
         return is_there(target)
     try:
-        location = _location_of_stream(target, settings)
+        found = _in_use(target, settings)
     except UsageError:
         raise
     except SlackwaterError:
         return True
-    if location is not None and resolved(location) != resolved(target):
-        say(f"{target} is a stream of this home; the path of this name is ./{target}")
-    return location is None
+    if found is None or resolved(found.location) == resolved(target):
+        return True
+    say(f"{target} is a stream of this home; the path of this name is ./{target}")
+    return False
 
 
 def is_there(target: str) -> bool:
@@ -70,15 +73,27 @@ def _nothing(target: str) -> NotFound:
     )
 
 
-def _location_of_stream(name: str, settings: Settings) -> str | None:
-    from slackwater.ledger.workspace import open_workspace  # noqa: PLC0415 - a path needs no ledger
+def _in_use(target: str, settings: Settings) -> GenerationRecord | None:
+    from slackwater.ledger.located import generation_in_use  # noqa: PLC0415 - a path needs no ledger
 
+    return generation_in_use(settings, target)
+
+
+def require_recorded(store: ReadStore, home: str | None) -> None:
+    """As ``require_reachable``; the hint names the stream of the home that had its checkpoint there."""
     try:
-        with open_workspace(settings) as workspace:
-            stream = workspace.ledger.find_stream(name)
-            return workspace.ledger.generation(stream.full_name, stream.current_generation).location
-    except NotFound:
-        return None
+        require_reachable(store)
+    except NotFound as error:
+        with suppress(SlackwaterError):
+            found = _in_use(store.location, load(home=home))
+            if found is not None:
+                error.hint = deleted_checkpoint_hint(found.stream)
+        raise
+
+
+def deleted_checkpoint_hint(stream: str) -> str:
+    """What to type where the checkpoint of a recorded stream was."""
+    return f"the checkpoint of stream {stream} was here; what to do is shown by: {command('doctor', stream)}"
 
 
 def require_reachable(store: ReadStore) -> None:

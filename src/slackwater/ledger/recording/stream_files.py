@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import replace
 
 from slackwater.core.records import GenerationRecord, OperationRecord, StreamRecord
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.operation_files import read_operation
-from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of, write_stream_file
+from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, write_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.storage.open import open_read_store
@@ -31,15 +32,15 @@ def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
     return content
 
 
-def restore_lost(home: Home, ledger: Ledger) -> list[str]:
-    """Add the streams that have a ``stream.json`` and no record in the ledger; their full names.
+def restore_lost(home: Home, ledger: Ledger, streams: Iterable[tuple[str, str]]) -> list[str]:
+    """Add those of the ``streams`` with a ``stream.json`` that the ledger has no record of; their full names.
 
     Ranges come back from the checkpoints in the home, also of earlier generations; what only the ledger had (progress
     of batches, purged entries, runs) is lost, so that a rebuild may have to read more.
     """
     known = {stream.full_name for stream in ledger.streams()}
     restored = []
-    for pipeline, name in streams_of(home):
+    for pipeline, name in streams:
         full_name = f"{pipeline}/{name}"
         if full_name not in known:
             _restore(home, ledger, pipeline, name)

@@ -19,7 +19,7 @@ from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import Format, consent_of
 from slackwater.cli.common.console import out, prepare, print_json, say
 from slackwater.cli.common.examine import require_output
-from slackwater.cli.common.targets import require_reachable
+from slackwater.cli.common.targets import deleted_checkpoint_hint, require_reachable
 from slackwater.cli.common.words import mark
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, NotFound, Refused, UsageError
@@ -115,7 +115,7 @@ def _require_checkpoint(workspace: Workspace, location: str, store: ReadStore) -
     except NotFound as error:
         known = stream_at(workspace.ledger, location)
         if known is not None:
-            error.hint = f"it was the checkpoint of a stream of this home: {command('doctor', known.full_name)}"
+            error.hint = deleted_checkpoint_hint(known.full_name)
         raise
 
 

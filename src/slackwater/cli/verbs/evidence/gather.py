@@ -11,15 +11,15 @@ from slackwater.cli.common.failure_text import with_errors
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Facts, HistoryFacts, Unknown
-from slackwater.core.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.diagnose.doctor import diagnose
 from slackwater.diagnose.errors.common.symptom import Symptom
 from slackwater.facts.collect import NEWEST_BATCHES, facts_of_location
 from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of
 from slackwater.ledger.lease.view import end_of, view_of
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.located import find_filed
 from slackwater.ledger.workspace import open_workspace
 from slackwater.storage.open import open_read_store
 
@@ -97,27 +97,14 @@ def gather(settings: Settings, request: EvidenceRequest) -> Gathered:
 
 
 def _without_ledger(settings: Settings, request: EvidenceRequest, error: SlackwaterError) -> Examined:
-    """The stream by its ``stream.json``. Raises the error where the home has none of this name."""
-    home = Home(settings.home)
-    names = [(pipeline, name) for pipeline, name in streams_of(home) if request.target in (name, f"{pipeline}/{name}")]
-    file = read_stream_file(home, *names[0]) if len(names) == 1 else None
-    if file is None:
+    """The stream by its ``stream.json``. Raises the error where the home has none of this name or location."""
+    filed = find_filed(Home(settings.home), request.target)
+    if filed is None:
         raise error
-    pipeline, name = names[0]
-    store = open_read_store(_location(home, pipeline, name, file))
-    facts = facts_of_location(store, file.sink, thorough=request.verify)
+    facts = facts_of_location(open_read_store(filed.location), filed.file.sink, thorough=request.verify)
     unknown = Unknown(f"the ledger cannot be read: {error.message}", error.hint)
-    facts = replace(facts, name=f"{pipeline}/{name}", history=unknown)
+    facts = replace(facts, name=filed.full_name, history=unknown)
     return Examined(facts.name, facts, diagnose(facts))
-
-
-def _location(home: Home, pipeline: str, name: str, file: StreamFile) -> str:
-    """The checkpoint in use: that of this home, which may have been moved, else the recorded one."""
-    here = home.checkpoint(pipeline, name, file.generation)
-    if open_read_store(here).exists(""):
-        return str(here)
-    recorded: GenerationRecord | None = next((one for one in file.generations if one.number == file.generation), None)
-    return recorded.location if recorded is not None else str(here)
 
 
 def _without_messages(examined: Examined) -> Examined:

@@ -12,7 +12,7 @@ from slackwater.checkpoint.file_text import file_text
 from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
-from slackwater.cli.common.targets import require_reachable, resolve
+from slackwater.cli.common.targets import require_recorded, resolve
 from slackwater.core.checkpoint import CheckpointReport
 from slackwater.core.errors import FormatError, NotFound
 from slackwater.core.read_options import ReadLimits, ReadOptions
@@ -39,7 +39,7 @@ class StateRequest:
 def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
     """The checkpoint, listed. Raises ``NotFound`` with what was found instead."""
     store = open_read_store(resolve(target, home))
-    require_reachable(store)
+    require_recorded(store, home)
     return open_checkpoint(store, limits)
 
 
@@ -79,6 +79,8 @@ def inspect_file(target: str, path: str, *, home: str | None = None, limits: Rea
     except PermissionError:
         raise
     except OSError as error:
+        if not store.exists(""):
+            require_recorded(store, home)
         raise NotFound(
             "no-such-file",
             "There is no such file in the checkpoint",
