@@ -3,8 +3,9 @@
 What it finds: a file that the next start reads is missing, torn, differs from its checksum or has an unknown format.
 Why it matters: Spark would fail at the start, or some batches later when it first reads the file.
 How to confirm: `slackwater inspect STREAM` lists all damage.
-What to do: `slackwater plan resume STREAM` where only logs are damaged: what they lack comes from the ledger, and the state
-that is there is copied. Else `slackwater plan rebuild STREAM`, or restore the file from a backup of the same checkpoint.
+What to do: `slackwater plan resume STREAM` where only logs are damaged: what they lack comes from the ledger, and the
+state that is there is copied. Else `slackwater plan rebuild STREAM`, or restore the file from a backup of the same
+checkpoint.
 Is the remedy safe: yes; the damaged checkpoint is kept as the previous generation, and the undo switches back to it.
 References: docs/decisions/0265-all-state-that-a-start-reads.md
 """
