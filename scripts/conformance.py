@@ -79,8 +79,8 @@ class Row:
     """An item of the guide. ``open`` is what is missing where nothing is shown yet; ``absent`` what PySpark lacks.
 
     ``since`` is the first version of PySpark that has it, ``until`` the first that does not refuse it any more,
-    ``connector`` the jar that it needs. ``like`` names the row that the gate runs instead. ``thorough``: the gate does
-    not run its test.
+    ``connector`` the jar that it needs. ``like`` names the row, or the file of the test, that the gate runs instead.
+    ``thorough``: the gate does not run its test.
     """
 
     name: str

@@ -33,6 +33,13 @@ def test_the_gate_runs_the_test_of_each_area() -> None:
     assert [row.name for area in areas() for row in area.rows if row.thorough] == ["continuous", "real_time"]
 
 
+def test_what_the_gate_runs_instead_of_a_row_is_run_by_it() -> None:
+    for area in areas():
+        run = {row.name for row in area.rows if not row.like and not row.thorough}
+        instead = {row.like for row in area.rows if row.like}
+        assert {name for name in instead - run if not (ROOT / name).is_file()} == set()
+
+
 def test_no_name_is_used_twice() -> None:
     names = [f"{area.name}/{row.name}" for area in areas() for row in area.rows]
 

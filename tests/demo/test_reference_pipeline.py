@@ -32,7 +32,7 @@ from tests.support.outputs import Rows
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.warm_jvm import attached
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
 FILES = 6
 HELD = {"sensor-raw-ingest": 5, "sensor-deserialize": 3, GOLD: 2}
 """The batch in which each stage is held: the one before has made its input by then."""
@@ -162,20 +162,17 @@ def test_files_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     check(FORMS["files"], tmp_path, ROTATIONS[:1], monkeypatch)
 
 
-@pytest.mark.thorough
 def test_files_to_files_at_the_other_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(FORMS["files"], tmp_path, ROTATIONS[1:], monkeypatch)
 
 
 @pytest.mark.kafka
-@pytest.mark.thorough
 def test_kafka_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with topic_of_the_input(tmp_path, monkeypatch):
         check(FORMS["kafka to files"], tmp_path, ROTATIONS, monkeypatch)
 
 
 @pytest.mark.kafka
-@pytest.mark.thorough
 def test_kafka_to_delta_to_postgresql(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: PostgresServer
 ) -> None:

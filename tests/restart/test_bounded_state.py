@@ -16,7 +16,7 @@ from tests.support import warm_python
 from tests.support.outputs import Rows
 from tests.support.warm_jvm import attached
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1500)]
 FAULTY = Path(__file__).with_name("faulty_rebuild.py")
 GATE = ("sessions", "left_outer")
 SEED = 7
@@ -62,7 +62,6 @@ def test_a_rebuild_reads_the_last_burst_alone(killed: Killed) -> None:
     assert {stream: killed.bursts.rows(stream) for stream in GATE} == killed.expected
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("stream", GATE)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_rebuild_is_noticed(killed: Killed, fault: str, stream: str) -> None:
@@ -85,7 +84,6 @@ def _faulty(bursts: Bursts, fault: str, *arguments: str) -> str | None:
     return codes[0] if codes else None
 
 
-@pytest.mark.thorough
 def test_without_recorded_event_times_a_rebuild_reads_everything(killed: Killed) -> None:
     with closing(sqlite3.connect(killed.bursts.folder / ".slackwater" / "ledger.db")) as ledger, ledger:
         # As in a ledger of a release that did not record them.
@@ -99,7 +97,6 @@ def test_without_recorded_event_times_a_rebuild_reads_everything(killed: Killed)
     assert {stream: killed.bursts.rows(stream) for stream in GATE} == killed.expected
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_kind_of_query_is_exact(tmp_path: Path, seed: int) -> None:
     whole, killed = Bursts(tmp_path / "whole", tuple(QUERIES), seed), Bursts(tmp_path / "killed", tuple(QUERIES), seed)

@@ -97,6 +97,7 @@ def test_a_wider_filter_reads_what_the_old_code_left_out(place: str, imported: b
     assert any("other code" in note for note in plan["facts"]["notes"])
 
 
+@pytest.mark.thorough
 def test_a_replay_runs_under_the_time_zone_of_the_runs(tmp_path: Path) -> None:
     workspace, unbroken = (SmallWorkspace(tmp_path / name, BY_HOUR) for name in ("rebuilt", "unbroken"))
     for one in (workspace, unbroken):

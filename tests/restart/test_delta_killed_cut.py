@@ -15,7 +15,7 @@ from tests.restart.small import Saved
 from tests.support import killed_call
 from tests.support.outputs import Rows
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
 TARGET = 2
 BEFORE = ("call", "sinks/common/backup.py:write")
 STEPS = {
@@ -42,9 +42,7 @@ def cutting(tmp_path_factory: pytest.TempPathFactory) -> tuple[DeltaWorkspace, S
     return workspace, Saved(workspace, tmp_path_factory.mktemp("saved") / "copy"), whole
 
 
-@pytest.mark.parametrize(
-    "step", [pytest.param("before-the-commit", marks=pytest.mark.thorough), pytest.param("after-the-commit")]
-)
+@pytest.mark.parametrize("step", ["before-the-commit", "after-the-commit"])
 def test_the_printed_command_finishes_the_cut(cutting: tuple[DeltaWorkspace, Saved, Rows], step: str) -> None:
     workspace, saved, whole = cutting
     saved.restore()

@@ -16,7 +16,7 @@ from tests.sinks import delta_logs
 from tests.support.postgres_server import PostgresServer
 
 Sums = Counter[tuple[object, ...]]
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
 TABLES = ("delta", "postgres")
 PIPELINE = f"""
 import slackwater as sw
@@ -69,7 +69,6 @@ class Tables(Goals):
         return Counter((row["start"], row["page"], row["n"]) for row in table.to_pylist())
 
 
-@pytest.mark.thorough
 def test_each_goal_ends_with_the_rows_of_a_stream_that_went_on(tmp_path: Path, postgres: PostgresServer) -> None:
     tables = Tables(tmp_path / "tables", postgres.url(postgres.new_database()))
     tables.caught_up()

@@ -15,7 +15,7 @@ from tests.support.processes import Command
 
 __all__ = ["hdfs_location", "hdfs_server"]
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 
 @pytest.fixture
@@ -24,7 +24,6 @@ def workspace(tmp_path: Path, hdfs_location: str) -> StoreWorkspace:
     return StoreWorkspace(tmp_path, hdfs_location)
 
 
-@pytest.mark.thorough
 def test_a_stream_is_killed_rebuilt_undone_and_finished_on_it(
     workspace: StoreWorkspace, file_baseline: Workspace
 ) -> None:
@@ -46,7 +45,6 @@ def test_a_stream_is_killed_rebuilt_undone_and_finished_on_it(
     assert sorted(path.name for path in workspace.folder.iterdir() if "hdfs" in path.name) == []
 
 
-@pytest.mark.thorough
 def test_a_datanode_is_restarted_within_a_batch(
     workspace: StoreWorkspace, hdfs_server: HdfsServer, file_baseline: Workspace
 ) -> None:

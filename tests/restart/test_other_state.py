@@ -12,7 +12,7 @@ from tests.restart.scenario import CONF, SCHEMA, FileClicks, Workspace
 from tests.support.killing import kill_when
 from tests.support.outputs import manifest_ids, rows_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 ROCKSDB = (*CONF, "--conf", f"spark.sql.streaming.stateStore.providerClass={PROVIDER}")
 FILES = 8

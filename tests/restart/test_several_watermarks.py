@@ -22,7 +22,7 @@ from tests.support.killing import kill_when
 from tests.support.outputs import Rows, rows_of
 from tests.support.warm_jvm import attached
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 PIPELINE = """import slackwater as sw
@@ -111,7 +111,6 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Wa
     shutil.rmtree(folder)
 
 
-@pytest.mark.thorough
 def test_a_restart_and_a_rebuild_are_exact_where_those_of_spark_are_not(
     plain: dict[str, Rows], killed: Callable[[], Watermarks]
 ) -> None:
@@ -135,7 +134,6 @@ def test_a_restart_and_a_rebuild_are_exact_where_those_of_spark_are_not(
     assert workspace.rows() == whole
 
 
-@pytest.mark.thorough
 def test_a_start_that_forgets_them_says_so(plain: dict[str, Rows], killed: Callable[[], Watermarks]) -> None:
     """They are not recorded, as in a ledger of an earlier release."""
     workspace = killed()

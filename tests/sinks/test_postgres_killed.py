@@ -90,6 +90,7 @@ def test_killed_at_each_point_of_a_batch(project: Project, url: str) -> None:
     assert _tables(url) == ["out", "slackwater_marker"]
 
 
+@pytest.mark.thorough
 def test_killed_between_publishing_and_sparks_commit(project: Project, url: str) -> None:
     project.write(PIPELINE.format(url=url))
     project.add_files(1)
@@ -117,6 +118,7 @@ def test_a_rebuild_cuts_the_table_and_undo_brings_the_rows_back(project: Project
     assert len([name for name in _tables(url) if name.startswith("slackwater_cut_")]) == 1
 
 
+@pytest.mark.thorough
 def test_a_batch_function_killed_after_its_transaction(project: Project, url: str) -> None:
     project.write(FUNCTION.format(url=url))
     with psycopg.connect(url) as connection:
