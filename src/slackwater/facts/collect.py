@@ -145,7 +145,10 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
         recorded=False,
         sources=_sources(checkpoint, (), snapshot),
         sink=seen,
-        history=Unknown("Slackwater has recorded no run of this query", "have it recorded by slackwater.watch"),
+        history=Unknown(
+            "Slackwater has recorded no run of this query",
+            "start its program by `slackwater run`, or have it recorded by slackwater.watch",
+        ),
     )
 
 
@@ -289,7 +292,8 @@ def _unserved(
         return ()
     if shape is None:
         return Unknown(
-            f"what source {line.name} reads is recorded by a run only", "have it recorded by slackwater.watch"
+            f"what source {line.name} reads is recorded by a run only",
+            "start its program by `slackwater run`, or have it recorded by slackwater.watch",
         )
     return tried(
         lambda: tuple(kind.live().unserved(shape, start, end, start_ms)),
