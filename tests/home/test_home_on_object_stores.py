@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,8 +11,6 @@ import pytest
 from slackwater.cli.verbs.status.read_status import read_status
 from slackwater.core.errors import Refused
 from slackwater.core.settings import Settings
-from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.storage.open import open_write_store
 from tests.support.object_stores import (
     azure_endpoint,
@@ -29,7 +23,8 @@ from tests.support.object_stores import (
     s3_endpoint,
     s3_location,
 )
-from tests.support.rebuilds import Project, StopBefore, make_project
+from tests.support.rebuilds import StopBefore
+from tests.support.stored_projects import STREAM_FOLDER, StoredProject, make_stored_project
 
 __all__ = [
     "azure_endpoint",
@@ -41,43 +36,11 @@ __all__ = [
     "s3_location",
 ]
 
-STREAM_FOLDER = "streams/clicks/per_page"
-
-
-@dataclass(frozen=True)
-class StoredProject(Project):
-    """A project whose home is at ``location``."""
-
-    location: str = ""
-
-    @contextmanager
-    def open(self) -> Iterator[Workspace]:
-        with open_workspace(Settings(self.location, str(self.folder / "ledger.db")), restore=True) as workspace:
-            yield workspace
-
-    def objects(self) -> dict[str, bytes]:
-        """All objects of the home but those that record what was done."""
-        store = open_write_store(self.location)
-        paths = [f"{folder.path}/{name}".lstrip("/") for folder in store.folders() for name in folder.files]
-        recorded = (f"{STREAM_FOLDER}/operations/", f"{STREAM_FOLDER}/lease.json", "home.json")
-        return {path: store.read(path) for path in paths if not path.startswith(recorded)}
-
 
 @pytest.fixture
 def project(tmp_path: Path, object_location: str) -> StoredProject:
     """The project of ``make_project``, with its home on an object store."""
-    plain = make_project(tmp_path / "project")
-    store = open_write_store(object_location)
-    for file in sorted(plain.home.rglob("*")):
-        name = str(file.relative_to(plain.home))
-        if file.is_file() and not name.startswith(("ledger.db", "home.json")):
-            store.write(name, file.read_bytes().replace(str(plain.home).encode(), object_location.encode()))
-    for file in plain.home.glob("ledger.db*"):
-        shutil.move(file, plain.folder)
-    with Ledger.open(plain.folder / "ledger.db", create=False) as ledger:
-        ledger.relocate(str(plain.home), object_location)
-    shutil.rmtree(plain.home)
-    return StoredProject(plain.folder, plain.home, object_location)
+    return make_stored_project(tmp_path / "project", object_location)
 
 
 def test_a_rebuild_is_applied_and_taken_back(project: StoredProject) -> None:

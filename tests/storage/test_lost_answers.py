@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-import fsspec
 import pytest
 
 from slackwater.core.sink import Owner
@@ -16,7 +15,7 @@ from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 from tests.sinks.test_swap_files_on_stores import Scene
 from tests.support.memory import folder_in_memory
-from tests.support.s3 import s3_endpoint, s3_location
+from tests.support.s3 import forget_clients, s3_endpoint, s3_location
 from tests.support.s3_proxy import LosingProxy, losing_proxy
 
 __all__ = ["s3_endpoint", "s3_location"]
@@ -32,7 +31,7 @@ def proxy(s3_location: str, s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -
     assert s3_location
     with losing_proxy(s3_endpoint) as between:
         monkeypatch.setenv("AWS_ENDPOINT_URL", between.endpoint)
-        fsspec.get_filesystem_class("s3").clear_instance_cache()
+        forget_clients()
         yield between
 
 

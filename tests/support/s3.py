@@ -12,6 +12,8 @@ from typing import Any
 import fsspec
 import pytest
 
+from slackwater.storage.s3_filesystem import S3FileSystem
+
 _SERVER = """
 import threading
 from moto.server import ThreadedMotoServer
@@ -44,7 +46,12 @@ def s3_location(s3_endpoint: str) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as environment:
         _use(environment, s3_endpoint)
         yield f"s3a://slackwater/{uuid.uuid4()}"
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    forget_clients()
+
+
+def forget_clients() -> None:
+    """Have the next store look into the environment again."""
+    S3FileSystem.clear_instance_cache()
 
 
 def _use(environment: pytest.MonkeyPatch, s3_endpoint: str) -> None:
@@ -52,7 +59,7 @@ def _use(environment: pytest.MonkeyPatch, s3_endpoint: str) -> None:
     environment.setenv("AWS_ACCESS_KEY_ID", "test")
     environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
     environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    forget_clients()
     filesystem = fsspec.filesystem("s3", skip_instance_cache=True)
     if not filesystem.exists("slackwater"):
         filesystem.mkdir("slackwater")
@@ -62,7 +69,7 @@ def _use(environment: pytest.MonkeyPatch, s3_endpoint: str) -> None:
 def before_requests(look: Callable[[str, str], object]) -> Iterator[None]:
     """Call ``look`` with the method and the URL of each request before Slackwater's store sends it."""
     # The same arguments as the store's: fsspec then returns the same object.
-    filesystem: Any = fsspec.filesystem("s3", use_listings_cache=False, max_concurrency=1)
+    filesystem: Any = S3FileSystem(use_listings_cache=False, max_concurrency=1)
     events = filesystem.s3.meta.events
 
     def called(request: Any, **_: object) -> None:

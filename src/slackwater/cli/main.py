@@ -21,6 +21,7 @@ from slackwater.cli.common.console import report_error, report_interrupt, show_e
 from slackwater.cli.common.verb import VERBS, listed
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
 from slackwater.core.reference import reference_of
+from slackwater.storage.open import is_uri
 
 INTERRUPTED = 130
 SEPARATOR = "--"
@@ -148,6 +149,14 @@ def _of_the_system(error: OSError) -> SlackwaterError:
     if error.errno in _NO_SPACE:
         return EnvironmentMissing(
             "disk-full", "There is no space left to write to", where=place, hint="free some space and try again"
+        )
+    if place is not None and is_uri(place):
+        return EnvironmentMissing(
+            "store-unreachable",
+            "The store cannot be read or written",
+            where=place,
+            found=error.strerror or str(error),
+            hint="check its address, the network and the credentials of this user, and repeat the command",
         )
     return EnvironmentMissing(
         "file-inaccessible",

@@ -7,6 +7,7 @@ import errno
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from glob import has_magic
 from typing import Any
 
 import fsspec
@@ -23,11 +24,14 @@ from slackwater.storage.replacement import (
     temporary_path,
     with_files_set_aside,
 )
+from slackwater.storage.waits import WAITS
 
 _WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "created")
 """Where listings of S3, Azure, SFTP and memory have the time; of any other store it is a request for each file."""
 _PIECE = 1 << 20
 _INVALID_RANGE = 416
+_NO_ANSWER = (ConnectionError, TimeoutError)
+_ABSENT_OR_THERE = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)
 _SHOWN = 200
 _LISTED_AT_ONCE = 16
 _LEVELS_BEFORE_FLAT = 2
@@ -133,9 +137,11 @@ class RemoteStore:
         root = self._full("").strip("/")
         with self._translated():
             found = self._filesystem.find(self._root, detail=True)
-            for name, item in found.items():
-                written = next((item[key] for key in _WRITTEN if item.get(key)), None)
-                yield name.strip("/")[len(root) + 1 :], _ms(written or self._filesystem.modified(name))
+        for name, item in found.items():
+            written = next((item[key] for key in _WRITTEN if item.get(key)), None)
+            with self._translated():
+                written_ms = _ms(written or self._filesystem.modified(name))
+            yield name.strip("/")[len(root) + 1 :], written_ms
 
     def size(self, path: str) -> int:
         with self._translated():
@@ -178,15 +184,23 @@ class RemoteStore:
             # No range of an empty object can be served: 416. Where that is not to be seen, the size is requested.
             if _is_invalid_range(error):
                 return b""
-            if isinstance(error, (OSError, ValueError)) and int(self._filesystem.size(full) or 0) == 0:
+            may_be_empty = isinstance(error, (OSError, ValueError)) and not isinstance(error, _NO_ANSWER)
+            if may_be_empty and int(self._filesystem.size(full) or 0) == 0:
                 return b""
             raise
         return data
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
-        with self._filesystem.open(self._place_of(path), "rb") as file:
-            while piece := file.read(_PIECE):
+        with self._translated():
+            file = self._filesystem.open(self._place_of(path), "rb")
+        with file:
+            while piece := self._next_piece(file):
                 yield piece
+
+    def _next_piece(self, file: Any) -> bytes:
+        with self._translated():
+            piece: bytes = file.read(_PIECE)
+        return piece
 
     def exists(self, path: str) -> bool:
         try:
@@ -210,34 +224,51 @@ class RemoteStore:
 
     def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
         target = self._full(path)
-        self._make_parent(target)
+        with self._translated():
+            self._make_parent(target)
         if not self._traits.atomic_rename:
             self._upload(target, pieces)
             return
         temporary = temporary_path(target)
         try:
-            with self._filesystem.open(temporary, "wb") as file:
-                file.writelines(pieces)
+            with self._translated():
+                file = self._filesystem.open(temporary, "wb")
+            try:
+                self._fill(file, pieces)
+            finally:
+                with contextlib.suppress(OSError), self._translated():
+                    file.close()
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError), self._translated():
                 self._filesystem.rm_file(temporary)
             raise
-        self._put_in_place(temporary, target)
+        with self._translated():
+            self._put_in_place(temporary, target)
+
+    def _fill(self, file: Any, pieces: Iterable[bytes]) -> None:
+        """Write the pieces and close the file. Errors of the pieces themselves are not those of the store."""
+        for piece in pieces:
+            with self._translated():
+                file.write(piece)
+        with self._translated():
+            file.close()
 
     def _upload(self, target: str, pieces: Iterable[bytes]) -> None:
         # Closing a file of an object store publishes it, also after an error, unless this is asked for separately.
-        file = self._filesystem.open(target, "wb", autocommit=False)
+        with self._translated():
+            file = self._filesystem.open(target, "wb", autocommit=False)
         try:
-            file.writelines(pieces)
-            file.close()
+            self._fill(file, pieces)
         except BaseException:
             try:
-                file.discard()
+                with contextlib.suppress(OSError), self._translated():
+                    file.discard()
             finally:
                 # What is not closed is flushed when it is collected, which starts another upload that nothing ends.
                 file.closed = True
             raise
-        file.commit()
+        with self._translated():
+            file.commit()
 
     def _put_in_place(self, temporary: str, target: str) -> None:
         if self._traits.atomic_replace:
@@ -252,7 +283,12 @@ class RemoteStore:
             if self._filesystem.exists(new):
                 raise FileExistsError(new)
             self._make_parent(new)
-            move(self._filesystem, old, new)
+            if self._traits.atomic_rename or not has_magic(old + new):
+                move(self._filesystem, old, new)
+                return
+            # `mv` takes the names for patterns, which other objects match.
+            self._filesystem.cp_file(old, new)
+            self._filesystem.rm_file(old)
 
     def delete(self, path: str) -> None:
         target = self._settled(path)
@@ -297,15 +333,35 @@ class RemoteStore:
 
     def delete_tree(self, path: str = "") -> None:
         target = self._full(path)
+        if has_magic(target):
+            self._delete_by_names(path.strip("/"))
+            return
         with self._translated(), contextlib.suppress(FileNotFoundError):
             self._filesystem.rm(target, recursive=True)
 
+    def _delete_by_names(self, path: str) -> None:
+        """Remove a tree whose path fsspec would take for a pattern, which others match."""
+        folders = tuple(self.folders(path))
+        for folder in folders:
+            for name in folder.files:
+                self.delete(_join(folder.path, name))
+        for folder in sorted(folders, key=lambda one: one.path, reverse=True) if self._traits.atomic_rename else ():
+            with self._translated(), contextlib.suppress(FileNotFoundError):
+                self._filesystem.rmdir(self._full(folder.path))
+
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
-        """Any error of a backend's own libraries (no credentials, no such host, an expired token) as ``OSError``."""
+        """Any error of a backend's own libraries (no credentials, no such host, an expired token) as ``OSError``.
+
+        Where it has no place, that of the store: who shows it can tell it from one of this machine.
+        """
         try:
-            yield
-        except OSError:
+            with WAITS.waiting_for(self._location):
+                yield
+        except OSError as error:
+            if error.filename is None and not isinstance(error, _ABSENT_OR_THERE):
+                error.errno, error.strerror = error.errno or errno.EIO, error.strerror or str(error)
+                error.filename = self._location
             raise
         except Exception as error:
             words = f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -315,7 +371,8 @@ class RemoteStore:
         """The full path of a file, after what an interrupted write left of it has been put in order."""
         full = self._full(path)
         if not self._traits.atomic_replace:
-            settle(self._filesystem, full)
+            with self._translated():
+                settle(self._filesystem, full)
         return full
 
     def _place_of(self, path: str) -> str:

@@ -15,6 +15,7 @@ from slackwater.core.escaping import printable
 from slackwater.core.masking import mask
 from slackwater.core.settings import Settings, load
 from slackwater.storage.configured import configure
+from slackwater.storage.waits import WAITS
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -91,7 +92,13 @@ def prepare(
         from slackwater.core import logs  # noqa: PLC0415 - light start
 
         logs.configure(level=settings.log_level, json=settings.log_format == "json")
+    in_json = shown_as is Format.JSON or (logging and settings.log_format == "json")
+    WAITS.report_to(None if in_json else _show_wait)
     return settings
+
+
+def _show_wait(location: str, waited_s: int) -> None:
+    say(f"waiting for {mask(location)} ({waited_s} s)")
 
 
 def parse_conf(pairs: list[str] | None) -> dict[str, str]:

@@ -107,7 +107,17 @@ def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
             where=f"stream {operation.plan.stream}",
             hint=_ways(operation),
         ) from error
-    _take_back_all(operation)
+    try:
+        _take_back_all(operation)
+    except (SlackwaterError, OSError) as left:
+        # Most often for the same reason: the store is unreachable.
+        raise OutcomeUnknown(
+            "apply-interrupted",
+            f"The plan was not applied, and what it had built cannot be removed: {error}",
+            where=f"stream {operation.plan.stream}",
+            found=str(left),
+            hint=undo_command(operation.plan.id),
+        ) from error
     _end(operation, "refused", str(error) or "interrupted")
 
 

@@ -55,8 +55,9 @@ class S3Kind(FsspecKind):
 STORE = S3Kind(
     ("s3", "s3a", "s3n"),
     OBJECT_STORE._replace(exclusive_create=True),
-    protocol="s3",
+    protocol="slackwater-s3",
     # With more, s3fs asks for the size before each read, to read what is above 50 MB in parts: a request more for each.
     options={"max_concurrency": 1},
     package="slackwater[s3]",
+    implementation="slackwater.storage.s3_filesystem.S3FileSystem",
 )

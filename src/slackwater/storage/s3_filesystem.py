@@ -1,0 +1,74 @@
+"""s3fs, which ends where a server does not answer, and takes no answer that is cut off for a whole one."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from fsspec.asyn import sync_wrapper
+from s3fs import S3FileSystem as Base
+
+NO_ANSWER_S = 15.0
+"""A call that has waited this long for any answer is not sent again.
+
+s3fs waits 5 s for a connection and 15 s for an answer, so a call ends after at most 32 s. By itself it would send the
+call 25 times.
+"""
+_ATTEMPTS_MIN = 2
+_started_s: ContextVar[float] = ContextVar("started_s", default=float("inf"))
+"""When the call that is running was sent first."""
+
+
+class S3FileSystem(Base):
+    """Under a protocol of its own too, so that the class which other code of the process gets for ``s3:`` is untouched.
+
+    The other protocols are those under which fsspec finds a user's own options. An answer of the server, throttling
+    above all, is treated as s3fs treats it.
+    """
+
+    protocol = ("s3", "s3a", "slackwater-s3")
+
+    async def _call_s3(self, method: str, *akwarglist: Any, **kwargs: Any) -> Any:
+        client = await self.set_session()
+        attempts_max = (client.meta.config.retries or {}).get("total_max_attempts")
+        handler = partial(_end_without_answer, attempts_max)
+        client.meta.events.register_first("needs-retry.s3", handler, unique_id="slackwater-no-answer")
+        _started_s.set(time.monotonic())
+        answer = await super()._call_s3(method, *akwarglist, **kwargs)
+        if method == "delete_objects":
+            _require_deleted(answer)
+        return answer
+
+    call_s3 = sync_wrapper(_call_s3)
+
+    async def _list_pages(self, method: str, **kwargs: Any) -> AsyncIterator[Any]:
+        async for page in super()._list_pages(method, **kwargs):
+            # An answer without a body is parsed as a page without names, and one without a length may be cut off to it.
+            if "IsTruncated" not in page and "Name" not in page:
+                raise OSError(errno.EIO, "the answer to a listing is empty")
+            yield page
+
+
+def _end_without_answer(
+    attempts_max: int | None, *, attempts: int, caught_exception: Exception | None, **_: Any
+) -> None:
+    """Raise ConnectionError in the place of another attempt. As many as the user has set are made all the same."""
+    if caught_exception is None:
+        return
+    waited_s = time.monotonic() - _started_s.get()
+    if waited_s >= NO_ANSWER_S and attempts >= (attempts_max or _ATTEMPTS_MIN):
+        reason = f"no answer after {attempts} attempts in {waited_s:.0f} s: {caught_exception}"
+        raise ConnectionError(errno.EIO, reason) from caught_exception
+
+
+def _require_deleted(answer: Mapping[str, Any]) -> None:
+    """Raise OSError for objects that are still there: the answer is 200 then too, which s3fs takes for done."""
+    failed = answer.get("Errors") or ()
+    if failed:
+        first = failed[0]
+        reason = f"{len(failed)} objects were not deleted; {first.get('Key')}: {first.get('Code')}"
+        raise OSError(errno.EIO, reason)
