@@ -19,7 +19,10 @@ from tests.support.rebuilds import Project, StopBefore, StubReplayer, StubRuntim
 
 FILES = HomeSpec(planned=5, committed=5, written=5)
 NO_CUT = replace(FILES, sink={"kind": "console"})
+LOST = replace(FILES, state=None)
+NO_CUT_NO_STATE = replace(NO_CUT, state=None)
 WITHOUT_STATE = replace(FILES, layout=STATELESS, state=None)
+OTHER_CODE = "import slackwater\n\nother = 1\n"
 
 
 class SessionStartedError(Exception):
@@ -76,3 +79,31 @@ def test_an_operation_that_is_not_finished(tmp_path: Path) -> None:
 def test_what_nothing_refuses_needs_the_session(tmp_path: Path) -> None:
     with pytest.raises(SessionStartedError):
         make(make_project(tmp_path, FILES), "reset", "earliest", "swap")
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "code"),
+    [
+        (NO_CUT_NO_STATE, ("rebuild", "batch:3", "cut"), "sink-uncuttable"),
+        (NO_CUT_NO_STATE, ("replay", "batch:3", "cut"), "sink-uncuttable"),
+        (NO_CUT_NO_STATE, ("replay", "batch:3", "swap"), "swap-unsupported"),
+        (LOST, ("replay", "batch:9", "swap"), "target-unwritten"),
+        (LOST, ("rebuild", "batch:9", "cut"), "target-unwritten"),
+    ],
+)
+def test_what_no_query_allows_is_refused_before_it_is_read(
+    tmp_path: Path, spec: HomeSpec, asked: tuple[str, str, OutputTreatment], code: str
+) -> None:
+    project = make_project(tmp_path, spec)
+    (project.folder / "clicks.py").write_text(OTHER_CODE)
+    with pytest.raises(SlackwaterError) as refused:
+        make(project, *asked)
+    assert refused.value.code == code
+
+
+def test_a_rebuild_with_other_code_needs_the_session(tmp_path: Path) -> None:
+    project = make_project(tmp_path, LOST)
+    (project.folder / "clicks.py").write_text(OTHER_CODE)
+    for goal in ("rebuild", "replay"):
+        with pytest.raises(SessionStartedError):
+            make(project, goal, "batch:3", "cut")

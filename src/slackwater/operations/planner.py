@@ -102,8 +102,15 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
     _refuse(facts, operation=identity)
     _refuse_unmarked(facts.snapshot, request)
     _check_offsets(request, BatchHistory(facts.history))
-    basis = Basis(facts, request, side=backfill_directory(planning.workspace, facts.stream, request))
-    basis, scope = goal.scope(basis, lambda one: _with_query(one, planning.query_readers(facts.stream)))
+    unread = Basis(facts, request, side=backfill_directory(planning.workspace, facts.stream, request))
+
+    def read_query() -> QueryProfile | None:
+        at_all = goal.scope_without_query(unread)
+        if at_all is not None:
+            _change(planning, unread, at_all, identity)
+        return planning.query_readers(facts.stream)()
+
+    basis, scope = goal.scope(unread, lambda one: _with_query(one, read_query))
     if scope is None:
         return PlannedStream(plan_of_nothing(basis, identity, made_at), facts)
     change, basis = _change(planning, basis, scope, identity)

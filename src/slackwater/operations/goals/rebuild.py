@@ -9,7 +9,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
 from slackwater.operations.goals.common.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
 from slackwater.operations.plan.basis import Basis, Scope, check_cut, check_since_start, state_bounds
-from slackwater.operations.plan.contributing import first_contributing
+from slackwater.operations.plan.contributing import StateBounds, first_contributing
 from slackwater.operations.plan.words import ALL, plan_command
 from slackwater.sources import kinds
 
@@ -78,15 +78,22 @@ def scope_of_rebuild(basis: Basis) -> Scope:
 
 def recomputed(basis: Basis, target: int) -> Scope:
     """The scope of continuing after a batch with its state recomputed. Raises Refused as above."""
-    batches, following = basis.batches, target + 1
-    pending = following if basis.request.ranges == "recorded" and batches.is_whole(following) else None
     state = state_bounds(basis)
     until = target if state.stateful and target >= 0 else None
-    scope = Scope(target, 0, pending, state, keeps_pending=basis.written <= target, state_until=until)
-    check_cut(basis, scope)
-    first = first_contributing(batches, target, scope.state, basis.code) if target >= 0 else 0
+    scope = replace(scope_at(basis, target), state=state, state_until=until)
+    first = first_contributing(basis.batches, target, scope.state, basis.code) if target >= 0 else 0
     _check_sources(basis, first, target)
     return replace(scope, first=first)
+
+
+def scope_at(basis: Basis, target: int) -> Scope:
+    """As much of the scope as does not depend on the query. Raises Refused for a cut that cannot be."""
+    following = target + 1
+    pending = following if basis.request.ranges == "recorded" and basis.batches.is_whole(following) else None
+    unread = StateBounds(basis.snapshot.stateful, None, None)
+    scope = Scope(target, 0, pending, unread, keeps_pending=basis.written <= target)
+    check_cut(basis, scope)
+    return scope
 
 
 def _check_sources(basis: Basis, first: int, target: int) -> None:
@@ -131,6 +138,10 @@ class Rebuild(Goal):
         """The batches that are read again. Raises as ``scope_of_rebuild``."""
         basis = with_query(basis)
         return basis, scope_of_rebuild(basis)
+
+    def scope_without_query(self, basis: Basis, /) -> Scope | None:
+        """The scope but for its first batch and its state."""
+        return scope_at(basis, target_batch(basis))
 
 
 GOAL = Rebuild()

@@ -13,7 +13,7 @@ from slackwater.core.units import iso_text
 from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.goals.common.goal import RETENTION, Flag, Goal, Lookups, WithQuery
-from slackwater.operations.goals.rebuild import check_shown, recomputed
+from slackwater.operations.goals.rebuild import check_shown, recomputed, scope_at
 from slackwater.operations.goals.resume import kept_scope
 from slackwater.operations.plan.basis import Basis, Scope, check_cut, check_since_start
 from slackwater.operations.plan.targets import parse_target, position_target, target_text
@@ -39,6 +39,10 @@ def kept_scope_of_replay(basis: Basis) -> Scope | None:
 
 def recomputed_scope_of_replay(basis: Basis) -> Scope:
     """The replay with recomputed state. Raises Refused where that is not recorded or cannot be exact."""
+    return recomputed(basis, _recorded_target(basis))
+
+
+def _recorded_target(basis: Basis) -> int:
     target = _target(basis)
     if not basis.batches.is_whole(target):
         oldest = next((batch for batch in basis.batches.batches if basis.batches.is_whole(batch)), None)
@@ -49,7 +53,7 @@ def recomputed_scope_of_replay(basis: Basis) -> Scope:
             found=f"{BATCH}{target + 1}",
             hint=command("plan", "replay", basis.snapshot.stream.full_name, "--from", "earliest"),
         )
-    return recomputed(basis, target)
+    return target
 
 
 def _target(basis: Basis) -> int:
@@ -145,6 +149,10 @@ class Replay(Goal):
             return basis, kept
         basis = with_query(basis)
         return basis, recomputed_scope_of_replay(basis)
+
+    def scope_without_query(self, basis: Basis, /) -> Scope | None:
+        """The scope of a replay with recomputed state, but for its first batch and its state."""
+        return scope_at(basis, _recorded_target(basis))
 
     def why_cut(self, _held: str, _target: int, /) -> str | None:
         """It was asked for."""

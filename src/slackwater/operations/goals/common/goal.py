@@ -184,6 +184,13 @@ class Goal:
         """
         return None
 
+    def scope_without_query(self, _basis: Basis, /) -> Scope | None:
+        """What becomes of the output whatever the present query is; ``None`` where no query is read.
+
+        Raises as ``scope``, before Spark is started to read the query.
+        """
+        return None
+
     def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
         """The notes of a plan without actions."""
         return (f"nothing to do: {findings(basis.snapshot)[0].text}",)
