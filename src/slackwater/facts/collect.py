@@ -13,6 +13,7 @@ from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.core.checkpoint import CheckpointReport, FileTotals, SourceLine, SparkVersion
 from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.commands import mention
 from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown, Unserved
@@ -147,7 +148,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
         sink=seen,
         history=Unknown(
             "Slackwater has recorded no run of this query",
-            "start its program by `slackwater run`, or have it recorded by slackwater.watch",
+            f"start its program by `{mention('run')}`, or have it recorded by slackwater.watch",
         ),
     )
 
@@ -293,7 +294,7 @@ def _unserved(
     if shape is None:
         return Unknown(
             f"what source {line.name} reads is recorded by a run only",
-            "start its program by `slackwater run`, or have it recorded by slackwater.watch",
+            f"start its program by `{mention('run')}`, or have it recorded by slackwater.watch",
         )
     return tried(
         lambda: tuple(kind.live().unserved(shape, start, end, start_ms)),
