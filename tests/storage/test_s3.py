@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import fsspec
 import pytest
 
+from slackwater.cli.main import main
 from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
 from slackwater.storage.open import open_write_store
 from tests.support.s3 import before_requests, s3_endpoint, s3_location
@@ -74,3 +75,15 @@ def test_each_file_is_asked_for_once(s3_location: str, asked: Counter[str]) -> N
     assert asked.pop("LIST") == 6
     logs = {f"GET /{log}/{batch}" for log in ("offsets", "commits") for batch in range(3)}
     assert asked == dict.fromkeys({"GET /metadata", "GET /state/0/_metadata/metadata", *logs}, 1)
+
+
+def test_a_bucket_that_does_not_exist_is_no_empty_folder(s3_location: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert s3_location
+    location = "s3://no-such-bucket/checkpoint"
+    store = open_write_store(location)
+    looks: tuple[Callable[[], object], ...] = (store.list, lambda: list(store.folders()), lambda: store.exists("a"))
+    for look in looks:
+        with pytest.raises(OSError, match="no such bucket"):
+            look()
+    assert main(["inspect", location]) == 9
+    assert "no such bucket" in capsys.readouterr().err

@@ -38,7 +38,13 @@ class S3FileSystem(Base):
         handler = partial(_end_without_answer, attempts_max)
         client.meta.events.register_first("needs-retry.s3", handler, unique_id="slackwater-no-answer")
         _started_s.set(time.monotonic())
-        answer = await super()._call_s3(method, *akwarglist, **kwargs)
+        try:
+            answer = await super()._call_s3(method, *akwarglist, **kwargs)
+        except FileNotFoundError as error:
+            if not method.startswith("list_objects"):
+                raise
+            # A folder that is absent is listed as an empty one.
+            raise OSError(errno.EIO, f"no such bucket, or the server is not S3: {error}") from error
         if method == "delete_objects":
             _require_deleted(answer)
         return answer
