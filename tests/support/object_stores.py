@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import aiohttp
 import pytest
@@ -44,7 +44,8 @@ def before_requests(location: str, look: Callable[[str, str], object]) -> Iterat
     send = aiohttp.ClientSession._request
 
     async def looked_at(self: aiohttp.ClientSession, method: str, url: Any, **options: Any) -> aiohttp.ClientResponse:
-        look(method, unquote(str(url)))
+        query = options.get("params")
+        look(method, unquote(f"{url}?{urlencode(query)}" if query else str(url)))
         return await send(self, method, url, **options)
 
     with pytest.MonkeyPatch.context() as patch:
