@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -26,7 +27,7 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.main import main
 from slackwater.cli.verbs.prune.delete import delete_prunable
-from slackwater.core.errors import NotFound, SlackwaterError
+from slackwater.core.errors import NotFound, Refused, SlackwaterError
 from slackwater.core.plan import Plan
 from slackwater.core.records import BatchRecord
 from slackwater.ledger.located import find_stream
@@ -34,6 +35,7 @@ from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.journal import Journal
 from slackwater.operations.plan.runbook import runbook
 from slackwater.operations.plan.words import ALL_MS
+from slackwater.runtime.before_start import check
 from slackwater.runtime.loader import load
 from slackwater.sinks.common.aside import Aside
 from slackwater.storage.local import LocalStore
@@ -366,6 +368,16 @@ def test_a_reset_needs_the_code_and_clears_the_output(project: AdoptedProject) -
     assert not list((project.folder / "out").glob("part-*"))
     project.undo(plan)
     assert project.in_use() == original
+
+
+def test_a_start_with_other_arguments_is_refused_with_a_command_that_names_them_once(project: AdoptedProject) -> None:
+    shutil.rmtree(project.path)
+    with project.open() as workspace:
+        stream = replace(find_stream(workspace.ledger, ADOPTED), pipeline_file="app.py -- --once")
+        with pytest.raises(Refused) as refused:
+            check(workspace.home, workspace.ledger, stream)
+    assert refused.value.code == "checkpoint-lost"
+    assert (refused.value.hint or "").endswith(f"slackwater plan rebuild {ADOPTED} --pipeline 'app.py -- --once'")
 
 
 def test_a_location_names_the_stream(project: AdoptedProject, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,8 @@ def test_every_verb_explains_itself(slackwater: Slackwater, verb: list[str]) -> 
         (("inspect", "x", "--batch", "-1"), "give an integer from 0 to 9223372036854775807; found '-1'"),
         (("inspect", "x", "--batch", "two"), "give an integer from 0 to 9223372036854775807; found 'two'"),
         (("plan", "rebuild", "a", "b"), "unrecognized: b"),
+        (("run", "app.py", "--day", "1"), "unrecognized: --day 1; the arguments of an application follow --"),
+        (("check", "app.py", "in"), "unrecognized: in; the arguments of an application follow --"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -10,13 +10,14 @@ from zipfile import ZipFile
 
 import pytest
 
-from slackwater.core.errors import Refused
+from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.core.sink import WriterCalls
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.output_seen import Expected, look_at_output
 from slackwater.runtime.application import running
+from slackwater.runtime.application.capture import captured
 from slackwater.runtime.application.connect import chooses_client
 from slackwater.runtime.application.queries import as_known
 from slackwater.runtime.application.writers import Given, Start
@@ -255,6 +256,16 @@ def test_what_makes_a_session_of_spark_connect(
     options: dict[str, object], environment: dict[str, str], expected: bool
 ) -> None:
     assert chooses_client(options, environment) is expected
+
+
+def test_an_application_that_ends_itself_is_named_with_how_to_give_its_arguments(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    file.write_text(f"import argparse\nargparse.ArgumentParser().parse_args()\n{QUERY}")
+    with pytest.raises(PipelineError) as ended:
+        captured(f"{file} -- --day 1", None)
+    assert ended.value.code == "application-fails"
+    assert f"slackwater check {file} -- ARGUMENTS" in (ended.value.hint or "")
+    assert f"--pipeline '{file} -- ARGUMENTS'" in (ended.value.hint or "")
 
 
 def test_a_second_query_of_one_name_is_refused() -> None:

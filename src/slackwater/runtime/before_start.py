@@ -152,7 +152,8 @@ def _with_file(finding: Finding, stream: StreamRecord, ledger: Ledger) -> Findin
     """With the file of this start in the command, where a plan would take that of an earlier one."""
     if ledger.find_stream(stream.full_name).pipeline_file == stream.pipeline_file:
         return finding
-    if finding.next is None or not finding.next.startswith(command("plan")):
+    if finding.next is None or not finding.next.startswith(command("plan")) or " --pipeline " in finding.next:
+        # The command for a query of an application names the program of this start already.
         return finding
     return replace(finding, next=f"{finding.next} --pipeline {quoted(stream.pipeline_file)}")
 

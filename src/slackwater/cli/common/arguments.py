@@ -46,6 +46,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, *, description: str | None = None, epilog: str | None = None) -> None:
         super().__init__(prog, description=description, epilog=epilog, allow_abbrev=False, formatter_class=_formatter)
+        self.after_unknown = ""
+        """What the error about an unknown argument ends with."""
 
     def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -54,7 +56,8 @@ class Parser(argparse.ArgumentParser):
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             option = unknown[0].partition("=")[0]
-            self.error(f"unrecognized: {' '.join(unknown)}{did_you_mean(option, self._option_string_actions)}")
+            meant = did_you_mean(option, self._option_string_actions)
+            self.error(f"unrecognized: {' '.join(unknown)}{meant}{self.after_unknown}")
         return known, unknown
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
@@ -198,9 +201,9 @@ def add_checkpoint(parser: Parser) -> None:
     parser.add_argument("--sink", metavar="URI", type=string, help="where its query writes: a path or URI")
 
 
-def add_pipeline(parser: Parser) -> None:
-    """The pipeline that a verb runs, and which of its streams."""
-    parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help="the pipeline")
+def add_pipeline(parser: Parser, text: str = "the pipeline") -> None:
+    """The pipeline that a verb runs, and which of its streams. ``text`` is the help about it."""
+    parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help=text)
     parser.add_argument(
         "--stream",
         dest="streams",
@@ -209,6 +212,12 @@ def add_pipeline(parser: Parser) -> None:
         action="append",
         help="only this stream; may be repeated",
     )
+
+
+def add_program(parser: Parser) -> None:
+    """The pipeline or application that a verb runs, and which of its streams."""
+    add_pipeline(parser, "the pipeline, or an application that starts its own queries; its arguments follow --")
+    parser.after_unknown = "; the arguments of an application follow --"
 
 
 def add_home(parser: Parser) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from slackwater.core.commands import rebuild_command, run_command
 from slackwater.core.finding import Finding, Severity
+from slackwater.core.reference import split_reference
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.rules.common.facts import FAILURES, failed_run
 from slackwater.diagnose.rules.common.rule import FAILED, Rule
@@ -28,13 +29,12 @@ def find(snapshot: Snapshot) -> Iterator[Finding]:
         return
     meaning, goal = FAILURES.get(run.failure_code or "", FAILURES["unknown"])
     reason = f": {run.reason}" if run.reason else ""
+    file = split_reference(stream.pipeline_file)[0] or "the pipeline"
     yield RULE.finding(
         f"the last run failed and would fail again: {meaning}{reason}",
         goal=goal,
         next=rebuild_command(snapshot) if goal else None,
-        advice=None
-        if goal
-        else f"correct {stream.pipeline_file or 'the pipeline'}, then run it: {run_command(stream)}",
+        advice=None if goal else f"correct {file}, then run it: {run_command(stream)}",
     )
 
 

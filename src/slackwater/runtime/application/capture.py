@@ -15,7 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
+from slackwater.core.escaping import quoted
+from slackwater.core.reference import reference_of, split_reference
 from slackwater.runtime.application.launch import run_code
 from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, as_known, definition_of
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
@@ -130,12 +133,23 @@ def _capture(reference: str, file: Path) -> Capture:
             run_code(reference)
         except SystemExit as end:
             if end.code not in (None, 0) and not capture.definitions:
-                raise _fails(file, end) from end
+                raise _ended(reference, file, end) from end
         except (KeyboardInterrupt, SlackwaterError):
             raise
         except Exception as error:
             raise _fails(file, error) from error
     return capture
+
+
+def _ended(reference: str, file: Path, end: SystemExit) -> PipelineError:
+    """For an application that has ended itself, as argparse does for arguments that it does not take."""
+    error = _fails(file, end)
+    code, _ = split_reference(reference)
+    named = quoted(reference_of(code, ["ARGUMENTS"]))
+    error.hint = (
+        f"give the application its own arguments: {command('check', code, '--', 'ARGUMENTS')}; --pipeline {named}"
+    )
+    return error
 
 
 def _fails(file: Path, error: BaseException) -> PipelineError:

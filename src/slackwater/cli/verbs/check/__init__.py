@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_debug, add_format, add_home, add_pipeline, add_spark
+from slackwater.cli.common.arguments import Parser, add_debug, add_format, add_home, add_program, add_spark
 from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
-    add_pipeline(parser)
+    add_program(parser)
     add_spark(parser)
     add_home(parser)
     add_debug(parser)

@@ -9,7 +9,7 @@ from slackwater.cli.common.arguments import (
     add_consent,
     add_debug,
     add_home,
-    add_pipeline,
+    add_program,
     add_spark,
     natural,
     string,
@@ -31,7 +31,7 @@ def _port(text: str) -> int:
 
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
-    add_pipeline(parser)
+    add_program(parser)
     parser.add_argument(
         "--until-caught-up", action="store_true", help="process all available input, stage after stage, then end"
     )
