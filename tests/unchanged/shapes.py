@@ -90,6 +90,10 @@ def _table(kind: str) -> Callable[[str, bool], tuple[str, ...]]:
     return lambda data, _end: (data, kind)
 
 
+def _folder(data: str, _end: bool) -> tuple[str, ...]:
+    return (data,)
+
+
 def _none(_data: str, _end: bool) -> tuple[str, ...]:
     return ()
 
@@ -133,9 +137,11 @@ PACKAGE = Shape(
     launcher=WORKERS_IMPORT,
     module="shop.job",
 )
-PACKED = Shape(
-    "packed.py", (Query("pages", of_files("pages"), sink="pages"),), lambda data, _end: (data,), launcher=SUBMITTED
+PACKED = Shape("packed.py", (Query("pages", of_files("pages"), sink="pages"),), _folder, launcher=SUBMITTED)
+PACKED_COUNTS = Shape(
+    "packed_counts.py", (Query("counts", of_files("counts"), sink="counts"),), _folder, launcher=SUBMITTED
 )
+TO_FILE_TABLE = Shape("to_file_table.py", (Query("counts", of_files("shop/counts"), sink="shop/counts"),), _folder)
 
 
 class Shaped(Scene):

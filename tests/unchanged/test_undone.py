@@ -12,28 +12,39 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.unchanged.scene import FILES
-from tests.unchanged.shapes import ONE, TO_DELTA, Shape, Shaped
+from tests.unchanged.shapes import ONE, TO_DELTA, TO_FILE_TABLE, TO_TABLE, Shape, Shaped
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
-CASES: tuple[tuple[Shape, str, tuple[str, ...]], ...] = (
-    (ONE, "replay", ("--from", "batch:3")),
-    (TO_DELTA, "rebuild", ()),
+REBUILD = ("rebuild",)
+CLEAR = ("reset", "--output", "clear")
+KEEP = ("reset", "--from", "last-written", "--output", "keep")
+REPLAY = ("replay", "--from", "batch:3")
+CASES: tuple[tuple[Shape, Sequence[tuple[str, ...]]], ...] = (
+    (ONE, (REPLAY,)),
+    (ONE, (KEEP, CLEAR)),
+    (ONE, (REBUILD,)),
+    (TO_DELTA, (REBUILD,)),
+    (TO_TABLE, (KEEP, REBUILD)),
+    (TO_FILE_TABLE, (CLEAR, REBUILD)),
 )
+"""The operations on the application are applied and undone in this order; the last one may be applied again."""
 JOURNAL_LINES_MAX = 3
 UNFINISHED = 5
 WAIT_S = 240
 
 
-@pytest.mark.parametrize(
-    ("shape", "goal", "options"), CASES, ids=lambda part: part.name if isinstance(part, Shape) else "".join(part)
-)
-def test_it_is_continued_and_undone(tmp_path: Path, shape: Shape, goal: str, options: tuple[str, ...]) -> None:
+def _id(part: Shape | Sequence[tuple[str, ...]]) -> str:
+    return part.name if isinstance(part, Shape) else "+".join("-".join((words[0], *words[-1:])) for words in part)
+
+
+@pytest.mark.parametrize(("shape", "goals"), CASES, ids=_id)
+def test_it_is_continued_and_undone(tmp_path: Path, shape: Shape, goals: Sequence[tuple[str, ...]]) -> None:
     scene, seed = Shaped(tmp_path, shape), time.time_ns()
     sys.stdout.write(f"seed {seed}\n")
     chosen = random.Random(seed)
@@ -45,27 +56,32 @@ def test_it_is_continued_and_undone(tmp_path: Path, shape: Shape, goal: str, opt
     scene.kill("data")
     sink = ("--sink", f"data/{query.sink}") if query.sink else ()
     scene.type("adopt", "data/checkpoint", *sink, "--name", query.name)
-    stream = f"watched/{query.name}"
-    before, rows = contents(tmp_path / "data"), scene.rows_of("data")
-
-    scene.type("plan", goal, stream, *options, "--pipeline", scene.reference("data"), "--out", "plan.json")
-    kill_apply(scene, query.name, chosen.randint(1, JOURNAL_LINES_MAX))
-    shown = scene.type("status", stream, exit_code=UNFINISHED)
-    assert "was interrupted" in shown
-    scene.type(*printed(shown, "apply"), "--i-stopped-it")
-    assert contents(tmp_path / "data") != before
-
-    undone = shlex.split(f"slackwater undo {json.loads((tmp_path / 'plan.json').read_text())['id']} --yes")
-    scene.type(*undone[1:], "--i-stopped-it")
-    assert contents(tmp_path / "data") == before
-    assert scene.rows_of("data") == rows
+    plan = [_continue_and_undo(scene, goal, f"watched/{query.name}", chosen) for goal in goals][-1]
 
     is_applied = chosen.choice([True, False])
     sys.stdout.write(f"finished after {'the operation' if is_applied else 'its undo'}\n")
     if is_applied:
-        scene.type("apply", "plan.json", "--yes", "--i-stopped-it")
+        scene.type("apply", plan, "--confirm", f"watched/{query.name}", "--i-stopped-it")
     scene.finish("data")
     assert scene.rows_of("data") == expected
+
+
+def _continue_and_undo(scene: Shaped, goal: tuple[str, ...], stream: str, chosen: random.Random) -> str:
+    """Plan it, kill its apply, continue that as ``status`` prints it, and undo it: nothing is left. The plan's file."""
+    data, plan = scene.folder / "data", f"{'-'.join((goal[0], *goal[-1:]))}.json"
+    before, rows = contents(data), scene.rows_of("data")
+    scene.type("plan", goal[0], stream, *goal[1:], "--pipeline", scene.reference("data"), "--out", plan)
+    kill_apply(scene, stream, plan, chosen.randint(1, JOURNAL_LINES_MAX))
+    shown = scene.type("status", stream, exit_code=UNFINISHED)
+    assert "was interrupted" in shown
+    scene.type(*printed(shown, "apply"), "--i-stopped-it")
+    assert contents(data) != before
+
+    identifier = json.loads((scene.folder / plan).read_text())["id"]
+    scene.type("undo", identifier, "--yes", "--i-stopped-it")
+    assert contents(data) == before
+    assert scene.rows_of("data") == rows
+    return plan
 
 
 def contents(data: Path) -> Mapping[str, str]:
@@ -82,18 +98,19 @@ def printed(shown: str, verb: str) -> list[str]:
     return shlex.split(found[1])
 
 
-def kill_apply(scene: Shaped, name: str, lines: int) -> None:
+def kill_apply(scene: Shaped, stream: str, plan: str, lines: int) -> None:
     """kill -9 of ``slackwater apply`` and its JVM, once its journal has so many lines."""
-    words = [sys.executable, "-m", "slackwater", "apply", "plan.json", "--yes", "--i-stopped-it"]
+    words = [sys.executable, "-m", "slackwater", "apply", plan, "--confirm", stream, "--i-stopped-it"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, **scene.environment}
     log = scene.folder / "apply.log"
     with log.open("w") as out:
         process = subprocess.Popen(
             words, cwd=scene.folder, env=environment, start_new_session=True, stdout=out, stderr=out
         )
-    operations = scene.folder / ".slackwater/streams/watched" / name / "operations"
+    operation = json.loads((scene.folder / plan).read_text())["id"]
+    journal = scene.folder / ".slackwater/streams" / stream / "operations" / operation / "journal.jsonl"
     deadline = time.monotonic() + WAIT_S
-    while sum(len(file.read_bytes().splitlines()) for file in operations.glob("*/journal.jsonl")) < lines:
+    while not journal.exists() or len(journal.read_bytes().splitlines()) < lines:
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.01)
