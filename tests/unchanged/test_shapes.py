@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unchanged.scene import FILES
-from tests.unchanged.shapes import MERGING, RESTARTED, TO_TABLE, Shape, Shaped
+from tests.unchanged.shapes import MERGING, RESTARTED, TO_ICEBERG, TO_TABLE, Shape, Shaped
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
@@ -30,6 +30,34 @@ def test_it_writes_the_same_rows_however_it_is_run(tmp_path: Path, shape: Shape)
     marks = json.loads(scene.type("status", "--format", "json"))["streams"][0]["marks"]
     assert marks["written"] == (marks["committed"] if shape is TO_TABLE else None)
     _edited(scene, "run")
+
+
+@pytest.mark.parametrize("shape", [TO_TABLE, TO_ICEBERG], ids=lambda shape: shape.name)
+def test_a_run_into_an_iceberg_table_that_is_killed_is_continued(tmp_path: Path, shape: Shape) -> None:
+    scene = Shaped(tmp_path, shape)
+    for data in ("plain", "run"):
+        scene.add_files(data, FILES)
+    scene.finish("plain")
+    expected = scene.rows_of("plain")
+
+    # The first run creates the table in the catalog, or finds the one that the program has created.
+    scene.run_and_kill(*scene.given("run", end=False), checkpoint="run/checkpoint")
+    marks = _marks(scene)
+    assert marks["written"] in (marks["committed"], marks["planned"])
+    (query,) = shape.queries
+    shown = scene.type("run", shape.name, "--", *scene.given("run", end=True))
+    assert f"watched/{query.name}: " in shown
+    assert "TABLE_OR_VIEW_NOT_FOUND" not in shown
+    assert scene.rows_of("run") == expected
+    marks = _marks(scene)
+    assert marks["written"] == marks["committed"]
+
+
+def _marks(scene: Shaped) -> dict[str, int]:
+    shown = scene.type("status", "--format", "json", exit_code=None)
+    (stream,) = json.loads(shown[shown.index("{") :])["streams"]
+    marks: dict[str, int] = stream["marks"]
+    return marks
 
 
 def _edited(scene: Shaped, data: str) -> None:
