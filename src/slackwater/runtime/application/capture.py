@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
-from slackwater.core.escaping import quoted
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.runtime.application.launch import run_code
 from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, as_known, definition_of
@@ -145,10 +144,8 @@ def _ended(reference: str, file: Path, end: SystemExit) -> PipelineError:
     """For an application that has ended itself, as argparse does for arguments that it does not take."""
     error = _fails(file, end)
     code, _ = split_reference(reference)
-    named = quoted(reference_of(code, ["ARGUMENTS"]))
-    error.hint = (
-        f"give the application its own arguments: {command('check', code, '--', 'ARGUMENTS')}; --pipeline {named}"
-    )
+    named = reference_of(code, ["ARGUMENTS"])
+    error.hint = f"give the application its own arguments: {command('check', named)}; --pipeline takes them so, too"
     return error
 
 
