@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,13 +28,13 @@ class FaultyReplayer(StubReplayer):
     after: Fault = staticmethod(lambda _store, _batch: None)
     reports: Callable[[Replayed], Replayed] = staticmethod(lambda replayed: replayed)
 
-    def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
+    def run_pending(self, checkpoint: str, **options: object) -> Replayed:
         store = open_write_store(checkpoint)
         batch = read_logs(store).planned
-        if changelog:
+        if options["changelog"]:
             type(self).before(store, batch)
-        replayed = super().run_pending(checkpoint, changelog=changelog, settings=settings)
-        if changelog:
+        replayed = super().run_pending(checkpoint, **options)
+        if options["changelog"]:
             type(self).after(store, batch)
             return type(self).reports(replayed)
         return replayed

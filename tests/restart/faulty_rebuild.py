@@ -51,10 +51,10 @@ def one_trigger_more() -> None:
     """The query is started a second time after each batch, so that it plans one of its own."""
     run = SparkReplayer.run_pending
 
-    def twice(self: SparkReplayer, checkpoint: str, *, changelog: bool, settings: Any = None) -> Replayed:
-        replayed = run(self, checkpoint, changelog=changelog, settings=settings)
+    def twice(self: SparkReplayer, checkpoint: str, *, changelog: bool, **how: Any) -> Replayed:
+        replayed = run(self, checkpoint, changelog=changelog, **how)
         if changelog:
-            run(self, checkpoint, changelog=changelog, settings=settings)
+            run(self, checkpoint, changelog=changelog, **how)
         return replayed
 
     patch.object(SparkReplayer, "run_pending", twice).start()
@@ -63,12 +63,12 @@ def one_trigger_more() -> None:
 def _before_each_batch(edit: Callable[[list[str]], list[str]]) -> None:
     run = SparkReplayer.run_pending
 
-    def edited(self: SparkReplayer, checkpoint: str, *, changelog: bool, settings: Any = None) -> Replayed:
+    def edited(self: SparkReplayer, checkpoint: str, *, changelog: bool, **how: Any) -> Replayed:
         if changelog:
             store = open_write_store(checkpoint)
             path = offset_path(read_logs(store).planned)
             store.write(path, "\n".join(edit(store.read(path).decode().split("\n"))).encode())
-        return run(self, checkpoint, changelog=changelog, settings=settings)
+        return run(self, checkpoint, changelog=changelog, **how)
 
     patch.object(SparkReplayer, "run_pending", edited).start()
 

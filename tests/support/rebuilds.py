@@ -124,13 +124,7 @@ class StubReplayer:
     def earliest_offsets(self) -> Mapping[str, str]:
         return {}
 
-    def run_pending(
-        self,
-        checkpoint: str,
-        *,
-        changelog: bool,  # noqa: ARG002 - Spark's business
-        settings: Mapping[str, str] | None = None,  # noqa: ARG002 - as above
-    ) -> Replayed:
+    def run_pending(self, checkpoint: str, **_: object) -> Replayed:
         store = open_write_store(checkpoint)
         logs = read_logs(store)
         batch = logs.planned

@@ -27,6 +27,7 @@ from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.ledger.lineage import INPUT_WATERMARKS
 from slackwater.runtime.failures import SPARK_ERRORS
+from slackwater.runtime.java_fields import java_field
 from slackwater.runtime.listener import QueryLife, make_listener
 from slackwater.runtime.logical_plan import WATERMARK, class_name, nodes_of
 from slackwater.storage.open import open_read_store
@@ -222,7 +223,7 @@ class _Tracked:
 
     def _map(self) -> Any:
         tracker = self._execution.watermarkTracker()
-        return _field(tracker, "operatorToWatermarkMap").get(tracker)
+        return java_field(tracker, "operatorToWatermarkMap").get(tracker)
 
     def _keys(self, found: Any, count: int = 0) -> Sequence[Any]:
         """The keys of the map in the order of the plan. Raises ValueError for a map that is not as it is known."""
@@ -253,7 +254,7 @@ def _waits_for(lock: Any, execution: Any) -> bool:
 def _before_commits(execution: Any, record: Callable[[int], None]) -> None:
     """Call ``record`` with the number of each entry that the query is about to write into ``commits/``."""
     commits = execution.commitLog()
-    field = _field(commits, "fileManager")
+    field = java_field(commits, "fileManager")
     inner = field.get(commits)
     interface = next(one for one in _interfaces(inner.getClass()) if one.endswith("CheckpointFileManager"))
     field.set(commits, _recording_manager(inner, interface, record))
@@ -288,18 +289,6 @@ def _interfaces(java_class: Any) -> Iterator[str]:
             yield str(one.getName())
             yield from _interfaces(one)
         java_class = java_class.getSuperclass()
-
-
-def _field(value: Any, name: str) -> Any:
-    """The private field of a Scala object, made accessible. Raises LookupError."""
-    java_class = value.getClass()
-    while java_class is not None:
-        for field in java_class.getDeclaredFields():
-            if str(field.getName()).rpartition("$$")[2] == name:
-                field.setAccessible(True)
-                return field
-        java_class = java_class.getSuperclass()
-    raise LookupError(f"{name} in {class_name(value)}")
 
 
 def _value(found: Any) -> int | None:

@@ -186,8 +186,11 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
     return _start(definition.sink.attach(with_trigger(writer, how.trigger), how.context), definition)
 
 
-def start_without_output(built: BuiltStream, checkpoint: str) -> StreamingQuery:
-    """Run the planned batch of ``checkpoint`` with a no-op sink: a replay, or a batch that the sink has already."""
+def start_without_output(built: BuiltStream, checkpoint: str, *, interval: str | None = None) -> StreamingQuery:
+    """Run the planned batch of ``checkpoint`` with a no-op sink: a replay, or a batch that the sink has already.
+
+    ``interval``: of the trigger, whose first batch is the planned one; ``None`` ends the query after it.
+    """
     definition = built.definition
     writer = (
         built.frame.writeStream.outputMode(definition.output_mode)
@@ -195,7 +198,8 @@ def start_without_output(built: BuiltStream, checkpoint: str) -> StreamingQuery:
         .option("checkpointLocation", spark_uri(checkpoint))
     )
     # Trigger.Once runs the planned batch and nothing else; available-now would also run what has arrived since.
-    return _start(writer.format("noop").trigger(once=True), definition)
+    writer = writer.trigger(once=True) if interval is None else writer.trigger(processingTime=interval)
+    return _start(writer.format("noop"), definition)
 
 
 def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -31,8 +32,9 @@ from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.positions import compact_interval, earliest_positions, resolve
 from slackwater.runtime.profile import profile_of
-from slackwater.runtime.query import BuiltStream, QueryStart, build, start_without_output
+from slackwater.runtime.query import BuiltStream, QueryStart, build
 from slackwater.runtime.query_run import QueryRun, RunServices
+from slackwater.runtime.replay_query import ReplayQuery
 from slackwater.runtime.session import driver_jvm_pid, start_session
 from slackwater.runtime.session_options import SessionOptions, spark_version
 from slackwater.runtime.sql_settings import replace_settings, settings_after
@@ -86,6 +88,7 @@ class SparkReplayer:
         self._built_under: Mapping[str, str] = {}
         self._profile: QueryProfile | None = None
         self._loaded_bytes = 0
+        self._query: ReplayQuery | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -98,8 +101,11 @@ class SparkReplayer:
     def close(self) -> None:
         """Stop the session, if one was started."""
         if self._spark is not None:
-            self._spark.stop()
-            self._spark = self._built = None
+            spark, query = self._spark, self._query
+            self._spark = self._built = self._query = None
+            if query is not None:
+                query.end()
+            spark.stop()
             self._loaded_bytes = 0
 
     def code(self) -> Code:
@@ -145,17 +151,35 @@ class SparkReplayer:
         """The session's compaction setting for file source logs."""
         return compact_interval(self._open())
 
-    def run_pending(self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None) -> Replayed:
-        """Run the one planned batch under these SQL settings. Raises StreamFailed where it fails."""
-        spark = self._open()
-        built = self._build(spark, settings)
-        before = spark.conf.get(CHANGELOG, None)
-        if not changelog:
-            spark.conf.set(CHANGELOG, "false")
-        query = start_without_output(built, checkpoint)
+    def run_pending(
+        self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None, more: bool = False
+    ) -> Replayed:
+        """Run the one planned batch under these SQL settings. Raises StreamFailed where it fails.
+
+        ``more``: the next call is for the batch after it, with the same settings, and the query is kept for it.
+        """
+        built = self._build(self._open(), settings)
+        if self._query is None or not self._query.run_next(built, checkpoint):
+            self._end_query()
+            # With much state on executors that has ended the application, too.
+            spark = self._open()
+            with nullcontext() if changelog else _changelog_off(spark):
+                self._query = ReplayQuery(self._build(spark, settings), checkpoint, more=more)
+                self._wait(self._query)
+        else:
+            self._wait(self._query)
+        progress = self._query.query.lastProgress
+        if not (more and self._query.waits):
+            self._end_query()
+        return (
+            Replayed(-1, 0) if progress is None else Replayed(int(progress["batchId"]), int(progress["numInputRows"]))
+        )
+
+    def _wait(self, query: ReplayQuery) -> None:
         try:
-            query.awaitTermination()
+            query.wait()
         except StreamingQueryException as error:
+            self._query = None
             failure = failures.classify(error)
             failed = StreamFailed(
                 "replay-failed",
@@ -165,19 +189,20 @@ class SparkReplayer:
             if failure.traceback:
                 failed.add_note(failure.traceback)
             raise failed from error
-        finally:
-            _restore(spark, before)
-        progress = query.lastProgress
-        # Python finds the cycle of a Java object and its methods late, and the JVM keeps all of the query until then.
-        gateway: Any = spark.sparkContext._gateway
-        gateway.detach(query._jsq)
-        if progress is None:
-            return Replayed(-1, 0)
-        self._unload_state(spark, sum(int(one["memoryUsedBytes"]) for one in progress["stateOperators"]))
-        return Replayed(int(progress["batchId"]), int(progress["numInputRows"]))
+
+    def _end_query(self) -> None:
+        """End the query that waits for another batch, and unload its state."""
+        query, spark = self._query, self._spark
+        self._query = None
+        if query is None or spark is None:
+            return
+        progress = query.query.lastProgress
+        query.end()
+        if progress is not None:
+            self._unload_state(spark, sum(int(one["memoryUsedBytes"]) for one in progress["stateOperators"]))
 
     def _unload_state(self, spark: SparkSession, loaded_bytes: int) -> None:
-        """Each replayed batch is a query, and Spark's maintenance alone unloads the state of one that has ended.
+        """Spark's maintenance alone unloads the state of a query that has ended.
 
         Where executors have it, only their end unloads it at once.
         """
@@ -288,11 +313,17 @@ class SparkReplayer:
         return definition
 
 
-def _restore(spark: SparkSession, before: str | None) -> None:
-    if before is None:
-        spark.conf.unset(CHANGELOG)
-    else:
-        spark.conf.set(CHANGELOG, before)
+@contextmanager
+def _changelog_off(spark: SparkSession) -> Iterator[None]:
+    before = spark.conf.get(CHANGELOG, None)
+    spark.conf.set(CHANGELOG, "false")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(CHANGELOG)
+        else:
+            spark.conf.set(CHANGELOG, before)
 
 
 POLL_S = 0.2

@@ -109,7 +109,8 @@ class ReplayBatches(Action):
             entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
             if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
                 write_log(store, offset_path(batch), entry)
-            replayed = replayer.run_pending(store.location, changelog=True, settings=_settings(self, batch))
+            settings, more = _settings(self, batch), _is_continued(self, operation, batch)
+            replayed = replayer.run_pending(store.location, changelog=True, settings=settings, more=more)
             _check_replayed(operation, batch, replayed, code)
             operation.progress.batch(batch)
         _restore_next_watermark(operation, store, self.last)
@@ -130,6 +131,14 @@ def _settings_row(group: ReplaySettings) -> str:
 
 def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:
     return next((group.settings for group in action.settings if group.first <= batch <= group.last), None)
+
+
+def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bool:
+    """Whether the next batch is replayed, too, under the same settings, those that its entry pins included."""
+    if batch == action.last or _settings(action, batch) != _settings(action, batch + 1):
+        return False
+    present, following = (operation.batches.offset(one).metadata for one in (batch, batch + 1))
+    return present is not None and following is not None and present.conf == following.conf
 
 
 def _check_same_code(operation: Operation, number: int, digest: str) -> None:

@@ -1,0 +1,209 @@
+"""One query that replays planned batches one after another, in place of a query for each batch.
+
+A query of its own costs each batch a start, an end, and all its state, which is loaded again. The query is therefore
+started with an interval that never ends, and its thread waits for the next trigger where Spark waits: in
+``waitTillTime`` of the trigger's clock, which is replaced by one of ours. There the next batch is read from the
+checkpoint by Spark's own ``populateStartOffsets``, as at a start: its id, its range, its watermark and its settings.
+Sources are not asked for new data. The clock is a private field, and what Spark does between two batches is known for
+the version in ``KNOWN``. Any other Spark, and one in which this fails, runs a query for each batch.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from py4j.clientserver import ClientServer
+from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
+
+from slackwater.runtime.failures import SPARK_ERRORS
+from slackwater.runtime.java_fields import java_field
+from slackwater.runtime.query import BuiltStream, start_without_output
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+KNOWN = re.compile(r"4\.1\.")
+NEVER = "36500 days"
+"""The interval of the trigger: only our clock ends it."""
+CLOCK_S_MAX = 10.0
+"""From the end of the first batch until its thread waits for our clock: if it waits for Spark's, it is stopped."""
+CHECK_S = 0.05
+POLL_S = 0.002
+
+log = structlog.get_logger(__name__)
+
+_FAILURES: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, AttributeError, *SPARK_ERRORS)
+
+
+class ReplayQuery:
+    """A query with a no-op sink that runs the planned batch."""
+
+    def __init__(self, built: BuiltStream, checkpoint: str, *, more: bool) -> None:
+        """Start it. ``more``: other batches follow, for which it waits if this Spark lets it."""
+        self._of = (built, checkpoint)
+        kept = more and KNOWN.match(str(built.frame.sparkSession.version)) is not None
+        self.query: StreamingQuery = start_without_output(built, checkpoint, interval=NEVER if kept else None)
+        self._ends_itself = not kept
+        self._clock = _replace_clock(self.query) if kept else None
+        self._first = True
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for its next batch."""
+        return self._clock is not None and self._clock.waiting.is_set()
+
+    def run_next(self, built: BuiltStream, checkpoint: str) -> bool:
+        """Run the batch that is planned now; ``False`` where the query does not wait for one of this checkpoint."""
+        if self._clock is None or not self.waits or self._of[0] is not built or self._of[1] != checkpoint:
+            return False
+        self._first = False
+        return self._clock.resume()
+
+    def wait(self) -> None:
+        """Wait until the batch has ended. Raises StreamingQueryException where it failed."""
+        if self._ends_itself:
+            self.query.awaitTermination()
+            return
+        stop_at = None
+        while not self._reached():
+            if not self.query.isActive:
+                self.query.awaitTermination()
+                return
+            if self._first and self.query.lastProgress is not None:
+                stop_at = stop_at or time.monotonic() + (0 if self._clock is None else CLOCK_S_MAX)
+                if time.monotonic() >= stop_at:
+                    # The batch is committed, and the thread waits for Spark's own clock.
+                    self._stop()
+                    return
+
+    def end(self) -> None:
+        """End it where it waits, and have the JVM release it. A batch that still runs ends with the session."""
+        try:
+            if self.waits:
+                self._stop()
+            if self._clock is not None:
+                self._clock.release()
+            _release(self.query._jsq)
+        except SPARK_ERRORS as error:
+            # A JVM that was killed has nothing left to end.
+            log.warning("the query of the replay was not ended", error=str(error))
+
+    def _stop(self) -> None:
+        if self._clock is not None:
+            self._clock.end()
+        self.query.stop()
+
+    def _reached(self) -> bool:
+        if self._clock is not None:
+            return self._clock.waiting.wait(CHECK_S)
+        time.sleep(CHECK_S)
+        return False
+
+
+class _TriggerClock:
+    """Spark's ``Clock`` of one query's trigger. Its methods are called in the query's thread."""
+
+    def __init__(self, execution: Any) -> None:
+        self.waiting = threading.Event()
+        self._execution = execution
+        self._session = execution.sparkSessionForStream()
+        self._called = threading.Event()
+        self._answered = threading.Event()
+        self._ending = False
+        self._planned = False
+
+    def resume(self) -> bool:
+        """Have the query's thread read the planned batch and run it; ``False`` where there is none: it still waits."""
+        self._answered.clear()
+        self._called.set()
+        self._answered.wait()
+        return self._planned
+
+    def end(self) -> None:
+        """Let the thread return as soon as the query is stopped."""
+        self._ending = True
+        self._called.set()
+
+    def release(self) -> None:
+        """Have the JVM release the query: it may keep this object, and what this object has, for long."""
+        _release(self._execution, self._session)
+
+    def getTimeMillis(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def nanoTime(self) -> int:
+        return time.time_ns()
+
+    def waitTillTime(self, _target_ms: int) -> int:
+        """Return when there is a batch to run. If there were none, Spark would plan a batch of its own."""
+        self._planned = False
+        self.waiting.set()
+        while not self._planned:
+            self._called.wait()
+            self._called.clear()
+            if self._ending:
+                while self._execution.isActive():
+                    time.sleep(POLL_S)
+                break
+            try:
+                self._plan()
+            finally:
+                self._answered.set()
+        return self.getTimeMillis()
+
+    def _plan(self) -> None:
+        execution = self._execution
+        try:
+            done, executor = execution.getLatestExecutionContext(), execution.triggerExecutor()
+            context = done.getNextContext()
+            execution.populateStartOffsets(context, self._session)
+            if context.isCurrentBatchConstructed():
+                executor.setNextBatch(context)
+                self.waiting.clear()
+                self._planned = True
+            _release(done, context, executor)
+        except _FAILURES as error:
+            log.warning("the next batch is replayed by a query of its own", error=str(error))
+
+    class Java:
+        """How py4j declares the interface."""
+
+        implements = ("org.apache.spark.util.Clock",)
+
+
+def _replace_clock(query: StreamingQuery) -> _TriggerClock | None:
+    """The clock that the query's trigger waits for from now on; ``None`` where this Spark does not let it be replaced.
+
+    The trigger is created before the first batch, which takes far longer than this.
+    """
+    try:
+        gateway: Any = SparkContext._gateway
+        if not isinstance(gateway, ClientServer):
+            raise TypeError("PYSPARK_PIN_THREAD is off")
+        start_callbacks: Callable[[Any], None] = ensure_callback_server_started
+        start_callbacks(gateway)
+        execution = query._jsq.streamingQuery()
+        clock = _TriggerClock(execution)
+        while query.isActive:
+            executor = execution.triggerExecutor()
+            if executor is not None:
+                java_field(executor, "clock").set(executor, clock)
+                _release(executor)
+                return clock
+            time.sleep(POLL_S)
+    except _FAILURES as error:
+        log.warning("each batch is replayed by a query of its own", error=str(error))
+    return None
+
+
+def _release(*objects: Any) -> None:
+    """Python finds the cycle of a Java object and its methods late, and the JVM keeps all that it has until then."""
+    gateway: Any = SparkContext._gateway
+    for one in objects:
+        gateway.detach(one)
