@@ -171,6 +171,11 @@ Driver stacktrace:
 === Streaming Query ===
 Logical Plan: Project ['Connection refused', java.net.ConnectException: said the user]
 """
+AWAITED = """Exception thrown in awaitResult:
+org.apache.spark.SparkException: Exception thrown in awaitResult: see below
+Caused by: org.apache.spark.sql.execution.streaming.state.StateStoreCommitValidationFailed: \
+[STATE_STORE_COMMIT_VALIDATION_FAILED] Expected 2 commits
+"""
 
 
 @pytest.mark.parametrize(
@@ -184,6 +189,7 @@ Logical Plan: Project ['Connection refused', java.net.ConnectException: said the
         ),
         ("ConnectionResetError: [Errno 104] by peer", "ConnectionResetError: [Errno 104] by peer", True),
         ("[DIVIDE_BY_ZERO] Division by zero", "[DIVIDE_BY_ZERO] Division by zero", False),
+        (AWAITED, "StateStoreCommitValidationFailed: [STATE_STORE_COMMIT_VALIDATION_FAILED] Expected 2 commits", False),
     ],
 )
 def test_the_innermost_cause_decides(text: str, reason: str, *, transient: bool) -> None:

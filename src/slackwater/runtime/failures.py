@@ -77,8 +77,15 @@ WRAPPERS = (
     "[STREAM_FAILED]",
     "Writing job aborted",
     "org.apache.spark.SparkException: Job aborted",
+    "Exception thrown in awaitResult",
 )
-CAUSE = re.compile(r"^\s*(?:Caused by: |: )?(?P<error>[\w.$]+(?:Exception|Error)): (?P<message>.+)$", re.MULTILINE)
+CAUSE = re.compile(
+    r"^\s*(?:Caused by: |: )?"
+    r"(?P<error>[\w.$]+(?:Exception|Error)|(?:\w+\.){2,}[\w$]+(?=: \[[A-Z][A-Z0-9_.]+]))"
+    r": (?P<message>.+)$",
+    re.MULTILINE,
+)
+"""Some of Spark's exceptions have names without such an end; their messages have an error condition."""
 
 QUERY_DUMP = "=== Streaming Query ==="
 """Spark appends the query's plan to the message; a literal in it is not the cause of anything."""
