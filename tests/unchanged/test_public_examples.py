@@ -72,7 +72,7 @@ def run(words: list[str], folder: Path, columns: tuple[int, int]) -> tuple[Count
     It waits for more words for ever, and Ctrl-C ends it with an error of PySpark's, by itself and run by Slackwater.
     """
     (folder / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 2\nspark.ui.enabled false\n")
-    environment = {**os.environ, "SPARK_CONF_DIR": str(folder)}
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": str(folder)}
     shown, log = folder / "shown.txt", folder / "log.txt"
     with shown.open("w") as out, log.open("w") as err:
         process = subprocess.Popen(
