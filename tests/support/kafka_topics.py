@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 WAIT_S = 30
-UNDECIDED_S_MAX = 5
+UNDECIDED_S_MAX = 3
 """How long a reader waits for an open transaction: a commit is answered before its records may be read."""
 
 

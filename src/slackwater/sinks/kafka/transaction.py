@@ -30,6 +30,8 @@ TIMED_OUT = -185
 """librdkafka's error ``_TIMED_OUT``."""
 FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 ABORT_S_MAX = 10.0
+UNDECIDED_S_MAX = 3.0
+"""How long a reader waits for records that are neither committed nor aborted, which takes a broker milliseconds."""
 RETRY_S = 0.2
 
 
@@ -226,7 +228,7 @@ def _last_value(consumer: Any, start: Any, deadline: float) -> bytes | None:
 
     ``commit_transaction`` returns when the coordinator has recorded the commit; that its records may be read is
     written to their partitions after that. So the reader waits until what is behind the committed records is decided,
-    at most until the deadline: a writer that was killed before its commit leaves it undecided for minutes.
+    but not for long: a writer that was killed before its commit leaves it undecided for minutes.
     """
     consumer.assign([start])
     found: bytes | None = None
@@ -241,9 +243,10 @@ def _last_value(consumer: Any, start: Any, deadline: float) -> bytes | None:
             found = message.value() if message.key() == MARK_KEY else found
         elif message.error().name() == "_PARTITION_EOF":
             # The client keeps the high watermark of its last fetch; a reader of committed records ends before it.
-            undecided = message.offset() < consumer.get_watermark_offsets(start, cached=True)[1]
-            if not undecided:
+            if message.offset() >= consumer.get_watermark_offsets(start, cached=True)[1]:
                 return found
+            if not undecided:
+                undecided, deadline = True, min(deadline, time.monotonic() + UNDECIDED_S_MAX)
         elif message.error().name() != "GROUP_AUTHORIZATION_FAILED" and not message.error().retriable():
             # The reader has a group, because every consumer has one, and uses nothing of it.
             raise confluent_kafka.KafkaException(message.error())
