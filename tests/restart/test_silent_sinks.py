@@ -184,6 +184,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         yield running
 
 
+@pytest.mark.thorough
 def test_killed_and_rebuilt(broker: Broker, tmp_path: Path) -> None:
     project = Project(tmp_path / "project", broker.bootstrap_servers)
     project.kill_held()

@@ -113,6 +113,7 @@ def test_batches_repeated_cut_and_undone(
     assert table.output.last_written() == 2
 
 
+@pytest.mark.thorough
 def test_spark_and_the_table_agree_after_more_versions_than_a_checkpoint_has(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -163,7 +163,7 @@ FAILURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("failure", in_gate(FAILURES, "KAFKA-01", "KAFKA-02"))
+@pytest.mark.parametrize("failure", in_gate(FAILURES, "KAFKA-01"))
 def test_damaged_kafka(tmp_path_factory: pytest.TempPathFactory, servers: str, rows: Rows, failure: Failure) -> None:
     stream = make_kafka_stream(tmp_path_factory.mktemp("kafka"), servers, f"clicks-{FAILURES.index(failure)}", rows)
     prove(stream, failure)
