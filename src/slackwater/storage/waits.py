@@ -63,4 +63,4 @@ class Waits:
 
 
 WAITS = Waits()
-"""Those of this process."""
+"""The calls of this process that wait for a store."""
