@@ -85,7 +85,7 @@ def _errors(one: Examined) -> Iterator[Text]:
             seen = "possible" if without_files else CAUSES[cause.state].format(by=cause.by).removesuffix(": ")
             yield _line("", f"{cause.code} ({cause.title}): {seen}")
         if all(cause.state == "excluded" for cause in error.causes):
-            yield _line("", "it is the text of another checkpoint, or what it reports was mended since")
+            yield _line("", "it is the text of another checkpoint, or what it reports has been repaired since")
     if one.unrecognised:
         yield _line("error", "no known error text of Spark is in it")
 
