@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,13 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.cli.main import main
 from slackwater.core.errors import UsageError
 from slackwater.storage import hdfs_filesystem
 from slackwater.storage.hadoop import hadoop_settings
 from slackwater.storage.hdfs_filesystem import HdfsFileSystem
 from slackwater.storage.kinds.hdfs import http_addresses, umask
 from slackwater.storage.open import open_read_store, open_write_store
+from slackwater.storage.protocols import WriteStore
 from tests.support.hdfs import USER, HdfsServer
+from tests.support.s3_proxy import losing_proxy
 
 HIDDEN = "not-to-be-shown"
 HA = {
@@ -138,6 +143,85 @@ def test_an_error_is_not_absence_and_shows_no_token() -> None:
         filesystem.exists("/a")
     assert HIDDEN not in str(failed.value)
     assert failed.value.__cause__ is None
+
+
+def test_a_namenode_that_does_not_answer_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hdfs_filesystem, "READ_S", 1.0)
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        started_s = time.monotonic()
+        assert main(["inspect", f"webhdfs://127.0.0.1:{silent.getsockname()[1]}/checkpoint"]) == 9
+        assert time.monotonic() - started_s < 3
+    assert "error store-unreachable: " in capsys.readouterr().err
+
+
+def test_the_namenode_that_answers_is_asked_where_another_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdfs_filesystem, "READ_S", 1.0)
+    monkeypatch.setattr(hdfs_filesystem, "CHANGE_S", 1.0)
+    absent = (404, _exception("FileNotFoundException"))
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent, _answers([absent] * 4) as (port, asked):
+        addresses = (("127.0.0.1", silent.getsockname()[1]), ("127.0.0.1", port))
+        filesystem = HdfsFileSystem(addresses)
+        assert not filesystem.exists("/a")
+        assert not filesystem.exists("/a")
+        # A change is not made by another one as long as it may have been made.
+        with pytest.raises(OSError, match="no answer"):
+            HdfsFileSystem((*addresses[:1], ("localhost", port))).mv("/a", "/b")
+    assert [request.split("?")[0] for request in asked] == [f"GET /webhdfs/v1/{name}" for name in "aaab"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda store: store.write("a", b"new"), {"a": b"new", "b": b"b"}),
+        (lambda store: store.create("c", b"c"), {"a": b"old", "b": b"b", "c": b"c"}),
+        (lambda store: store.delete("a"), {"b": b"b"}),
+        (lambda store: store.rename("b", "c"), {"a": b"old", "c": b"b"}),
+        (lambda store: store.delete_tree(), {}),
+    ],
+)
+def test_a_change_whose_answer_is_lost_is_made_once(
+    hdfs_server: HdfsServer,
+    hdfs_location: str,
+    change: Callable[[WriteStore], object],
+    found: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HADOOP_USER_NAME", USER)
+    with losing_proxy(f"http://{hdfs_server.http_address}") as proxy:
+        address = proxy.endpoint.partition("://")[2]
+        store = open_write_store(f"webhdfs://{address}{hdfs_location.removeprefix(hdfs_server.uri)}")
+        store.write("a", b"old")
+        store.write("b", b"b")
+        proxy.lose_first_answers()
+        change(store)
+        assert proxy.lost >= 1
+        proxy.lose_none()
+        assert {entry.name: store.read(entry.name) for entry in store.list()} == found
+
+
+@pytest.mark.spark
+def test_what_was_not_made_is_an_error_where_answers_are_lost(
+    hdfs_server: HdfsServer, hdfs_location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HADOOP_USER_NAME", USER)
+    with losing_proxy(f"http://{hdfs_server.http_address}") as proxy:
+        address = proxy.endpoint.partition("://")[2]
+        store = open_write_store(f"webhdfs://{address}{hdfs_location.removeprefix(hdfs_server.uri)}")
+        store.write("b", b"b")
+        proxy.lose_first_answers()
+        with pytest.raises(OSError, match="only the second request was answered"):
+            store.rename("none", "c")
+        # A part that is appended twice would be there twice.
+        with pytest.raises(OSError, match="no answer"):
+            store.write_pieces("b", iter((b"n", b"ew")))
+        store.write("a", b"a")
+        with pytest.raises(FileExistsError):
+            store.rename("a", "b")
+        proxy.lose_none()
+        assert {entry.name: store.read(entry.name) for entry in store.list()} == {"a": b"a", "b": b"b"}
 
 
 @pytest.mark.spark

@@ -87,3 +87,9 @@ def test_a_bucket_that_does_not_exist_is_no_empty_folder(s3_location: str, capsy
             look()
     assert main(["inspect", location]) == 9
     assert "no such bucket" in capsys.readouterr().err
+
+
+def test_whether_a_bucket_exists(s3_location: str) -> None:
+    bucket = s3_location.rpartition("/")[0]
+    assert open_write_store(bucket).exists("")
+    assert not open_write_store(f"{bucket}-none").exists("")

@@ -10,6 +10,7 @@ import pytest
 
 from slackwater.cli.main import main
 from slackwater.storage import s3_filesystem
+from slackwater.storage.open import open_read_store
 from slackwater.storage.s3_filesystem import S3FileSystem
 from slackwater.storage.waits import SHOWN_AFTER_S, SHOWN_AGAIN_S, Waits
 from tests.support.s3 import forget_clients
@@ -74,3 +75,9 @@ def test_as_many_attempts_are_made_as_the_user_has_set(
     unreachable.setenv("AWS_MAX_ATTEMPTS", "3")
     assert main(["inspect", "s3://bucket/checkpoint"]) == 9
     assert "no answer after 3 attempts in " in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("unreachable")
+def test_a_bucket_that_cannot_be_asked_for_is_not_absent() -> None:
+    with pytest.raises(OSError, match="no answer after 2 attempts"):
+        open_read_store("s3://bucket").exists("")

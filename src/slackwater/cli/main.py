@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from slackwater.cli.common.arguments import Parser, add_verbs, check_bytes
 from slackwater.cli.common.console import report_error, report_interrupt, show_errors_for
 from slackwater.cli.common.verb import VERBS, listed
-from slackwater.core.errors import EnvironmentMissing, SlackwaterError
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError, unreachable
 from slackwater.core.reference import reference_of
 from slackwater.storage.open import is_uri
 
@@ -151,13 +151,7 @@ def _of_the_system(error: OSError) -> SlackwaterError:
             "disk-full", "There is no space left to write to", where=place, hint="free some space and try again"
         )
     if place is not None and is_uri(place):
-        return EnvironmentMissing(
-            "store-unreachable",
-            "The store cannot be read or written",
-            where=place,
-            found=error.strerror or str(error),
-            hint="check its address, the network and the credentials of this user, and repeat the command",
-        )
+        return unreachable("The store", error, place)
     return EnvironmentMissing(
         "file-inaccessible",
         "The operating system refuses access to a file or folder",

@@ -130,6 +130,17 @@ class EnvironmentMissing(SlackwaterError):
     exit_code = 9
 
 
+def unreachable(what: str, error: OSError, where: str | None = None) -> EnvironmentMissing:
+    """The error of a store that does not answer, or refuses what is asked; ``what`` begins the sentence."""
+    return EnvironmentMissing(
+        "store-unreachable",
+        f"{what} cannot be reached",
+        where=where,
+        found=error.strerror or str(error),
+        hint="check its address, the network and the credentials of this user, and repeat the command",
+    )
+
+
 class DataError(SlackwaterError):
     """Bytes on a store do not match their format."""
 

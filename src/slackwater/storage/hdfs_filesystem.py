@@ -2,7 +2,7 @@
 
 fsspec's own is the base. It is not used as it is: it returns the text of a DataNode's error as the content of a file,
 takes every error for "absent" in ``exists``, leaves folders out of ``find`` whose listing failed, does not notice that
-a rename was refused, and never stops waiting.
+a rename was refused, or was made where its answer is lost, and never stops waiting.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ import errno
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 import requests
 from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import ConnectTimeoutError, ReadTimeoutError
 from urllib3.util import Retry
 
 from slackwater.storage.replacement import temporary_path
 
-WAIT_S: tuple[float, float] = (10.0, 60.0)
-"""For a connection, and for each part of an answer."""
+CONNECTION_S = 10.0
+READ_S = 30.0
+"""For each part of an answer to a request that only reads. One that was not answered in time is not sent again."""
+CHANGE_S = 60.0
+"""As ``READ_S``, for a request that changes something: a NameNode deletes a large folder before it answers."""
 _NOT_DONE = frozenset({"SafeModeException", "RetriableException", "StandbyException"})
 """What a NameNode answers that has not done what it was asked: sending it again is safe, whatever it was."""
 PAUSES_S = (0.5, 1.0, 2.0)
@@ -59,8 +63,8 @@ class HdfsFileSystem(WebHDFS):
 
     def _connect(self) -> None:
         super()._connect()
-        # A connection that was refused has changed nothing; other failures are retried for what only reads.
-        retry = Retry(total=3, connect=2, backoff_factor=0.3, status_forcelist=(502, 503, 504), raise_on_status=False)
+        # What was not answered is sent again: twice is as once, but for a rename.
+        retry = _Retry(total=3, connect=2, backoff_factor=0.3, status_forcelist=(502, 503, 504), raise_on_status=False)
         adapter = _Adapter(max_retries=retry, pool_maxsize=32)
         self.session.mount("http://", adapter)
         self.session.mount("https://", adapter)
@@ -87,31 +91,41 @@ class HdfsFileSystem(WebHDFS):
         place = quote(self._strip_protocol(path) if path else "", safe="/")
         parameters = {**query, **self.pars, "op": op.upper()}
         failure: OSError = OSError(errno.EIO, "no answer", path)
+        started_s = time.monotonic()
         for pause_s in (*PAUSES_S, None):
             for url in tuple(self._urls):
                 try:
                     answer = self._sent(method, f"{url}{place}", params=parameters, data=data, allow_redirects=redirect)
                 except ConnectionError as error:
-                    if len(self._urls) == 1:
+                    if len(self._urls) == 1 or (op == "RENAME" and isinstance(error, _NoAnswerError)):
                         raise
                     failure = error
+                    self._ask_last(url)
                     continue
                 if not _is_not_done(answer):
+                    if op == "RENAME" and not answer.ok and _is_of_a_second(answer):
+                        raise _NoAnswerError(errno.EIO, f"only the second request was answered: {answer.text}", path)
                     return _checked(answer, path)
                 failure = _failure(answer, path)
-                self._urls.append(self._urls.pop(0))
+                self._ask_last(url)
+            if isinstance(failure, ConnectionError) and time.monotonic() - started_s >= READ_S:
+                raise failure
             if pause_s is not None:
                 time.sleep(pause_s)
         raise failure
+
+    def _ask_last(self, url: str) -> None:
+        self._urls = [*(one for one in self._urls if one != url), url]
 
     def _sent(self, method: str, url: str, **options: Any) -> requests.Response:
         """The answer to one request. Errors of requests have the URL in them, which may have a token."""
         try:
             answer: requests.Response = self.session.request(method.upper(), url, **options)
         except requests.RequestException as error:
-            reason = str(getattr(error.args[0], "reason", "") if error.args else "") or type(error).__name__
-            kind = ConnectionError if isinstance(error, requests.ConnectionError) else OSError
-            raise kind(errno.EIO, f"no answer from {'/'.join(url.split('/')[:3])}: {reason}") from None
+            reason = getattr(error.args[0], "reason", "") if error.args else ""
+            kind = ConnectionError if isinstance(reason, ConnectTimeoutError) else _NoAnswerError
+            text = f"no answer from {'/'.join(url.split('/')[:3])}: {reason or type(error).__name__}"
+            raise kind(errno.EIO, text) from None
         return answer
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
@@ -189,7 +203,12 @@ class HdfsFileSystem(WebHDFS):
         self._rename(path1, path2, "OVERWRITE")
 
     def _rename(self, path1: str, path2: str, options: str) -> None:
-        answer = self._call("RENAME", "put", path1, destination=path2, renameoptions=options)
+        try:
+            answer = self._call("RENAME", "put", path1, destination=path2, renameoptions=options)
+        except _NoAnswerError:
+            if self.exists(path1) or not self.exists(path2):
+                raise
+            return
         if answer.content.strip() and answer.json().get("boolean") is False:
             raise OSError(errno.EIO, f"not renamed to {path2}: the server has no rename with options", path1)
 
@@ -207,11 +226,32 @@ class HdfsFile(WebHDFile):
         return found
 
 
+class _NoAnswerError(ConnectionError):
+    """A request was sent, perhaps done, and not answered."""
+
+
 class _Adapter(HTTPAdapter):
     """Every request ends: requests waits for ever by default."""
 
     def send(self, *arguments: Any, **options: Any) -> requests.Response:
-        return super().send(*arguments, **{**options, "timeout": options.get("timeout") or WAIT_S})
+        answer_s = READ_S if arguments[0].method == "GET" else CHANGE_S
+        return super().send(*arguments, **{**options, "timeout": options.get("timeout") or (CONNECTION_S, answer_s)})
+
+
+class _Retry(Retry):
+    """Does not wait once more for a server that accepts a connection and does not answer."""
+
+    def increment(self, *arguments: Any, **options: Any) -> Self:
+        error = options.get("error")
+        if isinstance(error, ReadTimeoutError):
+            raise error
+        return super().increment(*arguments, **options)
+
+
+def _is_of_a_second(answer: requests.Response) -> bool:
+    """Whether an earlier request got no answer, or one from a server in between."""
+    retries = getattr(answer.raw, "retries", None)
+    return bool(retries and retries.history)
 
 
 def _exception(answer: requests.Response) -> tuple[str, str]:

@@ -51,6 +51,22 @@ class S3FileSystem(Base):
 
     call_s3 = sync_wrapper(_call_s3)
 
+    async def _exists(self, path: str) -> bool:
+        """As ``s3fs``, which takes every error for the absence of a bucket. Raises OSError where it is unknown."""
+        bucket, key, _ = self.split_path(self._strip_protocol(path))
+        if key or not bucket:
+            return bool(await super()._exists(path))
+        try:
+            await self._call_s3("head_bucket", Bucket=bucket)
+        except FileNotFoundError:
+            return False
+        except PermissionError:
+            # Who may read objects may still not be allowed to ask for the bucket.
+            await self._call_s3("list_objects_v2", Bucket=bucket, MaxKeys=1)
+        return True
+
+    exists = sync_wrapper(_exists)
+
     async def _list_pages(self, method: str, **kwargs: Any) -> AsyncIterator[Any]:
         async for page in super()._list_pages(method, **kwargs):
             # An answer without a body is parsed as a page without names, and one without a length may be cut off to it.

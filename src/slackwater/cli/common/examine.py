@@ -8,7 +8,7 @@ from slackwater.cli.common.console import say
 from slackwater.cli.common.examined import Examined
 from slackwater.cli.common.targets import is_location, is_there, require_no_path, require_reachable
 from slackwater.core.commands import command
-from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
+from slackwater.core.errors import NotFound, SlackwaterError, UsageError, unreachable
 from slackwater.core.facts import Fact, Unknown
 from slackwater.core.masking import mask
 from slackwater.core.settings import Settings
@@ -99,7 +99,7 @@ def named_sink(sink: str) -> Fact[Identity]:
     except OSError as error:
         return Unknown(
             f"the output at {sink} cannot be listed: {mask(str(error))}",
-            "check its address, and that you may read there",
+            "check its address, the network and the credentials of this user",
         )
 
 
@@ -125,11 +125,5 @@ def _examined(workspace: Workspace, name: str, *, verify: bool = False) -> Exami
     except SlackwaterError as error:
         return Examined(stream.full_name, error=error)
     except OSError as error:
-        unreachable = EnvironmentMissing(
-            "store-unreachable",
-            f"The checkpoint of stream {stream.full_name} cannot be read",
-            found=str(error),
-            hint="check its address, and that you may read there",
-        )
-        return Examined(stream.full_name, error=unreachable)
+        return Examined(stream.full_name, error=unreachable(f"The checkpoint of stream {stream.full_name}", error))
     return Examined(stream.full_name, facts, diagnose(facts))

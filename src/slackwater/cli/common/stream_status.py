@@ -8,7 +8,7 @@ from functools import cache
 
 from slackwater.cli.common.lag import Lag, stream_lag
 from slackwater.cli.common.watermark import watermark_of
-from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.errors import unreachable
 from slackwater.core.finding import Finding
 from slackwater.core.marks import Marks
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
@@ -86,12 +86,7 @@ def stream_status(
     try:
         snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify, place=place), stream)
     except OSError as error:
-        raise EnvironmentMissing(
-            "store-unreachable",
-            f"The checkpoint or the output of stream {stream.full_name} cannot be read",
-            found=str(error),
-            hint="check its address, and that you may read there",
-        ) from error
+        raise unreachable(f"The checkpoint or the output of stream {stream.full_name}", error) from error
     batch = _newest(workspace, stream, max(snapshot.recorded.planned, snapshot.marks.planned))
     return StreamStatus(
         snapshot=snapshot,

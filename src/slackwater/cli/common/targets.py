@@ -7,7 +7,7 @@ from contextlib import suppress
 from slackwater.checkpoint.identify import require_checkpoint
 from slackwater.cli.common.console import say
 from slackwater.core.commands import command
-from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError, UsageError
+from slackwater.core.errors import NotFound, SlackwaterError, UsageError, unreachable
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings, load
 from slackwater.storage.local import exists
@@ -101,10 +101,4 @@ def require_reachable(store: ReadStore) -> None:
     try:
         require_checkpoint(store)
     except OSError as error:
-        raise EnvironmentMissing(
-            "store-unreachable",
-            "The store cannot be listed",
-            where=store.location,
-            found=str(error),
-            hint="check its address, and that you may read there",
-        ) from error
+        raise unreachable("The store", error, store.location) from error

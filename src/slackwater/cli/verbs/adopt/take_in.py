@@ -22,7 +22,7 @@ from slackwater.cli.common.examine import require_output
 from slackwater.cli.common.targets import deleted_checkpoint_hint, require_reachable
 from slackwater.cli.common.words import mark
 from slackwater.core.commands import command
-from slackwater.core.errors import EnvironmentMissing, NotFound, Refused, UsageError
+from slackwater.core.errors import NotFound, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
 from slackwater.core.marks import Marks
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
@@ -132,13 +132,7 @@ def _identity(sink: str | None) -> Identity:
     try:
         found = require_output(sink, "unknown")
     except OSError as error:
-        raise EnvironmentMissing(
-            "store-unreachable",
-            "The output cannot be listed",
-            where=sink,
-            found=str(error),
-            hint="check its address, and that you may read there",
-        ) from error
+        raise unreachable("The output", error, sink) from error
     # As an application's own writer names it: Spark writes tables in another way than Slackwater's own sinks.
     return recognised(WriterCalls(found["kind"], {"path": _absolute(found["path"])}))
 
