@@ -476,13 +476,10 @@ class TestRefusals:
         assert planned == f"slackwater plan {goal} {ADOPTED} --pipeline APPLICATION"
         assert after == f"put the query into {name}.py, and name that"
 
-    def test_a_backfill(self, project: AdoptedProject) -> None:
-        error = refused(
-            "backfill-watched", lambda: project.plan("earliest", None, "backfill", "keep", code_of(project))
-        )
-        assert "a stream of its own" in (error.hint or "")
-
-    def test_a_swap(self, project: AdoptedProject) -> None:
+    def test_a_swap_of_a_table_that_is_marked_by_the_query(self, project: AdoptedProject) -> None:
+        with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
+            sink = {"kind": "table", "name": f"delta.{project.folder}/table", "format": "delta"}
+            ledger.execute("UPDATE streams SET sink = ?", (json.dumps(sink),))
         error = refused("swap-unsupported", lambda: project.plan_reset("swap", BEGINNING, code_of(project)))
         assert f"slackwater plan reset {ADOPTED}" in (error.hint or "")
 

@@ -146,6 +146,25 @@ def test_a_checkpoint_that_is_deleted_after_the_adoption_is_still_that_of_its_st
     )
 
 
+def test_all_verbs_take_the_location_of_a_checkpoint_that_is_gone(
+    slackwater: Slackwater, project: AdoptedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slackwater(*adopting(project, "--sink", "out"))
+    place = str(project.path)
+    shutil.rmtree(project.path)
+    monkeypatch.setenv("SLACKWATER_HOME", "home")
+
+    shown = slackwater("ledger", place, "--format", "json").document["streams"]
+    assert [one["stream"] for one in shown] == ["watched/clicks"]
+    assert slackwater("ledger", place, "--operations").code == 0
+    assert "Stream watched/clicks does not run" in slackwater("stop", place).err
+    assert "the checkpoint of stream watched/clicks was here" in slackwater("watch", place, "--once").err
+    monkeypatch.setattr("sys.stdin", Terminal("clicks\n"))
+    done = slackwater("release", place)
+    assert "per_page checkpoint does not exist any more" in done.err
+    assert "per_page checkpoint did not exist any more" in done.out
+
+
 def test_offsets_that_are_deleted_are_no_interrupted_batch(slackwater: Slackwater, project: AdoptedProject) -> None:
     slackwater(*adopting(project))
     shutil.rmtree(project.path / "offsets")

@@ -33,7 +33,7 @@ ELSEWHERE = {
     "backfill-stateful": "tests/apply/test_backfill.py",
     "backfill-unknown": "tests/apply/test_backfill.py",
     "batch-written": "tests/sinks/test_foreach_batch.py",
-    "backfill-watched": "tests/apply/test_adopted.py",
+    "backfill-watched": "tests/apply/test_backfill_of_applications.py",
     "connect-session": "tests/unchanged/test_connect.py",
     "query-checkpoint": "tests/unchanged/test_references.py",
     "query-duplicate": "tests/unchanged/test_references.py",

@@ -104,10 +104,19 @@ class StubReplayer:
     layout: Mapping[str, object] = field(default_factory=lambda: LAYOUT)
     rows: int = ROWS
     found: Mapping[str, Position] = field(default_factory=dict)
+    sink: Mapping[str, str] | None = None
 
     def positions(self, *_: object, **__: object) -> Mapping[str, Position]:
         """The positions of ``found``, whatever the target is."""
         return self.found
+
+    @property
+    def sink_written(self) -> Mapping[str, str] | None:
+        return self.sink
+
+    @property
+    def output_mode(self) -> str:
+        return "append"
 
     def profile(self) -> QueryProfile:
         return QueryProfile.from_json(self.layout)

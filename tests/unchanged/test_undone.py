@@ -25,13 +25,17 @@ REBUILD = ("rebuild",)
 CLEAR = ("reset", "--output", "clear")
 KEEP = ("reset", "--from", "last-written", "--output", "keep")
 REPLAY = ("replay", "--from", "batch:3")
+SWAP = ("reset", "--from", "earliest", "--output", "swap")
+REPLAY_ASIDE = ("replay", "--from", "batch:3", "--output", "swap")
 CASES: tuple[tuple[Shape, Sequence[tuple[str, ...]]], ...] = (
     (ONE, (REPLAY,)),
     (ONE, (KEEP, CLEAR)),
     (ONE, (REBUILD,)),
+    (ONE, (REPLAY_ASIDE, SWAP)),
     (TO_DELTA, (REBUILD,)),
     (TO_TABLE, (KEEP, REBUILD)),
     (TO_FILE_TABLE, (CLEAR, REBUILD)),
+    (TO_FILE_TABLE, (SWAP,)),
 )
 """The operations on the application are applied and undone in this order; the last one may be applied again."""
 JOURNAL_LINES_MAX = 3

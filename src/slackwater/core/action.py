@@ -40,19 +40,20 @@ class Places:
     """Where checkpoints and recorded entries are: in directories whose variables the runbook sets.
 
     ``$CHECKPOINTS`` has a folder for each generation. Of a checkpoint that the user's code names, which is ``adopted``,
-    ``$CHECKPOINT`` is this path and ``$ASIDE`` the directory beside it. ``built`` are the generations that the plan
-    builds; ``recorded_in`` is the one whose entries are copied, ``None`` where only the ledger has them.
-    ``committed`` is the newest committed batch.
+    ``$CHECKPOINT`` is this path and ``$ASIDE`` the directory beside it, but for those that are the operation's ``own``
+    and never come to the path. ``built`` are the generations that the plan builds; ``recorded_in`` is the one whose
+    entries are copied, ``None`` where only the ledger has them. ``committed`` is the newest committed batch.
     """
 
     adopted: str | None
     built: frozenset[int]
     recorded_in: int | None
     committed: int
+    own: frozenset[int] = frozenset()
 
     def checkpoint(self, number: int) -> str:
         """The checkpoint directory of a generation."""
-        if self.adopted is None:
+        if self.adopted is None or number in self.own:
             return f"$CHECKPOINTS/{number:04d}"
         return "$ASIDE" if number in self.built else "$CHECKPOINT"
 

@@ -18,6 +18,7 @@ from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import require_code
 from slackwater.operations.apply.replayer import PipelineReader
@@ -31,7 +32,7 @@ from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.stream_facts import StreamFacts, known
 from slackwater.operations.plan.words import plan_command
-from slackwater.sinks.common.contract import ReadByListing, ReplacesUnmarked, Swappable
+from slackwater.sinks.common.contract import Output, ReadByListing, ReplacesUnmarked, StagedByPath, Swappable
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
 
@@ -228,7 +229,7 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
     stream = basis.snapshot.stream
     output = open_output(stream.sink)
     if basis.facts.adopted is not None:
-        raise _swap_of_adopted(basis, output.location)
+        _check_swap_of_adopted(planning, basis, output)
     again = command("plan", basis.goal, stream.full_name, "--from", basis.request.target)
     other = goal_named(basis.goal).emptying_output
     if not isinstance(output, Swappable) or not output.traits.swaps:
@@ -255,6 +256,21 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
     return swap, replace(basis, readers=tuple(readers), replaced=whole)
 
 
+def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> None:
+    """Raises Refused where the program's own writer cannot fill an output aside, or no id would own it."""
+    stream = basis.snapshot.stream
+    if not isinstance(output, StagedByPath):
+        raise _swap_of_adopted(basis, output.location)
+    if stream_id(planning.workspace.home, stream) is None:
+        location = basis.snapshot.generation.location
+        raise Refused(
+            "swap-unsupported",
+            f"Stream {stream.full_name} was only watched, and has no id that could own the new output",
+            where=output.location,
+            hint=f"first: {command('adopt', location, '--name', stream.name)}",
+        )
+
+
 def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
     goal = goal_named(basis.goal)
     request = replace(basis.request, output=goal.emptying_output)
@@ -262,7 +278,9 @@ def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
     instead = f"empty the output instead: {emptying}" if basis.snapshot.output.can_cut else goal.without_cut(basis)
     return Refused(
         "swap-unsupported",
-        "The new output of a swap is written by a run of Slackwater, which does not run this query",
+        "The new output of a swap is written by the program's own writer into another path, and then put in place. "
+        "Here that is not possible: the writer marks its batches in the output by the id of the query, or a function "
+        "of the program chooses where to write, or it is not known where the output is",
         where=location,
         hint=f"{instead} {' '.join(map(quoted, code_words(basis.snapshot)))}",
     )

@@ -16,6 +16,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed, UsageError
 from slackwater.core.profile import QueryProfile
+from slackwater.core.records import StreamRecord
 from slackwater.core.sink import SideOutput, WriteContext
 from slackwater.core.targets import PositionTarget
 from slackwater.core.trigger import Trigger
@@ -41,7 +42,7 @@ from slackwater.runtime.sql_settings import replace_settings, settings_after
 from slackwater.runtime.stream_session import session_of
 from slackwater.runtime.verdict import program_json, record_program
 from slackwater.sinks.common.contract import Output, Sink, Staged
-from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sinks.files.side_output import side_sink
 from slackwater.sources.common.contract import Position, SourceEntries
 from slackwater.storage.open import open_read_store
@@ -107,6 +108,16 @@ class SparkReplayer:
                 query.end()
             spark.stop()
             self._loaded_bytes = 0
+
+    @property
+    def sink_written(self) -> Mapping[str, str] | None:
+        """The output of the writer that the program has which starts the query; ``None`` for a pipeline file."""
+        return self._definition().sink.identity() if self._loaded.runs_itself else None
+
+    @property
+    def output_mode(self) -> str:
+        """The output mode of the present query."""
+        return self._definition().output_mode
 
     def code(self) -> Code:
         """The pipeline file that was loaded, and which rows its query reads."""
@@ -225,6 +236,7 @@ class SparkReplayer:
             spark.conf.unset(name)
         built = self._build(spark)
         staged = _staged(built.definition.sink, run)
+        _check_same_output(built.definition.sink, run.stream)
         checkpoint = open_read_store(run.generation.location)
         copy_new(run.ledger, run.stream.full_name, run.generation.number, checkpoint)
         check_left_out(run.ledger, run.generation, read_logs(checkpoint).planned, built.frame)
@@ -368,6 +380,19 @@ def _watch(
     failure = classify(error) if error is not None else None
     active.end("failed" if failure else "finished", failure)
     return failure
+
+
+def _check_same_output(sink: Sink, stream: StreamRecord) -> None:
+    """A program started from elsewhere would fill the staged output of another directory."""
+    if stream.is_watched and not is_same_sink(stream.sink, sink.identity()):
+        raise Refused(
+            "swap-unsupported",
+            "The program would write to another output than the one that is to be replaced",
+            where=f"stream {stream.full_name}",
+            expected=stream.sink.get("path"),
+            found=sink.identity().get("path"),
+            hint="start from the directory that the program was always started from",
+        )
 
 
 def _staged(sink: Sink, run: OperationRun) -> Sink:

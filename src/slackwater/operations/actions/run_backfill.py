@@ -102,6 +102,7 @@ class RunBackfill(OneBatch):
     kind: Literal["run-backfill"] = "run-backfill"
 
     needs = ("generation", "planned", "committed", "written")
+    needs_adopted = ("writer",)
     changes_in_use = changes_output = True
     undone_by = CutBackfill
 

@@ -44,6 +44,7 @@ class SwapOutput(Action):
     kind: Literal["swap-output"] = "swap-output"
 
     needs = ("written", "others")
+    needs_adopted = ("planned", "committed", "writer")
     changes_in_use = changes_output = True
     undone_by = SwapBack
 

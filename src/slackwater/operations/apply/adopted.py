@@ -36,6 +36,11 @@ class AdoptedCheckpoint(ABC):
         """The generations of the old and of the new checkpoint."""
         return next(one.switch for one in self.plan.actions if one.switch is not None)
 
+    def exchanges(self, number: int) -> bool:
+        """Whether the generation is the old or the new one of the operation's switch."""
+        switches = (one.switch for one in self.plan.actions if one.switch is not None)
+        return any(number in (switch.old, switch.new) for switch in switches)
+
     @property
     @abstractmethod
     def is_new_in_place(self) -> bool:

@@ -117,6 +117,9 @@ class Operation:
     def checkpoint(self, number: int) -> Location:
         """The directory of a checkpoint that the operation builds or has built; never read from a plan."""
         adopted = self.adopted
-        if adopted is not None:
+        if adopted is None:
+            return generation_location(self.home, self.ledger, self.stream, number)
+        if adopted.exchanges(number):
             return adopted.checkpoint(number)
-        return generation_location(self.home, self.ledger, self.stream, number)
+        # One that only runs the batch of a backfill never comes to the path that the code names.
+        return self.home.checkpoint(self.stream.pipeline, self.stream.name, number)

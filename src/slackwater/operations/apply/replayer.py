@@ -44,6 +44,14 @@ class OperationRun:
 class Replayer(Protocol):
     """The present query, with a no-op sink, with a staged output, with a side output, or with that of the stream."""
 
+    @property
+    def sink_written(self) -> Mapping[str, str] | None:
+        """The output of the writer that the program has which starts the query; ``None`` for a pipeline file."""
+
+    @property
+    def output_mode(self) -> str:
+        """The output mode of the present query."""
+
     def profile(self) -> QueryProfile:
         """What the query's plan shows of its state."""
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slackwater.core.commands import command, run_command
+from slackwater.core.commands import APPLICATION, command, run_command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.plan import EARLIEST, Request, SourceStart
+from slackwater.core.records import StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.targets import Latest
 from slackwater.diagnose.number_line import stops
@@ -24,6 +25,7 @@ from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target, target_text
+from slackwater.sinks.common.registry import is_same_sink
 from slackwater.sources import kind_of, kinds
 from slackwater.sources.common.contract import Claims, Position, SourceRange
 from slackwater.sources.common.source import Source
@@ -71,26 +73,9 @@ def scope_of_backfill(basis: Basis) -> Scope | None:
 def check_ready(snapshot: Snapshot) -> None:
     """Raises Refused unless the next batch is a new one, and the order in which rows are read changes no result."""
     stream = snapshot.stream
-    if stream.is_watched:
-        raise Refused(
-            "backfill-watched",
-            f"The batch of a backfill is run by Slackwater, which does not run the query of stream {stream.full_name}",
-            where=f"stream {stream.full_name}",
-            expected="a stream of a pipeline file",
-            found="a query that a program of the user's starts itself",
-            hint="put the query into a pipeline file as a stream of its own, with an output of its own",
-        )
     if snapshot.stateful:
         raise stateful(stream.full_name)
-    if stream.output_mode != "append":
-        raise Refused(
-            "backfill-replaces",
-            f"In {stream.output_mode} mode rows replace those with the same keys: older rows would replace newer ones",
-            where=f"stream {stream.full_name}",
-            expected="append mode",
-            found=f"{stream.output_mode} mode",
-            hint=_in_order(stream.full_name),
-        )
+    _check_mode(stream.full_name, stream.output_mode)
     finding = next((one for one in stops(snapshot) if one.code not in _OF_OPERATIONS), None)
     if finding is not None:
         then = command("plan", "resume", stream.full_name)
@@ -100,6 +85,48 @@ def check_ready(snapshot: Snapshot) -> None:
         found = "no batch was run yet" if marks.planned < 0 else f"batch {marks.next_batch} is unfinished"
         then = f"{run_command(snapshot.stream)} --until-caught-up"
         raise _unready(snapshot, found, "a stream whose newest batch is finished", then)
+
+
+def _check_mode(stream: str, output_mode: str) -> None:
+    if output_mode != "append":
+        raise Refused(
+            "backfill-replaces",
+            f"In {output_mode} mode rows replace those with the same keys: older rows would replace newer ones",
+            where=f"stream {stream}",
+            expected="append mode",
+            found=f"{output_mode} mode",
+            hint=_in_order(stream),
+        )
+
+
+def check_writer(stream: StreamRecord, replayer: Replayer, *, aside: bool) -> None:
+    """Raises Refused unless the batch is written as the batches of the stream are: by its own program's writer.
+
+    A side output is written by Slackwater in any case.
+    """
+    if not stream.is_watched:
+        return
+    # What its checkpoint and sink have recorded does not show the mode.
+    _check_mode(stream.full_name, replayer.output_mode)
+    if aside:
+        return
+    written = replayer.sink_written
+    if written is not None and is_same_sink(stream.sink, written):
+        return
+    raise Refused(
+        "backfill-watched",
+        f"The batch of a backfill is written as the program writes that starts the query of stream {stream.full_name}: "
+        + ("the pipeline file is not that program" if written is None else "it would write it to another output"),
+        where=f"stream {stream.full_name}",
+        expected=_sink_text(stream.sink),
+        found=stream.pipeline_file if written is None else _sink_text(written),
+        hint=f"{command('plan', 'backfill', stream.full_name, '--pipeline', APPLICATION)}\n"
+        "or write the rows to files, which any file with the query can: --output aside --into PATH",
+    )
+
+
+def _sink_text(sink: Mapping[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in sorted(sink.items()))
 
 
 def _unready(snapshot: Snapshot, found: str, expected: str, then: str) -> Refused:
@@ -214,6 +241,7 @@ def with_range(
     facts = look_up.facts
     if replayer.profile().stateful:
         raise stateful(facts.stream.full_name)
+    check_writer(facts.stream, replayer, aside=request.into is not None)
     batches, snapshot = BatchHistory(facts.history), facts.snapshot
     live = live_ranges(snapshot, batches)
     current = {source: span.end for source, span in live.items()}

@@ -13,6 +13,11 @@ SETTINGS_UNKNOWN = (
 )
 
 
+OUTPUT_FIRST = (
+    "until the plan is wholly applied or undone the program must not be started, also after an apply that was killed: "
+    "its output has batches that its checkpoint has not, and it would skip its own with the same numbers"
+)
+
 BUILT, KEPT = "checkpoint", "kept"
 """Folders of the operation: the new checkpoint, and a copy of the old one, where the store has no directories."""
 

@@ -48,12 +48,18 @@ def _of_stream(plan: Plan, title: str, introduction: list[str]) -> str:
 
 def _places(plan: Plan) -> Places:
     recorded = next((int(one.expected) for one in plan.preconditions if one.name == "generation"), None)
+    built = frozenset(action.built for action in plan.actions if action.built is not None)
     return Places(
         plan.facts.adopted,
-        frozenset(action.built for action in plan.actions if action.built is not None),
+        built,
         recorded if plan.facts.checkpoint_present else None,
         plan.facts.committed,
+        built - _switched_to(plan) if plan.facts.adopted is not None else frozenset(),
     )
+
+
+def _switched_to(plan: Plan) -> frozenset[int]:
+    return frozenset(action.switch.new for action in plan.actions if action.switch is not None)
 
 
 def _introduction(plan: Plan, home: Home, file: str) -> list[str]:
@@ -98,13 +104,14 @@ def _stop(plan: Plan) -> str:
 
 def _checkpoints(plan: Plan, home: Home) -> Iterator[str]:
     path = plan.facts.adopted
-    if path is None:
+    if path is None or _places(plan).own:
         yield f"export CHECKPOINTS={quoted(str(home.checkpoints(*plan.stream.split('/', 1))))}"
-    else:
+    if path is not None:
         yield f"export CHECKPOINT={quoted(path)}"
         pipeline, name = plan.stream.split("/", 1)
         built = home.operation(pipeline, name, plan.id) / BUILT
-        yield f"export ASIDE={quoted(str(built) if is_of_objects(path) else aside_of(path, plan.id))}"
+        if _switched_to(plan):
+            yield f"export ASIDE={quoted(str(built) if is_of_objects(path) else aside_of(path, plan.id))}"
 
 
 def _of_the_ledger(plan: Plan) -> Iterator[str]:

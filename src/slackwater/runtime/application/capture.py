@@ -10,7 +10,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -23,11 +23,14 @@ from slackwater.runtime.application.queries import ApplicationCode, ApplicationQ
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.sinks.common.written import RecognisedSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.ledger.ledger import Ledger
+    from slackwater.sinks.common.contract import Startable
 
 
 def not_started(name: str | None) -> SimpleNamespace:
@@ -52,21 +55,34 @@ def not_started(name: str | None) -> SimpleNamespace:
 class Capture:
     """Keeps the queries that an application would start, the last one of each name."""
 
-    def __init__(self, file: Path, frame_of: Callable[[str], Callable[[Any], Any]]) -> None:
+    def __init__(self, file: Path, capture_again: Callable[[], Capture]) -> None:
         self.starts: dict[str, Start] = {}
         self.definitions: dict[str, StreamDefinition] = {}
         self._file = file
-        self._frame_of = frame_of
+        self._capture_again = capture_again
 
     def start(self, start: Start) -> SimpleNamespace:
         """Keep the query."""
         definition = definition_of(start, ApplicationCode(self._file, lambda spark: spark))
         if definition is not None:
             name = definition.name
-            code = ApplicationCode(self._file, self._frame_of(name))
+            code = ApplicationCode(self._file, self._again(name))
             self.starts[name] = start
-            self.definitions[name] = replace(definition, function=code)
+            sink = RecognisedSink(_Newest(self.starts, name), definition.sink.identity())
+            self.definitions[name] = replace(definition, function=code, sink=sink)
         return not_started(start.given.name)
+
+    def _again(self, name: str) -> Callable[[Any], DataFrame]:
+        def again(_spark: Any) -> DataFrame:
+            found = self._capture_again()
+            if name not in found.starts:
+                raise PipelineError(
+                    "stream-undefined", f"The application no longer starts query {name}", where=str(self._file)
+                )
+            self.starts[name] = found.starts[name]
+            return found.starts[name].frame
+
+        return again
 
     def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
         """The session stays; nothing is awaited."""
@@ -75,6 +91,18 @@ class Capture:
             CONTEXT: {"stop": _nothing},
             MANAGER: {"awaitAnyTermination": _awaited},
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """What the writer of a query was given when the application was run last: its functions are of that session."""
+
+    starts: Mapping[str, Start]
+    name: str
+
+    def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
+        """Another writer, given the same."""
+        return self.starts[self.name].onto(writer, path)
 
 
 def _nothing(*_: object) -> None:
@@ -114,18 +142,7 @@ def captured(reference: str, ledger: Ledger | None) -> LoadedPipeline:
 
 
 def _capture(reference: str, file: Path) -> Capture:
-    def frame_of(name: str) -> Callable[[Any], DataFrame]:
-        def again(_spark: Any) -> DataFrame:
-            again_found = _capture(reference, file)
-            if name not in again_found.starts:
-                raise PipelineError(
-                    "stream-undefined", f"The application no longer starts query {name}", where=str(file)
-                )
-            return again_found.starts[name].frame
-
-        return again
-
-    capture = Capture(file, frame_of)
+    capture = Capture(file, lambda: _capture(reference, file))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with intercepted(capture), redirect_stdout(sys.stderr):
         try:

@@ -26,15 +26,21 @@ from slackwater.triggers import as_trigger
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from slackwater.sinks.common.contract import Startable
+
 Keeper = Callable[["Given", Mapping[str, Any]], None]
 _KEPT = "_slackwater_given"
+_SELF = "self"
 DEFAULT_FORMAT = "spark.sql.sources.default"
 DEFAULT_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 
 
 @dataclass(slots=True)
 class Given:
-    """What one writer was given so far. Names of ``options`` are in lower case."""
+    """What one writer was given so far. Names of ``options`` are in lower case.
+
+    ``calls`` has the method and the arguments of each call, as they were.
+    """
 
     options: dict[str, str] = field(default_factory=dict)
     format: str | None = None
@@ -43,6 +49,7 @@ class Given:
     function: str | None = None
     partition_by: tuple[str, ...] = ()
     trigger: Trigger = field(default_factory=lambda: as_trigger(None))
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,25 @@ class Start:
         """Start the query as the application wrote it."""
         return self.begin()
 
+    def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
+        """Another writer, given the same; its checkpoint, trigger and name stay, which are not the application's.
+
+        ``path`` replaces the path or table into which it writes.
+        """
+        for name, arguments in self.given.calls:
+            if name in _OF_A_RUN:
+                continue
+            if name == "option" and arguments["key"].lower() == _CHECKPOINT:
+                continue
+            if name == "options":
+                given = arguments.get("options", {})
+                writer.options(**{key: value for key, value in given.items() if key.lower() != _CHECKPOINT})
+                continue
+            _called(writer, name, arguments)
+        if path is not None:
+            return writer.format(self.calls.format).option("path", path)
+        return writer if self.table is None else _IntoTable(writer, self.table)
+
     @property
     def calls(self) -> WriterCalls:
         """What kinds of sinks recognise their output from."""
@@ -71,11 +97,35 @@ class Start:
     @property
     def checkpoint(self) -> str | None:
         """Where the checkpoint is, as Spark chooses it; ``None`` where it would be a temporary directory."""
-        named = self.given.options.get("checkpointlocation")
+        named = self.given.options.get(_CHECKPOINT)
         folder = self.frame.sparkSession.conf.get(DEFAULT_CHECKPOINTS, None)
         if named is not None or not folder or not self.given.name:
             return named
         return f"{str(folder).rstrip('/')}/{self.given.name}"
+
+
+_CHECKPOINT = "checkpointlocation"
+_OF_A_RUN = frozenset({"trigger", "queryName"})
+
+
+@dataclass(frozen=True, slots=True)
+class _IntoTable:
+    """``toTable`` names the table and starts the query in one step."""
+
+    writer: DataStreamWriter
+    table: str
+
+    def start(self) -> StreamingQuery:
+        """Start the query."""
+        return self.writer.toTable(self.table)
+
+
+def _called(writer: DataStreamWriter, name: str, arguments: Mapping[str, Any]) -> None:
+    """Call a method as it was called: by position, and with what PySpark collects as ``*cols``."""
+    method = getattr(writer, name)
+    bound = inspect.signature(method).bind_partial()
+    bound.arguments.update(arguments)
+    method(*bound.args, **bound.kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +233,9 @@ def _keeping(original: Any, keep: Keeper) -> Any:
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         # First PySpark's own, which refuses what cannot be used.
         result = original(self, *arguments, **named)
-        keep(given_of(self), signature.bind(self, *arguments, **named).arguments)
+        given, bound = given_of(self), dict(signature.bind(self, *arguments, **named).arguments)
+        keep(given, bound)
+        given.calls.append((original.__name__, {key: value for key, value in bound.items() if key != _SELF}))
         return result
 
     return method
@@ -203,6 +255,7 @@ def _starting(handler: Handler, original: Any, path: str, table: str) -> Any:
         given = given_of(self)
         if path and target is not None:
             given.options["path"] = str(target)
+            given.calls.append(("option", {"key": "path", "value": str(target)}))
         begin = partial(original, self) if target is None else partial(original, self, target)
         return handler.start(Start(self._df, given, str(target) if table else None, begin))
 
@@ -263,7 +316,12 @@ def _keep_function(kind: str) -> Keeper:
     return keep
 
 
+def _keep_call(_given: Given, _bound: Mapping[str, Any]) -> None:
+    """Only the call itself."""
+
+
 _KEEPERS: dict[str, Keeper] = {
+    "clusterBy": _keep_call,
     "option": _keep_option,
     "options": _keep_options,
     "format": _keep_format,

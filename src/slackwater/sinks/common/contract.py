@@ -328,3 +328,14 @@ class Swappable(Protocol):
 
     def discard_replaced(self, operation: str) -> None:
         """Remove the output that the operation replaced: from then on its swap cannot be undone."""
+
+
+@runtime_checkable
+class StagedByPath(Swappable, Protocol):
+    """A swappable output that any of Spark's own writers writes at another path: also that of a user's program.
+
+    Where the program's writer marks its batches by the id of the query, or a function writes them, none can be.
+    """
+
+    def staged_path(self, operation: str, /) -> str:
+        """The path of the staged output of an operation."""

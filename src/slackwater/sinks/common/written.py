@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
 
 from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.contract import StagedByPath
 from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.swapping import unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.sinks.common.contract import Startable
 
 
+class Written(Protocol):
+    """What an application gave to its own writer."""
+
+    def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
+        """Another writer, given the same; ``path`` replaces the path or table into which it writes."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecognisedSink:
-    """The sink that the application's own writer has: Spark writes it as the application said."""
+    """The sink that the application's own writer has: Spark writes it as the application said.
 
-    writer: Startable
+    ``into``: the path of a staged output, which it writes in place of its own.
+    """
+
+    writer: Written
     recognised: Mapping[str, str]
     output_modes: tuple[str, ...] = ("append", "update", "complete")
     connectors: tuple[str, ...] = field(default=())
+    into: str | None = None
 
     @property
     def kind(self) -> str:
@@ -41,6 +55,13 @@ class RecognisedSink:
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Nothing: Spark checks what its own writer is given."""
 
-    def attach(self, _writer: object, _context: WriteContext, /) -> Startable:
-        """The application's own writer."""
-        return self.writer
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> Startable:
+        """The writer, given what the application gave to its own one."""
+        return self.writer.onto(writer, self.into)
+
+    def staged(self, operation: str, /) -> RecognisedSink:
+        """The same writer into the staged output of an operation. Raises Refused where the output has none."""
+        output = open_output(self.recognised)
+        if not isinstance(output, StagedByPath):
+            raise unsupported(self.kind, "a directory of files of Spark's own file sink", self.kind)
+        return replace(self, into=output.staged_path(operation))

@@ -149,6 +149,9 @@ class FilesOutput(DirectoryOutput):
     def staged(self, operation: str) -> FilesOutput:
         return FilesOutput(self._way(operation).folder)
 
+    def staged_path(self, operation: str, /) -> str:
+        return str(self._way(operation).folder)
+
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         lines = self._lines(after, recorded) if after >= 0 else {}
         self._way(operation).stage(after, lines, self._manifest, self.name_of)

@@ -27,8 +27,9 @@ _DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 
 def side_output(sink: Mapping[str, str], path: str) -> SideOutput:
     """The side output at a path, in the format of the sink with this identity if that is a file sink."""
-    of_files = sink.get("kind") == FilesSink.kind
-    return SideOutput(sink.get("format", DEFAULT_FORMAT) if of_files else DEFAULT_FORMAT, path)
+    # A checkpoint that was adopted does not show the format of its output.
+    known = sink.get("format") if sink.get("kind") == FilesSink.kind else None
+    return SideOutput(known or DEFAULT_FORMAT, path)
 
 
 def side_sink(sink: Sink, output: SideOutput) -> FilesSink:

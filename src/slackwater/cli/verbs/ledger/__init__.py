@@ -8,7 +8,13 @@ from slackwater.cli.common.verb import Verb
 
 def declare(parser: Parser) -> None:
     """Declare the arguments."""
-    parser.add_argument("stream", metavar="STREAM", nargs="?", type=string, help="only this one, with its batches")
+    parser.add_argument(
+        "stream",
+        metavar="STREAM",
+        nargs="?",
+        type=string,
+        help="only this one, by its name or the location of its checkpoint",
+    )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
         "--batches",

@@ -23,6 +23,7 @@ from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import UNDOING, OperationRecord
 from slackwater.diagnose.rules.operation_unfinished import unfinished
 from slackwater.ledger.lease.view import view_of
+from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, check_undoable
 
@@ -43,7 +44,7 @@ class OperationView:
 def operations_view(workspace: Workspace, name: str | None = None) -> tuple[OperationView, ...]:
     """The operations of one stream, or of all streams, oldest first. Raises NotFound for an unknown stream."""
     ledger = workspace.ledger
-    streams = ledger.streams() if name is None else [ledger.find_stream(name)]
+    streams = ledger.streams() if name is None else [find_stream(ledger, name)]
     records = [record for stream in streams for record in ledger.operations(stream.full_name)]
     return tuple(_view(workspace, record) for record in sorted(records, key=lambda one: (one.started_ms, one.id)))
 

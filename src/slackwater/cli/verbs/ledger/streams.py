@@ -23,6 +23,7 @@ from slackwater.core.records import BatchRecord, GenerationRecord, OperationReco
 from slackwater.core.sink import newest_batch
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.lease.view import end_of, view_of
+from slackwater.ledger.located import find_stream
 from slackwater.ledger.recording.executed import shares
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import open_output
@@ -130,7 +131,7 @@ def ledger_view(
     """All streams without their batches, or one with those in ``wanted`` (``None``: the newest few)."""
     if name is None:
         return tuple(_stream(workspace, stream) for stream in workspace.ledger.streams())
-    stream = workspace.ledger.find_stream(name)
+    stream = find_stream(workspace.ledger, name)
     return (replace(_stream(workspace, stream), batches=_batches(workspace, stream, wanted)),)
 
 

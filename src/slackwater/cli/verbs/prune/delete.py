@@ -151,6 +151,8 @@ def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, 
         real = Path(path).resolve()
         owned = [Location(real.with_name(beside(real.name, one.id))) for one in operations]
     known = {one.location: one.number for one in ledger.generations(name)}
+    # Those that only ran the batch of a backfill are in the home.
+    owned += [home.checkpoint(stream.pipeline, stream.name, number) for number in known.values()]
     folders = {known[str(one)]: one for one in owned if str(one) in known and _exists(one)}
     return folders, [aside for one in owned if _exists(aside := _aside_of(one))]
 

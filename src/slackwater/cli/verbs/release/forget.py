@@ -23,7 +23,7 @@ from slackwater.operations.adopted import check_stopped
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.sinks.common.contract import Released
 from slackwater.sinks.common.registry import open_each
-from slackwater.storage.open import open_write_store
+from slackwater.storage.open import open_read_store, open_write_store
 
 SCHEMA = "slackwater.release/1"
 _KEEPS_GENERATION = "applied"
@@ -86,12 +86,15 @@ def release(
     with open_workspace(settings, restore=True, say=say) as workspace:
         found = released(workspace, stream, consent)
         location = workspace.ledger.generation(found.full_name, found.current_generation).location
+        is_there = open_read_store(location).exists("")
         if not yes:
-            err().print(f"{found.full_name}: the record of its batches will be deleted; {location} stays as it is")
+            then = "stays as it is" if is_there else "does not exist any more"
+            err().print(f"{found.full_name}: the record of its batches will be deleted; {location} {then}")
             confirm(found.full_name, "forget it")
         release_stream(workspace, found.full_name, stopped=stopped, consent=consent)
     if shown_as is Format.JSON:
         print_json({"schema": SCHEMA, "stream": found.full_name, "checkpoint": location})
     else:
-        out().print(f"{found.full_name}: forgotten; {location} was not changed", soft_wrap=True)
+        then = "was not changed" if is_there else "did not exist any more"
+        out().print(f"{found.full_name}: forgotten; {location} {then}", soft_wrap=True)
     return 0

@@ -14,6 +14,7 @@ from slackwater.core.errors import NotFound, OutcomeUnknown
 from slackwater.core.records import RunRecord, StreamRecord
 from slackwater.ledger.lease.lease import RUN
 from slackwater.ledger.lease.view import KILLED, LeaseView, is_running, view_of
+from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace, open_workspace
 
 POLL_S = 0.2
@@ -30,7 +31,7 @@ class Stopped:
 
 def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[str], None]) -> Stopped:
     """Ask, then wait up to ``wait_s`` seconds for the run's end. Raises NotFound where the stream does not run."""
-    stream = workspace.ledger.find_stream(name)
+    stream = find_stream(workspace.ledger, name)
     deadline = time.monotonic() + wait_s
     _refuse_unless_held_by_run(stream, _lease(workspace, stream))
     run = _ask(workspace, stream, deadline, say)

@@ -17,7 +17,7 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_seconds, prepare, print_json
 from slackwater.cli.common.examine import named_sink
 from slackwater.cli.common.lag import FILES_MAX
-from slackwater.cli.common.targets import require_reachable
+from slackwater.cli.common.targets import require_recorded
 from slackwater.cli.common.words import iso, mark, number, timestamp
 from slackwater.core.checkpoint import CheckpointReport, SourceLine
 from slackwater.core.errors import SlackwaterError, UsageError
@@ -63,7 +63,7 @@ class Look:
 def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[str, str]) -> Look:
     """The checkpoint as it is now. Raises NotFound where there is none, EnvironmentMissing for an absent store."""
     store = open_read_store(location)
-    require_reachable(store)
+    require_recorded(store, None)
     with collector_off():
         opened = open_checkpoint(store)
         report = read_checkpoint(opened, ReadOptions(source_files=True))

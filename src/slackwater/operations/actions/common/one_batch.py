@@ -21,7 +21,7 @@ from slackwater.operations.actions.common.facts import CODE
 from slackwater.operations.actions.start_generation import StartGeneration, entry_of
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import OperationRun, Replayer
-from slackwater.operations.goals.backfill import stateful
+from slackwater.operations.goals.backfill import check_writer, stateful
 from slackwater.operations.plan.words import plan_again
 from slackwater.storage.protocols import WriteStore
 
@@ -79,6 +79,7 @@ def _check_query(operation: Operation, action: OneBatch) -> None:
     replayer = operation.open_replayer()
     if replayer.profile().stateful:
         raise stateful(operation.plan.stream)
+    check_writer(operation.stream, replayer, aside=not action.changes_in_use)
     index, _ = base_of(operation.plan, action.number)
     expected, found = operation.journal.facts(index)[CODE], replayer.code().digest
     if found != expected:
