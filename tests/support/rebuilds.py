@@ -39,7 +39,7 @@ from slackwater.runtime.before_start import claim_output
 from slackwater.runtime.loader import digest, environment_read
 from slackwater.runtime.query_runtime import SparkRuntime
 from slackwater.sinks.common.contract import Swappable
-from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sources.common.contract import Position
 from slackwater.sources.files import NO_FILES
 from slackwater.storage.local import LocalStore
@@ -113,6 +113,9 @@ class StubReplayer:
     @property
     def sink_written(self) -> Mapping[str, str] | None:
         return self.sink
+
+    def writes_to(self, sink: Mapping[str, str]) -> bool:
+        return self.sink is not None and is_same_sink(sink, self.sink)
 
     @property
     def output_mode(self) -> str:

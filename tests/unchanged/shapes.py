@@ -114,6 +114,7 @@ TO_TABLE = Shape(
     "to_table.py", (Query("lake.shop.counts", of_iceberg("lake/shop/counts")),), _arguments, connector="iceberg"
 )
 MERGING = Shape("merging.py", (Query("merged", of_delta("table")),), _none, _variables, "delta")
+ADDING_ONCE = Shape("adding_once.py", (Query("added", of_delta("table")),), _none, _variables, "delta")
 TO_DELTA = Shape(
     "to_path.py",
     (Query("counts", of_delta("shop/counts"), sink="shop/counts"),),

@@ -24,12 +24,13 @@ JOURNAL_LINES_MAX = 13
 
 def of_partitions(data: Path) -> Rows:
     """The rows of the files that the manifest lists, each with the folder of its partition."""
-    rows: Rows = Counter()
-    for entry in (data / "pages" / "_spark_metadata").glob("[0-9]*"):
-        for line in entry.read_text().splitlines()[1:]:
-            file = Path(json.loads(line)["path"].removeprefix("file://"))
-            rows.update(f"{file.parent.name} {row}" for row in file.read_text().splitlines())
-    return rows
+    lines = [
+        line
+        for entry in (data / "pages" / "_spark_metadata").glob("[0-9]*")
+        for line in entry.read_text().splitlines()[1:]
+    ]
+    files = {Path(json.loads(line)["path"].removeprefix("file://")) for line in lines}
+    return Counter(f"{file.parent.name} {row}" for file in files for row in file.read_text().splitlines())
 
 
 def of_batches(data: Path) -> Rows:

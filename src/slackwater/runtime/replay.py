@@ -114,6 +114,11 @@ class SparkReplayer:
         """The output of the writer that the program has which starts the query; ``None`` for a pipeline file."""
         return self._definition().sink.identity() if self._loaded.runs_itself else None
 
+    def writes_to(self, sink: Mapping[str, str]) -> bool:
+        """Whether the code is the program that starts the query, and its writer has this output."""
+        written = self.sink_written
+        return written is not None and is_same_sink(sink, written)
+
     @property
     def output_mode(self) -> str:
         """The output mode of the present query."""

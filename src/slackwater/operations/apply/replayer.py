@@ -48,6 +48,9 @@ class Replayer(Protocol):
     def sink_written(self) -> Mapping[str, str] | None:
         """The output of the writer that the program has which starts the query; ``None`` for a pipeline file."""
 
+    def writes_to(self, sink: Mapping[str, str]) -> bool:
+        """Whether the code is the program that starts the query, and its writer has this output."""
+
     @property
     def output_mode(self) -> str:
         """The output mode of the present query."""

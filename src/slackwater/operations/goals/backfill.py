@@ -25,7 +25,6 @@ from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target, target_text
-from slackwater.sinks.common.registry import is_same_sink
 from slackwater.sources import kind_of, kinds
 from slackwater.sources.common.contract import Claims, Position, SourceRange
 from slackwater.sources.common.source import Source
@@ -108,11 +107,9 @@ def check_writer(stream: StreamRecord, replayer: Replayer, *, aside: bool) -> No
         return
     # What its checkpoint and sink have recorded does not show the mode.
     _check_mode(stream.full_name, replayer.output_mode)
-    if aside:
+    if aside or replayer.writes_to(stream.sink):
         return
     written = replayer.sink_written
-    if written is not None and is_same_sink(stream.sink, written):
-        return
     raise Refused(
         "backfill-watched",
         f"The batch of a backfill is written as the program writes that starts the query of stream {stream.full_name}: "
