@@ -56,6 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A copy of this file alone, in another folder, is tested too.
     if (Path(__file__).parent / "support").is_dir():
         config.pluginmanager.import_plugin("tests.support.ledgers")
+        config.pluginmanager.import_plugin("tests.support.memory")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

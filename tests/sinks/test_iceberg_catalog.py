@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,6 +26,7 @@ from slackwater.sinks.iceberg.swapping import Branches
 from slackwater.sinks.iceberg.versions import Table
 from slackwater.storage.local import LocalStore
 from tests.sinks.iceberg_catalogs import NAME, Lake, in_postgres, in_sqlite
+from tests.sinks.iceberg_changes import change
 from tests.support.postgres_server import postgres_server
 
 STREAM = Owner("5f0e", "clicks/per_page", "/srv/home")
@@ -265,9 +264,9 @@ def test_killed_at_each_point_of_a_commit(lite: Lake, action: str, tmp_path: Pat
     kept = shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-kept"))
     points = POINTS if action in {"cut", "swap"} else POINTS[1:]
     for point in points:
-        assert _run(tmp_path, action, point) == -signal.SIGKILL, point
+        assert change(tmp_path, action, point) == -signal.SIGKILL, point
         assert lite.rows() == (after if point == "end" else before), point
-        assert _run(tmp_path, action, "never") == 0, point
+        assert change(tmp_path, action, "never") == 0, point
         assert lite.rows() == after, point
         assert _output().last_written() == len(after) - 1
         if action == "stage":
@@ -279,14 +278,9 @@ def test_killed_at_each_point_of_a_commit(lite: Lake, action: str, tmp_path: Pat
         shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
 
 
-def _run(folder: Path, action: str, point: str) -> int:
-    command = [sys.executable, "-m", "tests.sinks.programs.change_iceberg_catalog", str(folder), action, point]
-    return subprocess.run(command, check=False, cwd=Path(__file__).parents[2]).returncode
-
-
 def _undo(action: str, folder: Path) -> None:
     undo = {"cut": "restore", "swap": "swap_back"}.get(action)
-    assert undo is None or _run(folder, undo, "never") == 0
+    assert undo is None or change(folder, undo, "never") == 0
 
 
 def test_a_catalog_without_tables_and_one_without_this_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

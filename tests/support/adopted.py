@@ -15,10 +15,13 @@ from typing import ClassVar
 
 from slackwater.core.records import WATCHED
 from slackwater.storage.open import open_write_store
+from slackwater.storage.remote import RemoteStore
 from tests.support.homes import RAN_MS, STREAM, HomeSpec
 from tests.support.rebuilds import CLEAN, Project, make_project
 
 ADOPTED = f"{WATCHED}/per_page"
+_CONTENTS: dict[tuple[str, str], bytes] = {}
+"""Of objects, by their paths and their tags, which no other content of an object has had."""
 
 
 class AdoptedProject(Project):
@@ -55,10 +58,15 @@ class ObjectsProject(AdoptedProject):
         return {f"s3:{name}": hashlib.sha256(data).hexdigest() for name, data in self.objects().items()}
 
     def objects(self) -> dict[str, bytes]:
-        """The content of all objects, by path."""
+        """The content of all objects, by path. A version of an object is read once: there are many, and often."""
         store = open_write_store(self.location)
-        paths = (f"{folder.path}/{name}".lstrip("/") for folder in store.folders() for name in folder.files)
-        return {path: store.read(path) for path in paths}
+        assert isinstance(store, RemoteStore)
+        found = store._filesystem.find(store._root, detail=True)
+        start = len(store._root.strip("/")) + 1
+        tags = {name.strip("/"): item.get("ETag") or item["etag"] for name, item in found.items()}
+        for name, tag in tags.items() - _CONTENTS.keys():
+            _CONTENTS[name, tag] = store.read(name[start:])
+        return {name[start:]: _CONTENTS[name, tag] for name, tag in tags.items()}
 
     def set_objects(self, objects: Mapping[str, bytes]) -> None:
         """Replace all objects."""

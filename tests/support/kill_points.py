@@ -42,17 +42,21 @@ def run_killed_at(number: int, function: Callable[[], object], below: Path, *, s
     Returns whether it was killed; ``False`` means that it finished with fewer changes. Raises AssertionError if the
     function raised.
     """
+    code = exit_code(functools.partial(_run, number, function, os.path.realpath(below), sql=sql))
+    assert code in {0, -signal.SIGKILL}, f"the function failed before file change {number}; its traceback is on stderr"
+    return code != 0
+
+
+def exit_code(function: Callable[[], object]) -> int:
+    """Of a child that runs ``function``: of one that was ended by a signal its number, negative; 1 where it raised."""
     with warnings.catch_warnings():
         # The child only runs the function and exits: locks of other threads do not matter to it.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        _run(number, function, os.path.realpath(below), sql=sql)
+        _run_and_exit(function)
     _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
-        return True
-    assert status == 0, f"the function failed before file change {number}; its traceback is on stderr"
-    return False
+    return os.waitstatus_to_exitcode(status)
 
 
 def kill_points(
@@ -129,9 +133,13 @@ def _trace_sqlite(traced: Callable[[str, str], None]) -> None:
 
 
 def _run(number: int, function: Callable[[], object], below: str, *, sql: bool) -> None:
+    die_before(number, below, sql=sql)
+    function()
+
+
+def _run_and_exit(function: Callable[[], object]) -> None:
     """The child: never returns."""
     try:
-        die_before(number, below, sql=sql)
         function()
     except BaseException:  # noqa: BLE001 - whatever it is becomes the child's exit code
         traceback.print_exc()

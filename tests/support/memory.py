@@ -1,16 +1,49 @@
-"""Folders in memory: a test that kills at each change of a file would wait for the disk most of its time."""
+"""Temporary folders in memory: a test that kills at each change of a file would wait for the disk most of its time.
+
+A plugin of pytest: the folders of ``tmp_path`` are in memory where there is plenty. A killed process loses none.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
+
+import pytest
+
+_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder below it gets a unique name
+_SPARE_BYTES = 10 << 30
+"""All tests leave 1 GiB there, and their JVMs use up to 6 GiB beside it."""
+_ROOT = "PYTEST_DEBUG_TEMPROOT"
+_made = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have pytest make its temporary folders in memory, unless the user has named another place."""
+    if _ROOT in os.environ or config.option.basetemp:
+        return
+    if _MEMORY.is_dir() and min(shutil.disk_usage(_MEMORY).free, _available_bytes()) >= _SPARE_BYTES:
+        os.environ[_ROOT] = config.stash[_made] = mkdtemp(prefix="tests-", dir=_MEMORY)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Keep what failed tests have left, to be looked at."""
+    root = session.config.stash.get(_made, None)
+    if root is not None and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _available_bytes() -> int:
+    found = re.search(r"^MemAvailable: +(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return int(found[1]) << 10 if found else 0
 
 
 @contextmanager
 def folder_in_memory() -> Iterator[Path]:
-    """A folder in memory where there is such a place, else among the temporary ones: a killed process loses neither."""
-    memory = Path("/dev/shm")  # noqa: S108 - the folder gets a unique name
-    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+    """A folder of its own for a test that makes several, in the place of ``tmp_path``."""
+    with TemporaryDirectory(dir=os.environ.get(_ROOT)) as folder:
         yield Path(folder)

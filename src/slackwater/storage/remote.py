@@ -97,7 +97,9 @@ class RemoteStore:
         pending = [path.strip("/")]
         with ThreadPoolExecutor(_LISTED_AT_ONCE, "slackwater-list") as pool:
             for _ in range(_LEVELS_BEFORE_FLAT):
-                found = [folder for folder in pool.map(self._folder, pending) if folder is not None]
+                # A thread is started by the first call, which most listings do not need.
+                listed = pool.map(self._folder, pending) if len(pending) > 1 else map(self._folder, pending)
+                found = [folder for folder in listed if folder is not None]
                 yield from found
                 pending = [_join(folder.path, name) for folder in found for name in folder.directories]
             for below in pool.map(self._folders_below, pending):
