@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -73,7 +74,8 @@ def test_a_page_that_never_arrives_is_reported(
     for command in _commands(project):
         code, out, errors = run(*command)
         if command[0] == "doctor":
-            assert (code, errors) == (5, "")
+            # On a slow machine the store is shown as one that is waited for.
+            assert (code, re.sub(r"waiting for .*\n", "", errors)) == (5, "")
             assert "cannot be read" in out
         else:
             assert (code, out) == (9, "")
