@@ -186,23 +186,29 @@ def _promises() -> str:
 def _versions() -> str:
     """What the gate runs, and what ``scripts/matrix`` found last, by area and version of Spark."""
     runs = tomllib.loads(RESULTS.read_text(encoding="utf-8"))["run"] if RESULTS.exists() else []
-    found = {(run["area"], run["spark"]): f"{run['outcome']}, {run['date']}" for run in runs}
+    found = {(run["area"], run["spark"]): run for run in runs}
     lines = []
     for area in areas():
-        cells = [found.get((area.name, version), "") for version in VERSIONS]
-        cells[VERSIONS.index(OWN)] = _by_the_gate(area, cells[VERSIONS.index(OWN)])
+        cells = [_outcome(found.get((area.name, version))) for version in VERSIONS]
+        cells[VERSIONS.index(OWN)] = _by_the_gate(area, found.get((area.name, OWN)))
         lines.append(f"| {area.title} | " + " | ".join(cell or "not run" for cell in cells) + " |\n")
     heads = " | ".join(VERSIONS)
     return MATRIX.format(heads=heads, rule="---|" * len(VERSIONS)) + "".join(lines) + _lacking(runs)
 
 
-def _by_the_gate(area: Area, found: str) -> str:
+def _outcome(run: dict[str, Any] | None) -> str:
+    return f"{run['outcome']}, {run['date']}" if run else ""
+
+
+def _by_the_gate(area: Area, found: dict[str, Any] | None) -> str:
     """The rows of an area whose tests the gate runs, beside what ``scripts/matrix`` found of all."""
     rows = [row for row in area.rows if row.has_example and not (row.until and _minor(OWN) >= _minor(row.until))]
     run = sum(not row.like and not row.thorough for row in rows)
     if run == len(rows):
         return f"{run} rows, gate"
-    return f"{found}; gate: {run}" if found else f"{run} rows, gate; {len(rows) - run} not run"
+    if found and found.get("part") == ALIKE:
+        return f"{run} rows, gate; the other {_outcome(found)}"
+    return f"{_outcome(found)}; gate: {run}" if found else f"{run} rows, gate; {len(rows) - run} not run"
 
 
 def _lacking(runs: list[dict[str, Any]]) -> str:
