@@ -5,7 +5,7 @@ started with an interval that never ends, and its thread waits for the next trig
 ``waitTillTime`` of the trigger's clock, which is replaced by one of ours. There the next batch is read from the
 checkpoint by Spark's own ``populateStartOffsets``, as at a start: its id, its range, its watermark and its settings.
 Sources are not asked for new data. The clock is a private field, and what Spark does between two batches is known for
-the version in ``KNOWN``. Any other Spark, and one in which this fails, runs a query for each batch.
+the versions in ``KNOWN``. Any other Spark, and one in which this fails, runs a query for each batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from slackwater.runtime.query import BuiltStream, start_without_output
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-KNOWN = re.compile(r"4\.1\.")
+KNOWN = re.compile(r"4\.[13]\.")
 NEVER = "36500 days"
 """The interval of the trigger: only our clock ends it."""
 CLOCK_S_MAX = 10.0

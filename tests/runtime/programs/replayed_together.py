@@ -82,6 +82,7 @@ with SparkReplayer(
     writer = frame.writeStream.format("noop").option("checkpointLocation", str(recorded))
     writer.trigger(availableNow=True).start().awaitTermination()
     answer = {
+        "version": spark.version,
         "batches": replayed(replayer, recorded, rebuilt),
         "commits equal": entries(recorded, "commits") == entries(rebuilt, "commits"),
         "states": [
