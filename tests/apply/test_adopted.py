@@ -520,6 +520,12 @@ def test_the_interval_of_a_query() -> None:
     assert quiet_time_ms(batches(0, 60, 120, 86_520, 86_580)) == 120_000
 
 
+@pytest.mark.parametrize(("goal", "cuts"), [("replay", True), ("resume", False)])
+def test_a_plan_that_cuts_says_that_the_program_must_wait(project: AdoptedProject, goal: str, *, cuts: bool) -> None:
+    plan = project.plan("batch:4", goal=goal) if cuts else project.plan(goal=goal)
+    assert any("must not be started" in risk for risk in plan.risks) == cuts
+
+
 def test_the_runbook_names_the_path(project: AdoptedProject) -> None:
     plan = project.plan("batch:4", goal="replay")
     with project.open() as workspace:

@@ -12,10 +12,14 @@ SETTINGS_UNKNOWN = (
     "and else under those of this session; give others, such as the time zone, with --conf"
 )
 
-
 OUTPUT_FIRST = (
     "until the plan is wholly applied or undone the program must not be started, also after an apply that was killed: "
     "its output has batches that its checkpoint has not, and it would skip its own with the same numbers"
+)
+
+CUT_FIRST = (
+    "until the plan is wholly applied or undone the program must not be started, also after an apply that was killed: "
+    "rows that were cut are missing from its output, and its checkpoint counts their batches as written"
 )
 
 BUILT, KEPT = "checkpoint", "kept"
