@@ -17,6 +17,7 @@ from slackwater.diagnose.errors.common.log_text import Part, parts
 from slackwater.diagnose.errors.common.names import keys_of, named_places
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Symptom
 from slackwater.diagnose.errors.common.template import Place, Template, compile_template
+from slackwater.diagnose.errors.common.thrown import thrown_places
 
 ERRORS: Registry[tuple[ErrorText, ...]] = Registry("slackwater.diagnose.errors", "GROUP", "slackwater.errors")
 
@@ -25,6 +26,8 @@ _PLACES_MAX = 8
 _NEAR_CHARACTERS = 8000
 _LINE_CHARACTERS = 300
 _CERTAINTIES = tuple(Certainty)
+_FALLBACKS = (Level.GENERAL, Level.WORDS)
+"""Levels that count only where no better one is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,14 @@ class _Found:
         return self.error.level, is_hint, -self.start
 
     @property
-    def weight(self) -> tuple[int, int, int, bool]:
-        """Sorts the best first of texts that overlap: the longer text says more, and so does what is close to it."""
-        return self.error.level, _CERTAINTIES.index(self.certainty), self.start - self.end, not self.error.needs
+    def weight(self) -> tuple[bool, int, int, int, bool]:
+        """Sorts the best first of texts that overlap: the longer text says more, and so does what is close to it.
+
+        The words of a message that is known mean what the message means.
+        """
+        is_words = self.error.level is Level.WORDS
+        length = self.end - self.start
+        return is_words, self.error.level, _CERTAINTIES.index(self.certainty), -length, not self.error.needs
 
     @property
     def quality(self) -> tuple[int, int, int]:
@@ -67,8 +75,14 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
             if known is None or found.quality >= known.quality:
                 best[found.error.symptom] = found
     ranked = sorted(_without_overlaps(best.values()), key=lambda found: found.rank)
-    is_known = any(found.error.level < Level.GENERAL for found in ranked)
-    return tuple(found.symptom for found in ranked if not is_known or found.error.level is not Level.GENERAL)
+    best_level = min((found.error.level for found in ranked), default=Level.NOTE)
+    return tuple(
+        found.symptom for found in ranked if found.error.level not in _FALLBACKS or _is_best(found, best_level)
+    )
+
+
+def _is_best(found: _Found, best_level: Level) -> bool:
+    return found.error.level is best_level
 
 
 def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
@@ -99,7 +113,7 @@ def _found_in(part: Part) -> Iterator[_Found]:
                 if not error.needs or any(literal in around for literal in error.needs):
                     yield _judged(error, place, around, part)
     table = _names(ERRORS.all())
-    for name, place in named_places(part.text):
+    for name, place in (*named_places(part.text), *thrown_places(part.text)):
         named = next((table[key] for key in keys_of(name) if key in table), None)
         if named is not None:
             around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]

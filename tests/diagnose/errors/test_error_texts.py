@@ -87,7 +87,7 @@ def test_the_class_of_an_exception_counts_where_nothing_else_is_recognised() -> 
     trace = "Traceback (most recent call last):\n  File 'job.py', line 1, in <module>\nValueError: x\n"
 
     assert [one.symptom for one in recognise(f"{trace}{MISSING}\n")] == ["batch-missing-in-log"]
-    assert [one.symptom for one in recognise(trace)] == ["python-exception"]
+    assert [one.symptom for one in recognise(trace)] == ["python-builtin-exception", "python-exception"]
 
 
 def test_a_note_of_a_running_query_is_after_what_failed() -> None:

@@ -17,6 +17,31 @@ _OF_STORE = (
 )
 """A network error below these is one of the store of checkpoint, input or output."""
 
+_OF_SINK = (
+    Near(
+        (
+            *(
+                "com.clickhouse.",
+                "com.mongodb.",
+                "org.postgresql.",
+                "com.mysql.",
+                "org.elasticsearch.",
+                "com.datastax.",
+            ),
+            *(
+                "com.microsoft.sqlserver.",
+                "oracle.jdbc.",
+                "org.mariadb.",
+                "redis.clients.",
+                "net.snowflake.",
+                "org.neo4j.",
+            ),
+        ),
+        ("SRC-05", "SINK-09"),
+    ),
+)
+"""A connection that one of these has lost is not one between Spark's own processes."""
+
 GROUP = (
     ErrorText(
         "network-failed",
@@ -89,7 +114,12 @@ GROUP = (
             *("MemberIdRequiredException", "InconsistentGroupProtocolException", "InvalidGroupIdException"),
             *("GroupIdNotFoundException", "GroupMaxSizeReachedException", "GroupNotEmptyException"),
             *("FencedMemberEpochException", "StaleMemberEpochException", "consumer.CommitFailedException"),
-            *("GroupSubscribedToTopicException", "UnstableOffsetCommitException", "RetriableCommitFailedException"),
+            *(
+                "ConsumerRebalanceFailedException",
+                "GroupSubscribedToTopicException",
+                "UnstableOffsetCommitException",
+                "RetriableCommitFailedException",
+            ),
         ),
         level=Level.NAMED,
         certainty=Certainty.LIKELY,
@@ -374,6 +404,7 @@ GROUP = (
             "UnsupportedOperationException: getSubject is",
             "Unsupported class file major version",
             "HADOOP_HOME and hadoop.home.dir are unset",
+            "java.lang.NullPointerException\nat java.lang.ProcessBuilder.start(",
             "Could not locate executable null\\bin\\winutils.exe",
             "NativeIO$Windows.",
             "Cannot run program",
@@ -390,24 +421,6 @@ GROUP = (
         ("VER-04",),
         ("TypeError: 'JavaPackage' object is not callable", "'JavaPackage' object is not"),
         level=Level.NAMED,
-        certainty=Certainty.LIKELY,
-    ),
-    ErrorText(
-        "function-not-serialisable",
-        ("APP-01",),
-        ("object not serializable (class: <name>", "cannot pickle '<name>' object", "Could not serialize object:"),
-        names=(
-            *("NotSerializableException", "KryoException", "PicklingError", "PickleException", "PySparkPicklingError"),
-            *("UnpicklingError", "ArrowInvalid", "ArrowTypeError", "ArrowNotImplementedError", "ArrowException"),
-        ),
-        level=Level.WRAPPER,
-        certainty=Certainty.LIKELY,
-    ),
-    ErrorText(
-        # The JVM calls a Python driver that has exited: the refused connection is no service's.
-        "python-driver-gone",
-        ("APP-03",),
-        ("Error while obtaining a new communication channel",),
         certainty=Certainty.LIKELY,
     ),
     ErrorText(
@@ -448,6 +461,7 @@ GROUP = (
         ),
         level=Level.WRAPPER,
         certainty=Certainty.LIKELY,
+        near=_OF_SINK,
     ),
     ErrorText(
         "defect-of-spark",

@@ -22,14 +22,16 @@ class Level(IntEnum):
 
     ``CAUSE`` names what failed. ``NAMED`` is known by the name of an error condition or exception alone. ``WRAPPER`` is
     printed around other causes, and counts where no cause is known. ``GENERAL`` is the class of an exception, reported
-    where none of them is recognised. ``NOTE`` is a message of a query that continues.
+    where none of them is recognised; ``WORDS`` are the words of an unknown message, reported where nothing else is.
+    ``NOTE`` is a message of a query that continues.
     """
 
     CAUSE = 0
     NAMED = 1
     WRAPPER = 2
     GENERAL = 3
-    NOTE = 4
+    WORDS = 4
+    NOTE = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,122 @@
+"""Loss of processes: what YARN, Kubernetes, a standalone cluster and Spark's own exit codes say (APP-*).
+
+With all of these the checkpoint is intact: the batch was not committed, and runs again.
+"""
+
+from __future__ import annotations
+
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
+
+_LIKELY = Certainty.LIKELY
+
+GROUP = (
+    ErrorText(
+        # Spark's own code for an OutOfMemoryError of the executor is 52; 137 is SIGKILL.
+        "exit-code-of-memory",
+        ("APP-02", "APP-03"),
+        (
+            "exit code 52",
+            "exit status: 52",
+            "Exit status: 52",
+            "exitCode 52",
+            "Exit code is 52",
+            "exitCode: 52",
+            "(SIGKILL, possible container OOM)",
+            "reason: OOMKilled",
+            "reason=OOMKilled",
+            "Consider boosting spark.yarn.executor.memoryOverhead",
+            "Consider boosting spark.executor.memoryOverhead",
+            "running beyond virtual memory limits",
+            "The node was low on resource: memory",
+            "unable to create new native thread",
+            "unable to create native thread",
+            "Cannot grow BufferHolder by size",
+            "UnsafeExternalSorter<any>acquire",
+            "Can't acquire <any> bytes memory to build hash relation",
+            "There is no enough memory to build",
+        ),
+        level=Level.WRAPPER,
+        certainty=_LIKELY,
+    ),
+    ErrorText(
+        "exit-code-of-crash",
+        ("APP-03", "VER-06"),
+        (
+            "A fatal error has been detected by the Java Runtime Environment",
+            "exit code 134",
+            "Exit status: 134",
+            "exit status 134",
+            "exit code 139",
+            "Exit status: 139",
+            "SIGSEGV (0xb)",
+            "SIGABRT (0x6)",
+        ),
+        level=Level.WRAPPER,
+        certainty=_LIKELY,
+    ),
+    ErrorText(
+        "processes-not-kept",
+        ("APP-03",),
+        (
+            "Max number of executor failures",
+            "Max executor failures",
+            "Unable to register with external shuffle server",
+            "Unable to create executor due to",
+            "Slave lost",
+            "Worker shutting down",
+            "Command exited with code",
+            "Master removed our application",
+            "All masters are unresponsive",
+            "Application has been killed. Reason:",
+            "Killed by external signal",
+            "Container marked as failed",
+            "Container exited with a non-zero exit code",
+            "ApplicationMaster for attempt <any> timed out",
+            "Shutdown hook called before final status was reported",
+            "Driver <any> disassociated! Shutting down",
+            "Answer from Java side is empty",
+            "The node was low on resource: ephemeral-storage",
+            "was evicted",
+            "Lost task <any>: ExecutorLostFailure",
+            "Failed to connect to driver at",
+            "Executor cannot find driver pod",
+            "Cannot receive any reply from",
+            "Yarn application has already ended! It might have been killed",
+            "Attempted to request executors before the AM has registered",
+            "spot instance interruption",
+        ),
+        level=Level.WRAPPER,
+        certainty=_LIKELY,
+    ),
+    ErrorText(
+        "limit-of-message-or-frame",
+        ("APP-09",),
+        (
+            "exceeds max allowed: spark.rpc.message.maxSize",
+            "Kryo serialization failed: Buffer overflow",
+            "Buffer overflow. Available: <any>, required:",
+            "To avoid this, increase spark.kryoserializer.buffer.max",
+            "Too large frame: ",
+            "Required executor memory <any> is above the max threshold",
+            "System memory <any> must be at least",
+            "Address already in use: Service",
+            "Service 'SparkUI' failed after",
+            "could not bind on a random free port",
+            "A master URL must be set in your configuration",
+            "Could not parse Master URL",
+            "Cannot modify the value of a static config",
+            "Cannot modify the value of the Spark config",
+            "Only one SparkContext should be running in this JVM",
+            "must not contain null value for key",
+            "Invalid Spark URL: ",
+        ),
+        certainty=_LIKELY,
+    ),
+    ErrorText(
+        "files-of-process-used-up",
+        ("STORE-05",),
+        ("(Too many open files)", "Too many open files", "Read-only file system", "Input/output error"),
+        level=Level.NAMED,
+        certainty=_LIKELY,
+    ),
+)

@@ -1,0 +1,230 @@
+"""Reads the stack traces of a log: which code has thrown an exception, and what its message says.
+
+This is for exceptions that no table knows by their names. Each trace gives one name that tables can have, such as
+``defect in connector`` or ``says unreachable``. The work grows with the length of the text only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+
+from slackwater.diagnose.errors.common.owners import Owner, owner_of
+from slackwater.diagnose.errors.common.template import Place
+
+_FRAME = re.compile(r"(?:^|[\n\v])[ \t]{0,40}at ([\w.$<>/@+-]{3,300})\(")
+_TRACE_FRAMES_MAX = 40
+_HEADER_CHARACTERS = 1200
+_SHORT_CHARACTERS = 4000
+"""A text up to this length is taken for the message itself, not for a log: each line counts."""
+_MESSAGE_MAX = 600
+
+_CLASS = re.compile(
+    r"(?<![\w.$/])((?:[a-z_][\w$]{0,60}[./]){0,12}[A-Z][\w$]{0,80}(?:Exception|Error|Failure))(?![\w.$/(])"
+)
+_DEFECT = re.compile(
+    r"NullPointerException|MatchError|AssertionError|NoSuchElementException|IndexOutOfBoundsException"
+    r"|ArithmeticException"
+    r"|ClassCastException|NegativeArraySizeException|StackOverflowError|BufferUnderflowException|EmptyStackException"
+    r"|IllegalMonitorStateException|UninitializedFieldError|NotImplementedError|ArrayStoreException"
+)
+_PLAIN = re.compile(r"(?:java\.lang\.)?(?:Runtime|Illegal(?:State|Argument)|UnsupportedOperation)?Exception")
+"""Classes that any code throws: they say nothing by themselves."""
+_MISUSE = re.compile(r"(?:java\.lang\.)?(?:IllegalArgument|UnsupportedOperation)Exception")
+"""Classes that a connector throws at its own calls, where its service is not at fault."""
+
+_VALUES = re.compile(
+    r"java\.(?:util\.(?:Base64|UUID|regex)|net\.UR[IL]|lang\.(?:Integer|Long|Double|Boolean|Enum"
+    r"|NumberFormatException)\b"
+    r"|time\.|nio\.charset)|scala\.concurrent\.duration"
+)
+"""Code of the JDK that reads a value: where a library calls it, mostly an option is malformed."""
+
+_NO_FAILURE = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b")
+_WARNING = re.compile(r"\bWARN(?:ING)?\b")
+_FAILURE = re.compile(r"\b(?:ERROR|FATAL|SEVERE|CRITICAL)\b|Caused by: ")
+_LINE_START_MAX = 300
+_LINE_END_MAX = 600
+_NEWEST_MAX = 100
+"""How many traces or messages of a part of a log are read: the last ones are the newest failure."""
+_WRITES = re.compile(r"[Ww]rit|[Ss]ink|[Cc]ommit|[Ii]nsert|[Uu]psert|[Ss]ave|[Ff]lush|[Bb]ulk|[Uu]pload")
+
+_SAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(pattern, re.IGNORECASE))
+    for name, pattern in (
+        ("memory", r"out of memory|memory limit|heap space|insufficient memory|oom[- ]?killed"),
+        (
+            "space",
+            r"no space left|disk (?:is )?full|disk quota|quota exceeded|too many open files|read-only file system",
+        ),
+        (
+            "unreachable",
+            (
+                r"tim(?:ed|e) ?-?out\b|unreachable|\bunavailable|not (?:currently )?available\b|server is (?:down|busy)"
+                r"|connection (?:was |is |has been )?(?:refused|reset|closed|lost|failed|aborted|terminated|error)"
+                r"|(?:failed|unable|cannot|can't|could not|couldn't|error) (?:to )?(?:connect|reach|resolve|open (?:a"
+                r" |native )*conn)"
+                r"|no (?:route to|available|live|healthy|reachable) |throttl|rate.?limit|too many requests|slow down"
+                r"|overloaded"
+                r"|(?:status|code|http)\W{0,3}(?:code\W{0,3})?(?:429|500|502|503|504)\b|handshake|certificat|disconnected"
+                r"|service temporarily|try again later|name or service not known"
+            ),
+        ),
+        (
+            "access",
+            (
+                r"permission|access (?:is |was )?denied|unauthori[sz]ed|not authori[sz]ed|forbidden|credential|\btoken\b.{0,60}expire"
+                r"|(?:status|code|http)\W{0,3}(?:code\W{0,3})?(?:401|403)\b|authenticat|not allowed to|invalid (?:token|password|login)"
+            ),
+        ),
+        (
+            "process",
+            (
+                r"(?:worker|executor|container|process|daemon|pod)\b.{0,60}(?:exit|kill|lost|crash|died|terminat|shut"
+                r" ?down)"
+            ),
+        ),
+        ("conflict", r"already exists|conflict|concurrent(?:ly)? |deadlock|\block\b|locked by|optimistic"),
+        (
+            "record",
+            (
+                r"pars(?:e|ing)\b|decod|deseriali[sz]|malformed|corrupt|unexpected (?:character|token|end|byte)"
+                r"|invalid (?:json|avro|record|utf|xml|date|timestamp|number)|unmarshal|not a valid|not an? \w+"
+                r" (?:data )?file\b"
+                r"|read (?:the )?footer|magic (?:number|byte)|truncated|unexpected eof|premature end"
+            ),
+        ),
+        (
+            "unsupported",
+            (
+                r"not (?:yet )?support|unsupported|doesn't support|does not support|cannot be (?:used|called) (?:with|on|in)"
+                r"|only supported|not implemented|not allowed (?:in|on|for|with)"
+            ),
+        ),
+        (
+            "option",
+            (
+                r"\boptions?\b|configur|\bpropert(?:y|ies)\b|\bparameters?(?:\(s\))?\b|\bsettings?\b|must be (?:set|specified|provided|one of|positive)"
+                r"|is required|missing required|not (?:set|specified|configured|defined)\b|invalid (?:value|argument"
+                r"|url|uri|name|format)|illegal character"
+                r"|please (?:set|specify|provide|configure)"
+            ),
+        ),
+        (
+            "name",
+            (
+                r"(?:does not|doesn't|did not|not) exist|not found|no such|\bno \w+ (?:was |were )?found|cannot find|could not find|can't find|unknown (?:table|column|field|topic"
+                r"|database|index|collection|keyspace|dataset|stream|queue)|undefined|cannot resolve|is missing"
+            ),
+        ),
+        (
+            "row",
+            (
+                r"schema|mismatch|incompatib|null value|(?:cannot|can't|must not) be null|constraint|too (?:long|large|big)|out of range"
+                r"|data ?type|cannot (?:be )?(?:cast|convert)|duplicate|field"
+            ),
+        ),
+    )
+)
+
+
+def thrown_places(text: str) -> Iterator[tuple[str, Place]]:
+    """The last place of each name that a stack trace, or the message of an error, gives."""
+    found: dict[str, Place] = {}
+    traces = deque(_traces(text), _NEWEST_MAX)
+    for start, end, frames in traces:
+        header_start = _header_start(text, start)
+        for name in _names_of_trace(text[header_start:start], frames):
+            found[name] = Place(header_start, end, {})
+    if len(text) <= _SHORT_CHARACTERS or not traces:
+        for start, line in _failures(text):
+            said = _said(line)
+            if said is not None:
+                found[f"says {said}"] = Place(start, start + len(line), {})
+    yield from found.items()
+
+
+def _traces(text: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Runs of frames without another line between them: start, end and the first frames."""
+    start = end = -1
+    frames: list[str] = []
+    for match in _FRAME.finditer(text):
+        line_end = _end_of_line(text, match.end())
+        if frames and match.start() <= end + 1:
+            end = line_end
+            if len(frames) < _TRACE_FRAMES_MAX:
+                frames.append(match[1])
+            continue
+        if frames:
+            yield start, end, frames
+        start, end, frames = match.start(), line_end, [match[1]]
+    if frames:
+        yield start, end, frames
+
+
+def _end_of_line(text: str, at: int) -> int:
+    stop = at + _LINE_END_MAX
+    ends = [end for mark in "\n\v" if (end := text.find(mark, at, stop)) >= 0]
+    return min(ends, default=min(stop, len(text)))
+
+
+def _header_start(text: str, at: int) -> int:
+    """Where the message before a trace begins: its last paragraph, of bounded length, after any earlier frame."""
+    lowest = max(0, at - _HEADER_CHARACTERS)
+    above = text[lowest:at].rstrip()
+    last_frame = max(above.rfind("\tat "), above.rfind("    at "), above.rfind("\t... "))
+    if last_frame >= 0:
+        return lowest + min(len(above), _end_of_line(above, last_frame) + 1)
+    cause = above.rfind("Caused by: ")
+    return lowest + max(cause, 0) if cause >= 0 else lowest + above.rfind("\n") + 1
+
+
+def _names_of_trace(header: str, frames: list[str]) -> Iterator[str]:
+    thrower = next((frame for frame in frames if owner_of(frame) is not Owner.JDK), frames[0])
+    owner = owner_of(thrower)
+    if "handlePythonException" in thrower:
+        yield "thrown by python"
+        return
+    classes = _CLASS.findall(header)
+    exception = classes[-1] if classes else ""
+    is_value = _VALUES.match(frames[0]) is not None or "key not found: " in header
+    if owner is not Owner.PROGRAM and is_value:
+        yield "value refused"
+        return
+    if _DEFECT.search(exception):
+        yield f"defect in {owner}"
+        return
+    said = _said(header)
+    is_own = "." in exception and owner_of(exception) is Owner.PROGRAM
+    if is_own or (owner is Owner.PROGRAM and _PLAIN.fullmatch(exception)):
+        yield "exception of program"
+    elif said is not None:
+        yield f"says {said}"
+    elif owner is Owner.CONNECTOR and _MISUSE.fullmatch(exception):
+        yield f"defect in {owner}"
+    elif owner is Owner.CONNECTOR:
+        yield "connector fails to write" if any(map(_WRITES.search, frames[:12])) else "connector fails to read"
+    elif exception:
+        yield f"exception in {owner}"
+
+
+def _failures(text: str) -> Iterator[tuple[int, str]]:
+    """The messages of errors: each line of a short text, and of a log those that say so, with their positions."""
+    if len(text) > _SHORT_CHARACTERS:
+        for match in deque(_FAILURE.finditer(text), _NEWEST_MAX):
+            start = text.rfind("\n", max(0, match.start() - _LINE_START_MAX), match.start()) + 1 or match.start()
+            yield start, text[start : _end_of_line(text, match.end())]
+        return
+    at = 0
+    for line in re.split(r"[\n\v]", text):
+        is_warning = _WARNING.search(line[:200]) is not None and not _CLASS.search(line)
+        if not (is_warning or _NO_FAILURE.search(line[:200]) or line.lstrip().startswith("at ")):
+            yield at, line
+        at += len(line) + 1
+
+
+def _said(message: str) -> str | None:
+    """The kind of failure that the words of a message name; None if they name none."""
+    words = _CLASS.sub(" ", message.strip()[-_MESSAGE_MAX:])
+    return next((name for name, pattern in _SAYS if pattern.search(words)), None)

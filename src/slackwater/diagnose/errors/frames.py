@@ -1,0 +1,77 @@
+"""Exceptions that no table knows: whose code has thrown them, and what their messages say (``common/thrown``).
+
+A message counts least: the level ``WORDS`` is reported where neither a text nor a name is known.
+"""
+
+from __future__ import annotations
+
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
+
+_OF_STORE = (
+    Near(
+        ("fs.s3a.", "hadoop.hdfs.", "hadoop.ipc.", "fs.azurebfs.", "fs.gcs.", "cloud.hadoop", "googleapis", "s3a://"),
+        ("STORE-08",),
+    ),
+)
+_IN_STORE = (Near(("s3a://", "hdfs://", "abfss://", "gs://", "fs.s3a.", "hadoop.hdfs.", "hadoop.fs."), ("STORE-05",)),)
+
+
+def _words(symptom: str, *codes: str, names: tuple[str, ...], near: tuple[Near, ...] = ()) -> ErrorText:
+    return ErrorText(symptom, codes, names=names, level=Level.WORDS, certainty=Certainty.POSSIBLE, near=near)
+
+
+GROUP = (
+    ErrorText(
+        "defect-in-connector",
+        ("VER-06",),
+        names=(
+            *("defect in connector", "defect in library", "defect in parser", "defect in client"),
+            "defect in database",
+        ),
+        level=Level.GENERAL,
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "program-throws",
+        ("APP-01",),
+        names=("defect in program", "exception of program", "thrown by python"),
+        level=Level.GENERAL,
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        # A NoSuchElementException for a key, or a value that the JDK cannot read, below a call of a library.
+        "value-refused",
+        ("APP-09", "APP-05"),
+        names=("value refused",),
+        level=Level.GENERAL,
+        certainty=Certainty.LIKELY,
+    ),
+    _words("parser-throws", "APP-05", names=("exception in parser",)),
+    _words("client-throws", "SRC-05", names=("exception in client",), near=_OF_STORE),
+    _words("database-throws", "SINK-09", names=("exception in database",)),
+    _words("words-of-memory", "APP-02", names=("says memory",)),
+    _words("words-of-space", "STORE-05", names=("says space",)),
+    _words("words-of-service", "SRC-05", names=("says unreachable",), near=_OF_STORE),
+    _words("words-of-access", "SRC-05", "STORE-05", names=("says access",), near=_IN_STORE),
+    _words("words-of-process", "APP-03", names=("says process",)),
+    _words("words-of-conflict", "SINK-07", names=("says conflict",)),
+    _words("words-of-record", "APP-05", names=("says record",)),
+    _words("words-of-query", "APP-04", names=("says unsupported",)),
+    _words("words-of-option", "APP-09", names=("says option",)),
+    _words("words-of-name", "APP-06", names=("says name",)),
+    _words("words-of-row", "SINK-08", names=("says row",)),
+    ErrorText(
+        "connector-fails-to-write",
+        ("SINK-09", "VER-06"),
+        names=("connector fails to write",),
+        level=Level.GENERAL,
+        certainty=Certainty.POSSIBLE,
+    ),
+    ErrorText(
+        "connector-fails-to-read",
+        ("SRC-05", "VER-06"),
+        names=("connector fails to read",),
+        level=Level.GENERAL,
+        certainty=Certainty.POSSIBLE,
+    ),
+)
