@@ -20,22 +20,9 @@ _OF_STORE = (
 _OF_SINK = (
     Near(
         (
-            *(
-                "com.clickhouse.",
-                "com.mongodb.",
-                "org.postgresql.",
-                "com.mysql.",
-                "org.elasticsearch.",
-                "com.datastax.",
-            ),
-            *(
-                "com.microsoft.sqlserver.",
-                "oracle.jdbc.",
-                "org.mariadb.",
-                "redis.clients.",
-                "net.snowflake.",
-                "org.neo4j.",
-            ),
+            *("com.clickhouse.", "com.mongodb.", "org.postgresql.", "com.mysql.", "org.elasticsearch."),
+            *("com.microsoft.sqlserver.", "oracle.jdbc.", "org.mariadb.", "redis.clients.", "com.datastax."),
+            *("net.snowflake.", "org.neo4j."),
         ),
         ("SRC-05", "SINK-09"),
     ),

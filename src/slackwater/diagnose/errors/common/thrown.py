@@ -74,8 +74,9 @@ _SAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "access",
             (
-                r"permission|access (?:is |was )?denied|unauthori[sz]ed|not authori[sz]ed|forbidden|credential|\btoken\b.{0,60}expire"
-                r"|(?:status|code|http)\W{0,3}(?:code\W{0,3})?(?:401|403)\b|authenticat|not allowed to|invalid (?:token|password|login)"
+                r"permission|access (?:is |was )?denied|unauthori[sz]ed|not authori[sz]ed|forbidden|credential"
+                r"|\btoken\b.{0,60}expire|(?:status|code|http)\W{0,3}(?:code\W{0,3})?(?:401|403)\b|authenticat"
+                r"|not allowed to|invalid (?:token|password|login)"
             ),
         ),
         (
@@ -98,15 +99,17 @@ _SAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "unsupported",
             (
-                r"not (?:yet )?support|unsupported|doesn't support|does not support|cannot be (?:used|called) (?:with|on|in)"
-                r"|only supported|not implemented|not allowed (?:in|on|for|with)"
+                r"not (?:yet )?support|unsupported|doesn't support|does not support"
+                r"|cannot be (?:used|called) (?:with|on|in)|only supported|not implemented"
+                r"|not allowed (?:in|on|for|with)"
             ),
         ),
         (
             "option",
             (
-                r"\boptions?\b|configur|\bpropert(?:y|ies)\b|\bparameters?(?:\(s\))?\b|\bsettings?\b|must be (?:set|specified|provided|one of|positive)"
-                r"|is required|missing required|not (?:set|specified|configured|defined)\b|invalid (?:value|argument"
+                r"\boptions?\b|configur|\bpropert(?:y|ies)\b|\bparameters?(?:\(s\))?\b|\bsettings?\b"
+                r"|must be (?:set|specified|provided|one of|positive)|is required|missing required"
+                r"|not (?:set|specified|configured|defined)\b|invalid (?:value|argument"
                 r"|url|uri|name|format)|illegal character"
                 r"|please (?:set|specify|provide|configure)"
             ),
@@ -114,15 +117,16 @@ _SAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "name",
             (
-                r"(?:does not|doesn't|did not|not) exist|not found|no such|\bno \w+ (?:was |were )?found|cannot find|could not find|can't find|unknown (?:table|column|field|topic"
+                r"(?:does not|doesn't|did not|not) exist|not found|no such|\bno \w+ (?:was |were )?found|cannot find"
+                r"|could not find|can't find|unknown (?:table|column|field|topic"
                 r"|database|index|collection|keyspace|dataset|stream|queue)|undefined|cannot resolve|is missing"
             ),
         ),
         (
             "row",
             (
-                r"schema|mismatch|incompatib|null value|(?:cannot|can't|must not) be null|constraint|too (?:long|large|big)|out of range"
-                r"|data ?type|cannot (?:be )?(?:cast|convert)|duplicate|field"
+                r"schema|mismatch|incompatib|null value|(?:cannot|can't|must not) be null|constraint"
+                r"|too (?:long|large|big)|out of range|data ?type|cannot (?:be )?(?:cast|convert)|duplicate|field"
             ),
         ),
     )
