@@ -21,13 +21,13 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
+from examples.demo.ports import HOST, free_ports
 from slackwater import connectors
 from slackwater.audit.processes import JVM_OPTIONS
 from slackwater.connectors.machine import java_program
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError
 from slackwater.ledger.lease.processes import UNKNOWN_START, is_alive, start_time
 
-HOST = "127.0.0.1"
 CLUSTER_ID = "c2xhY2t3YXRlci1kZW1vLQ"
 """A fixed one: each folder holds one cluster, and nothing joins it."""
 
@@ -231,12 +231,15 @@ class Broker:
 
 
 def _ports(port: int | None) -> tuple[int, int]:
-    """The broker's port and one for its controller. Both sockets are held together, so that they differ."""
-    with socket.socket() as broker, socket.socket() as controller:
+    """The broker's port and another one for its controller."""
+    if port is None:
+        broker, controller = free_ports(2)
+        return broker, controller
+    with socket.socket() as probe:
         # A port whose last connections are still fading is free for Kafka, so it is free here.
-        broker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            broker.bind((HOST, port or 0))
+            probe.bind((HOST, port))
         except OSError as error:
             raise EnvironmentMissing(
                 "port-taken",
@@ -244,8 +247,7 @@ def _ports(port: int | None) -> tuple[int, int]:
                 where=f"{HOST}:{port}",
                 hint="name another",
             ) from error
-        controller.bind((HOST, 0))
-        return broker.getsockname()[1], controller.getsockname()[1]
+        return port, free_ports(1)[0]
 
 
 def _java(folder: Path, *arguments: str) -> list[str]:

@@ -10,7 +10,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
+from examples.demo.ports import free_ports
 from slackwater.core.errors import EnvironmentMissing
 
 _START_S = 30
@@ -33,7 +33,7 @@ class PostgresServer:
 
     def __init__(self, folder: Path, *, tcp: bool = False) -> None:
         self._folder = folder
-        self._port = _free_port() if tcp else None
+        self._port = free_ports(1)[0] if tcp else None
         self._account = _account()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -164,12 +164,6 @@ def _pip_folders() -> list[Path]:
     if spec is None or not spec.submodule_search_locations:
         return []
     return [Path(spec.submodule_search_locations[0], "pginstall", "bin")]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _account() -> dict[str, Any]:

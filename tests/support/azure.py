@@ -19,8 +19,8 @@ import fsspec
 import pytest
 import requests
 
+from examples.demo.ports import free_ports
 from slackwater.connectors.cache import default_folder
-from tests.support.hdfs import free_ports
 
 CONTAINER = "slackwater"
 _ACCOUNT = "devstoreaccount1"

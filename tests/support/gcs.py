@@ -17,7 +17,7 @@ import fsspec
 import pytest
 import requests
 
-from tests.support.hdfs import free_ports
+from examples.demo.ports import free_ports
 
 BUCKET = "slackwater"
 _START_S_MAX = 30

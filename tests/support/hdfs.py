@@ -10,7 +10,6 @@ import getpass
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import uuid
@@ -23,12 +22,12 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from examples.demo.ports import HOST, free_ports
 from slackwater import connectors
 from slackwater.audit.processes import JVM_OPTIONS
 from slackwater.connectors.machine import java_program, spark_jars_folder
 from slackwater.storage.hdfs_filesystem import HdfsFileSystem
 
-HOST = "127.0.0.1"
 USER = getpass.getuser()
 """Owns the root folder, as who started the NameNode."""
 START_S_MAX = 120
@@ -233,15 +232,6 @@ def _spark_jars() -> list[Path]:
         "javax.servlet-*",
     )
     return [jar for name in names for jar in sorted(spark_jars_folder().glob(f"{name}.jar"))]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nothing listens on now."""
-    sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def _write_xml(file: Path, settings: Mapping[str, str]) -> None:
