@@ -63,10 +63,13 @@ class ObjectsProject(AdoptedProject):
         assert isinstance(store, RemoteStore)
         found = store._filesystem.find(store._root, detail=True)
         start = len(store._root.strip("/")) + 1
-        tags = {name.strip("/"): item.get("ETag") or item["etag"] for name, item in found.items()}
-        for name, tag in tags.items() - _CONTENTS.keys():
-            _CONTENTS[name, tag] = store.read(name[start:])
-        return {name[start:]: _CONTENTS[name, tag] for name, tag in tags.items()}
+        contents: dict[str, bytes] = {}
+        for name, item in found.items():
+            path, tag = name.strip("/")[start:], item.get("ETag") or item.get("etag")
+            # A made-up store has no tags.
+            data = _CONTENTS.get((name, tag)) if tag else None
+            contents[path] = _CONTENTS[name, tag] = store.read(path) if data is None else data
+        return contents
 
     def set_objects(self, objects: Mapping[str, bytes]) -> None:
         """Replace all objects."""
