@@ -10,12 +10,13 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 
 import pytest
 
-_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder below it gets a unique name
+_MEMORY = Path("/dev/shm")  # noqa: S108 - each run makes a folder of its own there
 _SPARE_BYTES = 10 << 30
 """All tests leave 1 GiB there, and their JVMs use up to 6 GiB beside it."""
 _ROOT = "PYTEST_DEBUG_TEMPROOT"
@@ -27,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if _ROOT in os.environ or config.option.basetemp:
         return
     if _MEMORY.is_dir() and min(shutil.disk_usage(_MEMORY).free, _available_bytes()) >= _SPARE_BYTES:
-        os.environ[_ROOT] = config.stash[_made] = mkdtemp(prefix="tests-", dir=_MEMORY)
+        os.environ[_ROOT] = config.stash[_made] = str(_new_folder())
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -35,6 +36,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     root = session.config.stash.get(_made, None)
     if root is not None and exitstatus == pytest.ExitCode.OK:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _new_folder() -> Path:
+    """Its name is short, as messages wrap paths; other users, as whom some tests act, get through it."""
+    for number in count():
+        try:
+            (folder := _MEMORY / f"t{number}").mkdir(mode=0o711)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError
 
 
 def _available_bytes() -> int:
