@@ -23,7 +23,7 @@ from slackwater.storage.kinds.hdfs import http_addresses, umask
 from slackwater.storage.open import open_read_store, open_write_store
 from slackwater.storage.protocols import WriteStore
 from tests.support.hdfs import USER, HdfsServer
-from tests.support.s3_proxy import losing_proxy
+from tests.support.s3_proxy import LosingProxy, losing_proxy
 
 HIDDEN = "not-to-be-shown"
 HA = {
@@ -171,6 +171,17 @@ def test_the_namenode_that_answers_is_asked_where_another_does_not(monkeypatch: 
     assert [request.split("?")[0] for request in asked] == [f"GET /webhdfs/v1/{name}" for name in "aaab"]
 
 
+@pytest.fixture
+def losing(
+    hdfs_server: HdfsServer, hdfs_location: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[LosingProxy, WriteStore]]:
+    """A proxy before the NameNode, and a store that is reached through it."""
+    monkeypatch.setenv("HADOOP_USER_NAME", USER)
+    with losing_proxy(f"http://{hdfs_server.http_address}") as proxy:
+        address = proxy.endpoint.partition("://")[2]
+        yield proxy, open_write_store(f"webhdfs://{address}{hdfs_location.removeprefix(hdfs_server.uri)}")
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("change", "found"),
@@ -183,45 +194,33 @@ def test_the_namenode_that_answers_is_asked_where_another_does_not(monkeypatch: 
     ],
 )
 def test_a_change_whose_answer_is_lost_is_made_once(
-    hdfs_server: HdfsServer,
-    hdfs_location: str,
-    change: Callable[[WriteStore], object],
-    found: dict[str, bytes],
-    monkeypatch: pytest.MonkeyPatch,
+    losing: tuple[LosingProxy, WriteStore], change: Callable[[WriteStore], object], found: dict[str, bytes]
 ) -> None:
-    monkeypatch.setenv("HADOOP_USER_NAME", USER)
-    with losing_proxy(f"http://{hdfs_server.http_address}") as proxy:
-        address = proxy.endpoint.partition("://")[2]
-        store = open_write_store(f"webhdfs://{address}{hdfs_location.removeprefix(hdfs_server.uri)}")
-        store.write("a", b"old")
-        store.write("b", b"b")
-        proxy.lose_first_answers()
-        change(store)
-        assert proxy.lost >= 1
-        proxy.lose_none()
-        assert {entry.name: store.read(entry.name) for entry in store.list()} == found
+    proxy, store = losing
+    store.write("a", b"old")
+    store.write("b", b"b")
+    proxy.lose_first_answers()
+    change(store)
+    assert proxy.lost >= 1
+    proxy.lose_none()
+    assert {entry.name: store.read(entry.name) for entry in store.list()} == found
 
 
 @pytest.mark.spark
-def test_what_was_not_made_is_an_error_where_answers_are_lost(
-    hdfs_server: HdfsServer, hdfs_location: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HADOOP_USER_NAME", USER)
-    with losing_proxy(f"http://{hdfs_server.http_address}") as proxy:
-        address = proxy.endpoint.partition("://")[2]
-        store = open_write_store(f"webhdfs://{address}{hdfs_location.removeprefix(hdfs_server.uri)}")
-        store.write("b", b"b")
-        proxy.lose_first_answers()
-        with pytest.raises(OSError, match="only the second request was answered"):
-            store.rename("none", "c")
-        # A part that is appended twice would be there twice.
-        with pytest.raises(OSError, match="no answer"):
-            store.write_pieces("b", iter((b"n", b"ew")))
-        store.write("a", b"a")
-        with pytest.raises(FileExistsError):
-            store.rename("a", "b")
-        proxy.lose_none()
-        assert {entry.name: store.read(entry.name) for entry in store.list()} == {"a": b"a", "b": b"b"}
+def test_what_was_not_made_is_an_error_where_answers_are_lost(losing: tuple[LosingProxy, WriteStore]) -> None:
+    proxy, store = losing
+    store.write("b", b"b")
+    proxy.lose_first_answers()
+    with pytest.raises(OSError, match="only the second request was answered"):
+        store.rename("none", "c")
+    # A part that is appended twice would be there twice.
+    with pytest.raises(OSError, match="no answer"):
+        store.write_pieces("b", iter((b"n", b"ew")))
+    store.write("a", b"a")
+    with pytest.raises(FileExistsError):
+        store.rename("a", "b")
+    proxy.lose_none()
+    assert {entry.name: store.read(entry.name) for entry in store.list()} == {"a": b"a", "b": b"b"}
 
 
 @pytest.mark.spark

@@ -10,6 +10,7 @@ from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.contract import ListsTransactions
 from slackwater.sinks.common.directory import absolute
+from slackwater.sinks.common.into_table import IntoTable
 from slackwater.sinks.common.options import is_text, option_strings
 from slackwater.sinks.common.registry import SinkKind, open_output
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
@@ -18,7 +19,6 @@ from slackwater.storage.open import local_path_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.sinks.common.contract import Output, Startable
@@ -102,19 +102,7 @@ class TableSink:
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> Startable:
         """The writer with format and options, which is started into the table."""
-        return _IntoTable(writer.format(self.format).options(**self.options), self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class _IntoTable:
-    """``toTable`` sets the table and starts the query in one step."""
-
-    writer: DataStreamWriter
-    table: str
-
-    def start(self) -> StreamingQuery:
-        """Create the table if it does not exist, and start the query."""
-        return self.writer.toTable(self.table)
+        return IntoTable(writer.format(self.format).options(**self.options), self.name)
 
 
 def table(name: str, format: str = "parquet", **options: object) -> TableSink:

@@ -21,6 +21,7 @@ from slackwater.core.sink import WriterCalls
 from slackwater.core.trigger import Trigger, TriggerKind
 from slackwater.runtime.application.connect import chooses_client, clients_refused, refuse_connect
 from slackwater.runtime.failures import SPARK_ERRORS
+from slackwater.sinks.common.into_table import IntoTable
 from slackwater.triggers import as_trigger
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Start:
             _called(writer, name, arguments)
         if path is not None:
             return writer.format(self.calls.format).option("path", path)
-        return writer if self.table is None else _IntoTable(writer, self.table)
+        return writer if self.table is None else IntoTable(writer, self.table)
 
     @property
     def calls(self) -> WriterCalls:
@@ -106,18 +107,6 @@ class Start:
 
 _CHECKPOINT = "checkpointlocation"
 _OF_A_RUN = frozenset({"trigger", "queryName"})
-
-
-@dataclass(frozen=True, slots=True)
-class _IntoTable:
-    """``toTable`` names the table and starts the query in one step."""
-
-    writer: DataStreamWriter
-    table: str
-
-    def start(self) -> StreamingQuery:
-        """Start the query."""
-        return self.writer.toTable(self.table)
 
 
 def _called(writer: DataStreamWriter, name: str, arguments: Mapping[str, Any]) -> None:

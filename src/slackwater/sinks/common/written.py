@@ -60,7 +60,7 @@ class RecognisedSink:
         return self.writer.onto(writer, self.into)
 
     def staged(self, operation: str, /) -> RecognisedSink:
-        """The same writer into the staged output of an operation. Raises Refused where the output has none."""
+        """The same writer into the staged output of an operation. Raises Refused for an output without staging."""
         output = open_output(self.recognised)
         if not isinstance(output, StagedByPath):
             raise unsupported(self.kind, "a directory of files of Spark's own file sink", self.kind)
