@@ -16,36 +16,22 @@ _OF_STORE = (
 _IN_STORE = (Near(("s3a://", "hdfs://", "abfss://", "gs://", "fs.s3a.", "hadoop.hdfs.", "hadoop.fs."), ("STORE-05",)),)
 
 
+_DEFECTS_OF_OTHERS = tuple(f"defect in {owner}" for owner in ("connector", "library", "parser", "client", "database"))
+
+
 def _words(symptom: str, *codes: str, names: tuple[str, ...], near: tuple[Near, ...] = ()) -> ErrorText:
     return ErrorText(symptom, codes, names=names, level=Level.WORDS, certainty=Certainty.POSSIBLE, near=near)
 
 
+def _code(symptom: str, *codes: str, names: tuple[str, ...], certainty: Certainty = Certainty.LIKELY) -> ErrorText:
+    return ErrorText(symptom, codes, names=names, level=Level.GENERAL, certainty=certainty)
+
+
 GROUP = (
-    ErrorText(
-        "defect-in-connector",
-        ("VER-06",),
-        names=(
-            *("defect in connector", "defect in library", "defect in parser", "defect in client"),
-            "defect in database",
-        ),
-        level=Level.GENERAL,
-        certainty=Certainty.LIKELY,
-    ),
-    ErrorText(
-        "program-throws",
-        ("APP-01",),
-        names=("defect in program", "exception of program", "thrown by python"),
-        level=Level.GENERAL,
-        certainty=Certainty.LIKELY,
-    ),
-    ErrorText(
-        # A NoSuchElementException for a key, or a value that the JDK cannot read, below a call of a library.
-        "value-refused",
-        ("APP-09", "APP-05"),
-        names=("value refused",),
-        level=Level.GENERAL,
-        certainty=Certainty.LIKELY,
-    ),
+    _code("defect-in-connector", "VER-06", names=_DEFECTS_OF_OTHERS),
+    _code("program-throws", "APP-01", names=("defect in program", "exception of program", "thrown by python")),
+    # A NoSuchElementException for a key, or a value that the JDK cannot read, below a call of a library.
+    _code("value-refused", "APP-09", "APP-05", names=("value refused",)),
     _words("parser-throws", "APP-05", names=("exception in parser",)),
     _words("client-throws", "SRC-05", names=("exception in client",), near=_OF_STORE),
     _words("database-throws", "SINK-09", names=("exception in database",)),
@@ -60,18 +46,14 @@ GROUP = (
     _words("words-of-option", "APP-09", names=("says option",)),
     _words("words-of-name", "APP-06", names=("says name",)),
     _words("words-of-row", "SINK-08", names=("says row",)),
-    ErrorText(
-        "connector-fails-to-write",
-        ("SINK-09", "VER-06"),
+    _code(
+        *("connector-fails-to-write", "SINK-09", "VER-06"),
         names=("connector fails to write",),
-        level=Level.GENERAL,
         certainty=Certainty.POSSIBLE,
     ),
-    ErrorText(
-        "connector-fails-to-read",
-        ("SRC-05", "VER-06"),
+    _code(
+        *("connector-fails-to-read", "SRC-05", "VER-06"),
         names=("connector fails to read",),
-        level=Level.GENERAL,
         certainty=Certainty.POSSIBLE,
     ),
 )
