@@ -224,6 +224,10 @@ CATALOGUE: Mapping[str, Failure] = {
         "A source or the service of a sink cannot be reached",
         "a transient failure: the run is started again; refused credentials have to be corrected",
     ),
+    "SRC-06": _run(
+        "Another reader has taken a partition of the source",
+        "the batch was not committed, and runs again at the next start; give each query its own consumer group",
+    ),
     "STORE-01": Failure("The store has no atomic rename"),
     "STORE-02": Failure("A rename was reported, and the file is absent"),
     "STORE-03": _run(

@@ -15,6 +15,7 @@ from slackwater.core.masking import brief, mask
 from slackwater.core.registry import Registry
 from slackwater.diagnose.errors.common.log_text import Part, parts
 from slackwater.diagnose.errors.common.names import keys_of, named_places
+from slackwater.diagnose.errors.common.paths import missing_places
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Symptom
 from slackwater.diagnose.errors.common.template import Place, Template, compile_template
 from slackwater.diagnose.errors.common.thrown import thrown_places
@@ -26,8 +27,10 @@ _PLACES_MAX = 8
 _NEAR_CHARACTERS = 8000
 _LINE_CHARACTERS = 300
 _CERTAINTIES = tuple(Certainty)
-_FALLBACKS = (Level.GENERAL, Level.WORDS)
+_FALLBACKS = (Level.GENERAL, Level.WORDS, Level.CATCH_ALL)
 """Levels that count only where no better one is recognised."""
+_WEAKEST = {Level.WORDS: 1, Level.CATCH_ALL: 2}
+"""Levels that yield to any other text of the same characters, whatever their certainty is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,19 @@ class _Found:
         return self.error.level, is_hint, -self.start
 
     @property
-    def weight(self) -> tuple[bool, int, int, int, bool]:
+    def weight(self) -> tuple[int, int, int, int, bool]:
         """Sorts the best first of texts that overlap: the longer text says more, and so does what is close to it.
 
         The words of a message that is known mean what the message means.
         """
-        is_words = self.error.level is Level.WORDS
         length = self.end - self.start
-        return is_words, self.error.level, _CERTAINTIES.index(self.certainty), -length, not self.error.needs
+        return (
+            _WEAKEST.get(self.error.level, 0),
+            self.error.level,
+            _CERTAINTIES.index(self.certainty),
+            -length,
+            not self.error.needs,
+        )
 
     @property
     def quality(self) -> tuple[int, int, int]:
@@ -74,7 +82,9 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
             known = best.get(found.error.symptom)
             if known is None or found.quality >= known.quality:
                 best[found.error.symptom] = found
-    ranked = sorted(_without_overlaps(best.values()), key=lambda found: found.rank)
+    kept = _without_overlaps(best.values())
+    explained = {found.codes[0] for found in kept if found.error.level <= Level.WRAPPER and not found.error.follows}
+    ranked = sorted(kept, key=lambda found: (not explained.isdisjoint(found.error.follows), *found.rank))
     best_level = min((found.error.level for found in ranked), default=Level.NOTE)
     return tuple(
         found.symptom for found in ranked if found.error.level not in _FALLBACKS or _is_best(found, best_level)
@@ -110,14 +120,21 @@ def _found_in(part: Part) -> Iterator[_Found]:
         if template.literal in joined:
             for place in template.places(part.text, joined, _PLACES_MAX):
                 around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
-                if not error.needs or any(literal in around for literal in error.needs):
+                is_near = not error.needs or any(literal in around for literal in error.needs)
+                if is_near and _is_below(error, place):
                     yield _judged(error, place, around, part)
     table = _names(ERRORS.all())
-    for name, place in (*named_places(part.text), *thrown_places(part.text)):
+    for name, place in (*named_places(part.text), *thrown_places(part.text), *missing_places(part.text)):
         named = next((table[key] for key in keys_of(name) if key in table), None)
         if named is not None:
             around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
             yield _judged(named, place, around, part)
+
+
+def _is_below(error: ErrorText, place: Place) -> bool:
+    """Whether the values of the message are as the text has them; True for values that are unknown."""
+    smaller, larger = (place.params.get(name, "") for name in error.below or ("", ""))
+    return not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
 
 
 def _judged(error: ErrorText, place: Place, around: str, part: Part) -> _Found:

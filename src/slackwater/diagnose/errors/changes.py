@@ -21,7 +21,10 @@ GROUP = (
             'java.lang.NumberFormatException: For input string: "{"path":',
             'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got',
             "Invalid conversion from offset of <any> to ",
+            "Offset cannot be cast to <any>Offset",
+            "Offset cannot be cast to class <any>Offset",
         ),
+        certainty=Certainty.LIKELY,
     ),
     ErrorText(
         "state-schema-changed",

@@ -1,18 +1,14 @@
 """Kinds of failures by the last words of the class of an exception, whoever wrote it: ``*ConflictException``.
 
-A class whose full name is known comes first: all of these are of the level ``GENERAL``.
+A class whose full name is known comes first. Words that say little are compared after those of the message.
 """
 
 from __future__ import annotations
 
+from slackwater.diagnose.errors.common.stores import PACKAGES
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
 
-_OF_STORE = (
-    Near(
-        ("googleapis", "cloud.hadoop", "fs.gcs", "fs.s3a", "com.amazonaws.services.s3", "azurebfs", "storage.blob"),
-        ("STORE-08",),
-    ),
-)
+_OF_STORE = (Near(PACKAGES, ("STORE-08",)),)
 
 
 def _ends(
@@ -24,7 +20,8 @@ def _ends(
         for word in words.split()
         for end in (("",) if word.endswith(("Exception", "Error", "Failure")) else ("Exception", "Error"))
     )
-    return ErrorText(symptom, codes, names=names, level=Level.GENERAL, certainty=certainty, near=near)
+    level = Level.CATCH_ALL if certainty is Certainty.POSSIBLE else Level.GENERAL
+    return ErrorText(symptom, codes, names=names, level=level, certainty=certainty, near=near)
 
 
 GROUP = (

@@ -300,7 +300,7 @@ GROUP = (
     ErrorText(
         "condition-of-source-file",
         ("FSRC-03",),
-        names=("FAILED_READ_FILE.FILE_NOT_EXIST", "FAILED_READ_FILE.NO_HINT", "SparkFileNotFoundException"),
+        names=("FAILED_READ_FILE.FILE_NOT_EXIST", "SparkFileNotFoundException"),
         level=Level.NAMED,
         certainty=Certainty.LIKELY,
     ),
@@ -324,7 +324,14 @@ GROUP = (
     ErrorText(
         "condition-around-a-cause",
         ("APP-01",),
-        names=("TASK_WRITE_FAILED", "FAILED_READ_FILE", "STREAMING_ASYNC_OPERATION_FAILED"),
+        names=("TASK_WRITE_FAILED", "STREAMING_ASYNC_OPERATION_FAILED"),
+        level=Level.GENERAL,
+        certainty=Certainty.POSSIBLE,
+    ),
+    ErrorText(
+        "condition-around-a-read",
+        ("APP-05", "FSRC-03", "STORE-08"),
+        names=("FAILED_READ_FILE",),
         level=Level.GENERAL,
         certainty=Certainty.POSSIBLE,
     ),

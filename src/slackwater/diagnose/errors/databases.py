@@ -36,6 +36,7 @@ GROUP = (
             "You have an error in your SQL syntax",
             "Incorrect syntax near ",
             "ORA-00933: ",
+            "ORA-009",
             "ERROR: there is no unique or exclusion constraint matching the ON CONFLICT",
         ),
         certainty=Certainty.LIKELY,

@@ -6,15 +6,10 @@ several libraries use has a part of its package before it.
 
 from __future__ import annotations
 
+from slackwater.diagnose.errors.common.stores import PACKAGES
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
 
-_OF_STORE = (
-    Near(
-        ("fs.s3a.", "hadoop.hdfs.", "hadoop.ipc.", "fs.azurebfs.", "com.amazonaws.", "awssdk.services.s3", "fs.gcs."),
-        ("STORE-08",),
-        Certainty.LIKELY,
-    ),
-)
+_OF_STORE = (Near((*PACKAGES, "com.amazonaws."), ("STORE-08",), Certainty.LIKELY),)
 """A network error below these is one of the store of checkpoint, input or output."""
 
 _OF_SINK = (
@@ -200,14 +195,7 @@ GROUP = (
                 "AWSS3IOException",
                 "HttpChannelEOFException",
             ),
-            *(
-                "RemoteFileChangedException",
-                "SdkClientException",
-                "AmazonS3Exception",
-                "S3Exception",
-                "StorageException",
-            ),
-            *("AbfsRestOperationException", "AzureException", "GoogleJsonResponseException", "HttpResponseException"),
+            *("RemoteFileChangedException",),
             *("SafeModeException", "StandbyException", "ipc.RetriableException", "ObserverRetryOnActiveException"),
             *(
                 "NotReplicatedYetException",
@@ -275,16 +263,9 @@ GROUP = (
             *("CannotGetJdbcConnectionException", "AllNodesFailedException", "NoHostAvailableException"),
             *("MongoTimeoutException", "MongoSecurityException", "MongoSocketException", "MongoSocketReadException"),
             *("MongoSocketOpenException", "NoNodeAvailableException", "EsHadoopNoNodesLeftException"),
-            *(
-                "RedisConnectionException",
-                "JedisConnectionException",
-                "PulsarClientException",
-                "ServiceFailureException",
-            ),
-            *("EventHubException", "ServiceBusException", "AmqpException", "OperationTimeoutException"),
+            *("RedisConnectionException", "JedisConnectionException", "OperationTimeoutException"),
             *("ProvisionedThroughputExceededException", "LimitExceededException", "ExpiredIteratorException"),
-            *("AmazonKinesisException", "KinesisException", "NotAuthorizedException", "ForbiddenException"),
-            *("RESTException", "MetaException", "TTransportException", "JMSException", "MqttException"),
+            *("NotAuthorizedException", "ForbiddenException"),
         ),
         level=Level.NAMED,
         certainty=Certainty.LIKELY,
@@ -292,7 +273,7 @@ GROUP = (
     ErrorText(
         # The service gives a partition to the newest reader: that of a task that has moved, or of another query.
         "another-reader-took-the-partition",
-        ("SRC-05", "SHARE-01"),
+        ("SRC-06", "SHARE-01"),
         names=("ReceiverDisconnectedException",),
         level=Level.NAMED,
         certainty=Certainty.LIKELY,
@@ -343,17 +324,6 @@ GROUP = (
         certainty=Certainty.LIKELY,
     ),
     ErrorText(
-        "sink-refuses-write",
-        ("SINK-09",),
-        names=(
-            *("PSQLException", "SQLServerException", "BatchUpdateException", "MongoBulkWriteException"),
-            *("EsHadoopException", "WriteTimeoutException", "MongoWriteException", "SnowflakeSQLException"),
-            *("exceptions.ValidationException", "SQLException", "MongoCommandException", "BigQueryException"),
-        ),
-        level=Level.GENERAL,
-        certainty=Certainty.LIKELY,
-    ),
-    ErrorText(
         "class-path-mixed",
         ("VER-04",),
         names=(
@@ -377,6 +347,7 @@ GROUP = (
         (
             "Java gateway process exited before sending",
             "JAVA_GATEWAY_EXITED",
+            "A JNI error has occurred, please check",
             "JAVA_HOME is not set",
             "ModuleNotFoundError: No module named",
             "ImportError: cannot import name",
@@ -429,10 +400,7 @@ GROUP = (
         "process-lost",
         ("APP-03", "APP-02"),
         (
-            "Container killed on request. Exit code is <any>",
             "Container released on a *lost* node",
-            "Exit status: 143",
-            "exit code 143",
             "Executor decommission",
             "Lost executor <any>: ",
             "ExecutorLostFailure",
@@ -445,8 +413,10 @@ GROUP = (
             *("FetchFailedException", "MetadataFetchFailedException", "ExecutorDeadException", "BlockFetchException"),
             *("RpcTimeoutException", "RpcEnvStoppedException", "ClosedChannelException", "BlockNotFoundException"),
             *("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "TaskKilledException"),
+            "EXIT 143",
         ),
         level=Level.WRAPPER,
+        follows=("APP-02",),
         certainty=Certainty.LIKELY,
         near=_OF_SINK,
     ),
@@ -459,32 +429,10 @@ GROUP = (
             *("NegativeArraySizeException", "StackOverflowError", "CompileException", "BufferUnderflowException"),
             *(
                 "ClassCastException",
-                "java.lang.IllegalStateException",
                 "BufferOverflowException",
                 "ArithmeticException",
             ),
         ),
-        level=Level.GENERAL,
-        certainty=Certainty.POSSIBLE,
-    ),
-    ErrorText(
-        "argument-refused",
-        ("APP-09",),
-        names=("java.lang.IllegalArgumentException", "NumberFormatException", "PySparkValueError"),
-        level=Level.GENERAL,
-        certainty=Certainty.POSSIBLE,
-    ),
-    ErrorText(
-        "operation-unsupported",
-        ("APP-04",),
-        names=("UnsupportedOperationException", "PySparkNotImplementedError", "SparkUnsupportedOperationException"),
-        level=Level.GENERAL,
-        certainty=Certainty.POSSIBLE,
-    ),
-    ErrorText(
-        "file-missing",
-        ("APP-06", "FSRC-03", "STORE-04"),
-        names=("FileNotFoundException", "NoSuchFileException", "iceberg.exceptions.NotFoundException"),
         level=Level.GENERAL,
         certainty=Certainty.POSSIBLE,
     ),

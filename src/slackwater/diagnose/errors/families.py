@@ -5,14 +5,10 @@ They are less certain than a message of the library that failed, and come after 
 
 from __future__ import annotations
 
+from slackwater.diagnose.errors.common.stores import PACKAGES
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
 
-_STORE = (
-    Near(
-        ("googleapis", "cloud.hadoop", "fs.gcs", "fs.s3a", "com.amazonaws.services.s3", "azurebfs", "storage.blob"),
-        ("STORE-08",),
-    ),
-)
+_STORE = (Near(PACKAGES, ("STORE-08",)),)
 
 _IN_SPARK = (
     *(
@@ -31,13 +27,6 @@ GROUP = (
         "killed-for-memory",
         ("APP-02", "APP-03"),
         (
-            "exited with 137",
-            "exit code: 137",
-            "exitCode: 137",
-            "Container killed on request. Exit code is 137",
-            "Exit code is 137",
-            "return code 137",
-            "exit status 137",
             "invoked oom-killer",
             "Out of memory: Kill process",
             "Out of memory: Killed process",
@@ -48,6 +37,7 @@ GROUP = (
             "MemoryError: ",
             "std::bad_alloc",
         ),
+        names=("EXIT 137", "EXIT 52"),
         level=Level.WRAPPER,
         certainty=Certainty.LIKELY,
     ),

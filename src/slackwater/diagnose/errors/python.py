@@ -107,6 +107,20 @@ GROUP = (
         certainty=Certainty.LIKELY,
     ),
     ErrorText(
+        # The worker that Spark starts never connects: its Python is absent, another one, or cannot import pyspark.
+        "python-worker-not-started",
+        ("APP-08", "APP-03"),
+        ("Python worker failed to connect back<any>\nCaused by: java.net.SocketTimeoutException", "Accept timed out"),
+        certainty=_LIKELY,
+    ),
+    ErrorText(
+        # An object of the driver is used in a function that is sent to the workers.
+        "object-of-driver-in-function",
+        ("APP-01",),
+        ("Method __getstate__(", "Method __getnewargs__(", "__getnewargs__([]) does not exist"),
+        certainty=_LIKELY,
+    ),
+    ErrorText(
         # The JVM calls a Python driver that has exited: the refused connection is no service's.
         "python-driver-gone",
         ("APP-03",),

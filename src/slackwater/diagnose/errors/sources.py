@@ -26,10 +26,29 @@ GROUP = (
         needs=("iceberg.spark.source.SparkMicroBatchStream",),
     ),
     ErrorText(
+        "source-position-expired",
+        ("SRC-01",),
+        ("request seqNo <requested> is less than the received seqNo <found>. The earliest seqNo is <earliest>",),
+        below=("requested", "earliest"),
+    ),
+    ErrorText(
+        # The hub has not said which event is the earliest.
+        "source-position-skipped",
+        ("SRC-01", "SRC-06"),
+        ("request seqNo <requested> is less than the received seqNo <found>. The earliest seqNo is 0 and the last",),
+    ),
+    ErrorText(
+        # The event still exists: another receiver of the consumer group has moved on, and this one got the next event.
+        "another-reader-took-the-event",
+        ("SRC-06", "SHARE-01"),
+        ("request seqNo <requested> is less than the received seqNo <found>. The earliest seqNo is <earliest>",),
+        certainty=Certainty.LIKELY,
+        below=("earliest", "requested"),
+    ),
+    ErrorText(
         "source-positions-aged-out",
         ("SRC-01",),
         (
-            "request seqNo <requested> is less than the received seqNo <found>. The earliest seqNo is <earliest>",
             "Shard <id> in stream <name> under account <any> does not exist",
             "Resume of change stream was not possible, as the resume point may no longer be in the oplog",
             "ChangeStreamHistoryLost",
@@ -92,7 +111,15 @@ GROUP = (
         certainty=Certainty.LIKELY,
         near=(
             Near(
-                ("IllegalArgumentException", "ConfigException", "jaas.conf", "JAAS", "ssl.truststore", "FileNotFound"),
+                (
+                    "IllegalArgumentException",
+                    "ConfigException",
+                    "jaas.conf",
+                    "JAAS",
+                    "ssl.truststore",
+                    "FileNotFound",
+                    "NoSuchFile",
+                ),
                 ("APP-09",),
             ),
         ),
@@ -144,6 +171,7 @@ GROUP = (
         ("SRC-05",),
         (
             "Timed out waiting for a node assignment",
+            "Unable to instantiate <any>MetaStoreClient",
             "expired before the position for partition",
             "not present in metadata after",
             "Failed to update metadata after",

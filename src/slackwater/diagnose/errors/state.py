@@ -148,7 +148,7 @@ GROUP = (
             "RocksDBException: Can't access /<name>.sst",
         ),
         certainty=Certainty.LIKELY,
-        needs=("StateStore", "/state", "streaming.state"),
+        needs=("StateStore", "/state", "streaming.state", "org.rocksdb."),
     ),
     ErrorText(
         "rocksdb-zip-cut",

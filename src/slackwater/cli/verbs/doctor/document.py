@@ -9,6 +9,7 @@ from typing import Any
 from slackwater.cli.common.examined import Examined, exit_code
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
+from slackwater.diagnose.signs import signs_of
 
 SCHEMA = "slackwater.doctor/1"
 
@@ -69,4 +70,5 @@ def _error(explained: ExplainedError) -> dict[str, Any]:
         "line_number": symptom.where,
         "params": dict(symptom.params),
         "causes": [asdict(cause) for cause in explained.causes],
+        "signs": dict(signs_of(explained)),
     }

@@ -13,8 +13,10 @@ from slackwater.cli.common.words import mark
 from slackwater.core.commands import command
 from slackwater.core.finding import Severity
 from slackwater.core.units import counted
+from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
 from slackwater.diagnose.doctor import Diagnosis
+from slackwater.diagnose.signs import signs_of
 
 LABEL_WIDTH = 12
 STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
@@ -86,8 +88,19 @@ def _errors(one: Examined) -> Iterator[Text]:
             yield _line("", f"{cause.code} ({cause.title}): {seen}")
         if all(cause.state == "excluded" for cause in error.causes):
             yield _line("", "it is the text of another checkpoint, or what it reports has been repaired since")
+        if error is one.errors[0]:
+            yield from _undecided(error)
     if one.unrecognised:
         yield _line("error", "no known error text of Spark is in it")
+
+
+def _undecided(error: ExplainedError) -> Iterator[Text]:
+    """Where to look for the cause if the text alone does not decide."""
+    signs = signs_of(error)
+    if signs:
+        yield _line("not decided", "the text alone does not tell the cause")
+        for code, sign in signs.items():
+            yield _line("", f"{code} if {sign}")
 
 
 def _after_text_alone(one: Examined) -> Iterator[Text]:

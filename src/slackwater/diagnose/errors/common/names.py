@@ -1,4 +1,4 @@
-"""Finds the names in a log that say what kind of failure it is: error conditions, SQLSTATEs, classes of exceptions.
+"""Finds the names in a log that say what kind of failure it is: error conditions, SQLSTATEs, exceptions, exit codes.
 
 Spark, Delta, Kafka, Hadoop and databases name thousands of failures by such names, whatever the message says. One
 search finds them all, and a table looks each up: more names do not make it slower.
@@ -16,12 +16,20 @@ from slackwater.diagnose.errors.common.template import Place
 STATE = "SQLSTATE "
 """Before a state in the name of a table: ``SQLSTATE 42703``, and ``SQLSTATE 42`` for all of its class."""
 
+EXIT = "EXIT "
+"""Before the exit code of a process in the name of a table: ``EXIT 137``, and ``EXIT *`` for any but 0."""
+
 ANY = "*"
 """Before the last words of a class in the name of a table: ``*ConflictException`` for all classes that end so."""
 
 _CONDITIONS = Path(__file__).with_name("conditions.txt")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9]{1,40}_[A-Z0-9_]{2,80}(?:\.[A-Z0-9_]{2,80})?)\]")
 _SQLSTATE = re.compile(r"SQL(?:STATE|State)[: =(\[]{1,3}([0-9A-Z]{5})\b")
+_EXIT = re.compile(
+    r"(?i:exit(?:ed)?(?: with)?(?: a)?(?: non-zero)?(?: exit)?[ _]?(?:code|status)|exited with|return code)(?: is| of)?"
+    r"[ :=('\"]{1,4}(\d{1,3})\b(?![.:]\d)"
+)
+"""The code with which a process has ended, in the spellings of Spark, YARN, Kubernetes and shells."""
 _CLASS_END = re.compile(r"(?:Exception|Error|Failure|OutOfMemory)(?=[:\s)\]'\",;]|$)")
 """Not in a stack frame, where a class is followed by a method or by the name of its file."""
 _CLASS_BACKWARDS = re.compile(r"[\w$./]{1,200}")
@@ -42,6 +50,8 @@ def named_places(text: str) -> Iterator[tuple[str, Place]]:
         # Spark prints the state of a condition after its message; the condition says more.
         if match[1] not in of_conditions:
             found[STATE + match[1]] = match.span(1)
+    for match in _EXIT.finditer(text):
+        found[EXIT + match[1]] = match.span()
     for match in _CLASS_END.finditer(text):
         backwards = _CLASS_BACKWARDS.match(text[max(0, match.end() - _LONGEST_CLASS) : match.end()][::-1])
         if backwards is not None:
@@ -58,6 +68,10 @@ def keys_of(name: str) -> Iterator[str]:
     packages, then its last words: ``*ConflictException`` of ``NessieReferenceConflictException``.
     """
     yield name
+    if name.startswith(EXIT):
+        if name != EXIT + "0":
+            yield EXIT + ANY
+        return
     if name.startswith(STATE):
         yield from _state_keys(name.removeprefix(STATE))
         return

@@ -22,7 +22,8 @@ class Level(IntEnum):
 
     ``CAUSE`` names what failed. ``NAMED`` is known by the name of an error condition or exception alone. ``WRAPPER`` is
     printed around other causes, and counts where no cause is known. ``GENERAL`` is the class of an exception, reported
-    where none of them is recognised; ``WORDS`` are the words of an unknown message, reported where nothing else is.
+    where none of them is recognised; ``WORDS`` are the words of an unknown message, reported where nothing else is, and
+    before ``CATCH_ALL``, a class that its library throws for all failures.
     ``NOTE`` is a message of a query that continues.
     """
 
@@ -31,7 +32,8 @@ class Level(IntEnum):
     WRAPPER = 2
     GENERAL = 3
     WORDS = 4
-    NOTE = 5
+    CATCH_ALL = 5
+    NOTE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class ErrorText:
     ``texts`` are templates (``common/template``), the most informative first. ``codes`` are the catalogue's codes that
     the texts may mean, the most likely first. A text counts only close to one of ``needs``, if there are any. ``names``
     are error conditions, SQLSTATEs and exceptions (``common/names``); where they are part of a text, the text counts.
+    ``follows`` are codes of which this is a consequence: where one of them is certain, that failure is reported first.
+    ``below`` names two values of the message: the text counts only where the first is smaller than the second.
     """
 
     symptom: str
@@ -63,6 +67,8 @@ class ErrorText:
     certainty: Certainty | None = None
     near: tuple[Near, ...] = ()
     needs: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    below: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,14 @@ from collections.abc import Iterator
 
 from slackwater.diagnose.errors.common.owners import Owner, owner_of
 from slackwater.diagnose.errors.common.template import Place
+from slackwater.diagnose.errors.common.words import CLASS, said_by
 
 _FRAME = re.compile(r"(?:^|[\n\v])[ \t]{0,40}at ([\w.$<>/@+-]{3,300})\(")
 _TRACE_FRAMES_MAX = 40
 _HEADER_CHARACTERS = 1200
 _SHORT_CHARACTERS = 4000
 """A text up to this length is taken for the message itself, not for a log: each line counts."""
-_MESSAGE_MAX = 600
 
-_CLASS = re.compile(
-    r"(?<![\w.$/])((?:[a-z_][\w$]{0,60}[./]){0,12}[A-Z][\w$]{0,80}(?:Exception|Error|Failure))(?![\w.$/(])"
-)
 _DEFECT = re.compile(
     r"NullPointerException|MatchError|AssertionError|NoSuchElementException|IndexOutOfBoundsException"
     r"|ArithmeticException"
@@ -50,88 +47,6 @@ _NEWEST_MAX = 100
 """How many traces or messages of a part of a log are read: the last ones are the newest failure."""
 _WRITES = re.compile(r"[Ww]rit|[Ss]ink|[Cc]ommit|[Ii]nsert|[Uu]psert|[Ss]ave|[Ff]lush|[Bb]ulk|[Uu]pload")
 
-_SAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern, re.IGNORECASE))
-    for name, pattern in (
-        ("memory", r"out of memory|memory limit|heap space|insufficient memory|oom[- ]?killed"),
-        (
-            "space",
-            r"no space left|disk (?:is )?full|disk quota|quota exceeded|too many open files|read-only file system",
-        ),
-        (
-            "unreachable",
-            (
-                r"tim(?:ed|e) ?-?out\b|unreachable|\bunavailable|not (?:currently )?available\b|server is (?:down|busy)"
-                r"|connection (?:was |is |has been )?(?:refused|reset|closed|lost|failed|aborted|terminated|error)"
-                r"|(?:failed|unable|cannot|can't|could not|couldn't|error) (?:to )?(?:connect|reach|resolve|open (?:a"
-                r" |native )*conn)"
-                r"|no (?:route to|available|live|healthy|reachable) |throttl|rate.?limit|too many requests|slow down"
-                r"|overloaded"
-                r"|(?:status|code|http)\W{0,3}(?:code\W{0,3})?(?:429|500|502|503|504)\b|handshake|certificat|disconnected"
-                r"|service temporarily|try again later|name or service not known"
-            ),
-        ),
-        (
-            "access",
-            (
-                r"permission|access (?:is |was )?denied|unauthori[sz]ed|not authori[sz]ed|forbidden|credential"
-                r"|\btoken\b.{0,60}expire|(?:status|code|http)\W{0,3}(?:code\W{0,3})?(?:401|403)\b|authenticat"
-                r"|not allowed to|invalid (?:token|password|login)"
-            ),
-        ),
-        (
-            "process",
-            (
-                r"(?:worker|executor|container|process|daemon|pod)\b.{0,60}(?:exit|kill|lost|crash|died|terminat|shut"
-                r" ?down)"
-            ),
-        ),
-        ("conflict", r"already exists|conflict|concurrent(?:ly)? |deadlock|\block\b|locked by|optimistic"),
-        (
-            "record",
-            (
-                r"pars(?:e|ing)\b|decod|deseriali[sz]|malformed|corrupt|unexpected (?:character|token|end|byte)"
-                r"|invalid (?:json|avro|record|utf|xml|date|timestamp|number)|unmarshal|not a valid|not an? \w+"
-                r" (?:data )?file\b"
-                r"|read (?:the )?footer|magic (?:number|byte)|truncated|unexpected eof|premature end"
-            ),
-        ),
-        (
-            "unsupported",
-            (
-                r"not (?:yet )?support|unsupported|doesn't support|does not support"
-                r"|cannot be (?:used|called) (?:with|on|in)|only supported|not implemented"
-                r"|not allowed (?:in|on|for|with)"
-            ),
-        ),
-        (
-            "option",
-            (
-                r"\boptions?\b|configur|\bpropert(?:y|ies)\b|\bparameters?(?:\(s\))?\b|\bsettings?\b"
-                r"|must be (?:set|specified|provided|one of|positive)|is required|missing required"
-                r"|not (?:set|specified|configured|defined)\b|invalid (?:value|argument"
-                r"|url|uri|name|format)|illegal character"
-                r"|please (?:set|specify|provide|configure)"
-            ),
-        ),
-        (
-            "name",
-            (
-                r"(?:does not|doesn't|did not|not) exist|not found|no such|\bno \w+ (?:was |were )?found|cannot find"
-                r"|could not find|can't find|unknown (?:table|column|field|topic"
-                r"|database|index|collection|keyspace|dataset|stream|queue)|undefined|cannot resolve|is missing"
-            ),
-        ),
-        (
-            "row",
-            (
-                r"schema|mismatch|incompatib|null value|(?:cannot|can't|must not) be null|constraint"
-                r"|too (?:long|large|big)|out of range|data ?type|cannot (?:be )?(?:cast|convert)|duplicate|field"
-            ),
-        ),
-    )
-)
-
 
 def thrown_places(text: str) -> Iterator[tuple[str, Place]]:
     """The last place of each name that a stack trace, or the message of an error, gives."""
@@ -143,7 +58,7 @@ def thrown_places(text: str) -> Iterator[tuple[str, Place]]:
             found[name] = Place(header_start, end, {})
     if len(text) <= _SHORT_CHARACTERS or not traces:
         for start, line in _failures(text):
-            said = _said(line)
+            said = said_by(line)
             if said is not None:
                 found[f"says {said}"] = Place(start, start + len(line), {})
     yield from found.items()
@@ -190,7 +105,10 @@ def _names_of_trace(header: str, frames: list[str]) -> Iterator[str]:
     if "handlePythonException" in thrower:
         yield "thrown by python"
         return
-    classes = _CLASS.findall(header)
+    if owner is Owner.PARSER and _is_called_to_write(frames):
+        yield "parser in writing connector"
+        return
+    classes = CLASS.findall(header)
     exception = classes[-1] if classes else ""
     is_value = _VALUES.match(frames[0]) is not None or "key not found: " in header
     if owner is not Owner.PROGRAM and is_value:
@@ -199,7 +117,7 @@ def _names_of_trace(header: str, frames: list[str]) -> Iterator[str]:
     if _DEFECT.search(exception):
         yield f"defect in {owner}"
         return
-    said = _said(header)
+    said = said_by(header)
     is_own = "." in exception and owner_of(exception) is Owner.PROGRAM
     if is_own or (owner is Owner.PROGRAM and _PLAIN.fullmatch(exception)):
         yield "exception of program"
@@ -213,6 +131,12 @@ def _names_of_trace(header: str, frames: list[str]) -> Iterator[str]:
         yield f"exception in {owner}"
 
 
+def _is_called_to_write(frames: list[str]) -> bool:
+    """Whether a connector that writes has called the parser of the first frames."""
+    caller = next((frame for frame in frames if owner_of(frame) not in {Owner.JDK, Owner.PARSER}), "")
+    return owner_of(caller) is Owner.CONNECTOR and any(map(_WRITES.search, frames[frames.index(caller) :][:3]))
+
+
 def _failures(text: str) -> Iterator[tuple[int, str]]:
     """The messages of errors: each line of a short text, and of a log those that say so, with their positions."""
     if len(text) > _SHORT_CHARACTERS:
@@ -222,13 +146,7 @@ def _failures(text: str) -> Iterator[tuple[int, str]]:
         return
     at = 0
     for line in re.split(r"[\n\v]", text):
-        is_warning = _WARNING.search(line[:200]) is not None and not _CLASS.search(line)
+        is_warning = _WARNING.search(line[:200]) is not None and not CLASS.search(line)
         if not (is_warning or _NO_FAILURE.search(line[:200]) or line.lstrip().startswith("at ")):
             yield at, line
         at += len(line) + 1
-
-
-def _said(message: str) -> str | None:
-    """The kind of failure that the words of a message name; None if they name none."""
-    words = _CLASS.sub(" ", message.strip()[-_MESSAGE_MAX:])
-    return next((name for name, pattern in _SAYS if pattern.search(words)), None)
