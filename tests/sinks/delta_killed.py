@@ -15,17 +15,24 @@ from slackwater.core.sink import Cut, Swap
 
 
 def points_of(
-    action: str, table: Path, below: Path, argument: Cut | Swap | str, prepare: Callable[[], object]
+    action: str,
+    table: Path,
+    below: Path,
+    argument: Cut | Swap | str,
+    prepare: Callable[[], object],
+    *,
+    query: str = "",
 ) -> Iterator[int]:
     """Yield 1, 2, ...: after ``prepare()``, and after the action was killed before that change below ``below``.
 
-    Ends when the action finishes, which it has then done once more, completely.
+    Ends when the action finishes, which it has then done once more, completely. ``query``: the id of the query whose
+    table it is, where Spark's own writer fills it.
     """
     given = argument if isinstance(argument, str) else json.dumps(asdict(argument))
     for number in count(1):
         prepare()
         command = [sys.executable, "-m", "tests.sinks.programs.change_delta"]
-        done = subprocess.run([*command, action, str(number), table, below, given], check=False)
+        done = subprocess.run([*command, action, str(number), table, below, given, *filter(None, [query])], check=False)
         assert done.returncode in {0, -signal.SIGKILL}
         if done.returncode == 0:
             return

@@ -121,6 +121,9 @@ TO_DELTA = Shape(
     _table("delta"),
     connector="delta",
 )
+TO_DELTA_TABLE = Shape(
+    "to_path.py", (Query("counts", of_delta("shop/counts")),), _table("delta:counts"), connector="delta"
+)
 TO_ICEBERG = Shape(
     "to_path.py",
     (Query("counts", of_iceberg("shop/counts"), sink="shop/counts"),),

@@ -13,13 +13,14 @@ from slackwater.core.records import StreamRecord, member_id
 from slackwater.core.sink import Cut, Swap
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.ledger.recording.history import history_of, read_of, readers_of
+from slackwater.ledger.recording.history import history_of, output_of, read_of, readers_of
+from slackwater.operations.actions.common.base import query_in
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.stream_facts import StreamFacts
 from slackwater.operations.plan.words import at_batch, plan_command
 from slackwater.operations.planner import PlannedStream, Planning, derive
-from slackwater.sinks.common.contract import Swappable
+from slackwater.sinks.common.contract import Swappable, of_query
 from slackwater.sinks.common.registry import open_output
 
 
@@ -108,7 +109,7 @@ def _change(derived: PlannedStream) -> Cut:
     for action in derived.plan.actions:
         if isinstance(action.change, Cut):
             return action.change
-        output = open_output(derived.facts.stream.sink)
+        output = of_query(open_output(derived.facts.stream.sink), query_in(derived.plan))
         if isinstance(action.change, Swap) and isinstance(output, Swappable):
             return output.whole(derived.facts.history.written)
     return Cut(derived.plan.facts.target, ())
@@ -130,7 +131,7 @@ def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
 
 
 def _readers(ledger: Ledger, stream: StreamRecord) -> list[str]:
-    output, written = open_output(stream.sink), history_of(ledger, stream).written
+    output, written = output_of(ledger, stream), history_of(ledger, stream).written
     if isinstance(output, Swappable) and output.traits.swaps:
         return readers_of(ledger, stream, output.whole(written))
     return readers_of(ledger, stream, output.cut_after(BEFORE_ALL, written)) if output.traits.cuts else []

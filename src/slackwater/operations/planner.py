@@ -27,12 +27,20 @@ from slackwater.operations.gather import gather, reconcile, refuse_unreadable
 from slackwater.operations.goals.backfill import ranges_of
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
-from slackwater.operations.plan.basis import Basis, Scope, is_cut
+from slackwater.operations.plan.basis import Basis, Scope, is_cut, query_id
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.stream_facts import StreamFacts, known
 from slackwater.operations.plan.words import plan_command
-from slackwater.sinks.common.contract import Output, ReadByListing, ReplacesUnmarked, StagedByPath, Swappable
+from slackwater.sinks.common.contract import (
+    FilledByQueries,
+    Output,
+    ReadByListing,
+    ReplacesUnmarked,
+    StagedByPath,
+    Swappable,
+    of_query,
+)
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
 
@@ -229,6 +237,7 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
     stream = basis.snapshot.stream
     output = open_output(stream.sink)
     if basis.facts.adopted is not None:
+        output = of_query(output, query_id(basis, scope.target))
         _check_swap_of_adopted(planning, basis, output)
     again = command("plan", basis.goal, stream.full_name, "--from", basis.request.target)
     other = goal_named(basis.goal).emptying_output
@@ -259,7 +268,7 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
 def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> None:
     """Raises Refused where the program's own writer cannot fill an output aside, or no id would own it."""
     stream = basis.snapshot.stream
-    if not isinstance(output, StagedByPath):
+    if not isinstance(output, StagedByPath) or (isinstance(output, FilledByQueries) and not output.exists):
         raise _swap_of_adopted(basis, output.location)
     if stream_id(planning.workspace.home, stream) is None:
         location = basis.snapshot.generation.location
@@ -279,8 +288,9 @@ def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
     return Refused(
         "swap-unsupported",
         "The new output of a swap is written by the program's own writer into another path, and then put in place. "
-        "Here that is not possible: the writer marks its batches in the output by the id of the query, or a function "
-        "of the program chooses where to write, or it is not known where the output is",
+        "Here that is not possible: the output is an Iceberg table, whose own writer looks in the main branch for the "
+        "batches that it has written, or a function of the program chooses where to write, or there is no output yet, "
+        "or it is not known where it is",
         where=location,
         hint=f"{instead} {' '.join(map(quoted, code_words(basis.snapshot)))}",
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.contract import ListsTransactions
+from slackwater.sinks.common.contract import FilledByQueries, ListsTransactions
 from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.into_table import IntoTable
 from slackwater.sinks.common.options import is_text, option_strings
@@ -145,6 +146,11 @@ class WrittenTable(SilentOutput):
         """The newest batch of this query. Without one nothing is known: expired snapshots take their marks away."""
         return self._newest(open_output(self._table), query_id)
 
+    def of_query(self, query_id: str, /) -> Output:
+        """The table itself where its format can be cut and swapped under the id of the query."""
+        output = open_output(self._table)
+        return output.filled_by(query_id) if isinstance(output, FilledByQueries) else _Marked(self, query_id)
+
     def _newest(self, output: Output, query_id: str) -> int | None:
         return output.transactions(query_id).get(query_id) if isinstance(output, ListsTransactions) else None
 
@@ -164,8 +170,30 @@ class NamedTable(WrittenTable):
         except (OSError, SlackwaterError) as error:
             raise self._unchecked(str(error)) from error
 
+    def of_query(self, query_id: str, /) -> Output:
+        """As by its path, where the table is there."""
+        output = open_output(self._table)
+        with suppress(OSError, SlackwaterError):
+            if isinstance(output, FilledByQueries) and output.exists:
+                return output.filled_by(query_id)
+        return _Marked(self, query_id)
+
     def _unchecked(self, found: str) -> SinkUnchecked:
         return table_unchecked(self.location or "", self._table["path"], found)
+
+
+class _Marked(SilentOutput):
+    """A table of which only the newest batch of a query is known."""
+
+    def __init__(self, table: WrittenTable, query_id: str) -> None:
+        super().__init__("table", table.traits, table.location)
+        self._table = table
+        self._query = query_id
+
+    def last_written(self) -> int | None:
+        with suppress(SinkUnchecked):
+            return self._table.written_by(self._query)
+        return None
 
 
 @runtime_checkable

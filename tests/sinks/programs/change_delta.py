@@ -18,6 +18,8 @@ from tests.support.kill_points import die_before
 
 action, number, table, below, argument = sys.argv[1], int(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5]
 output, backup = DeltaOutput(table), LocalStore(below / "backup")
+if sys.argv[6:]:
+    output = output.filled_by(sys.argv[6])
 die_before(number, os.path.realpath(below))
 if action == "stage":
     operation, _, after = argument.partition(" ")

@@ -1,4 +1,7 @@
-"""Clicks per page and five minutes, appended by Spark's own writer to a Delta or Iceberg table at a path."""
+"""Clicks per page and five minutes, appended by Spark's own writer to a Delta or Iceberg table at a path.
+
+`delta:counts` writes the Delta table by its name, which no catalog keeps.
+"""
 
 import os
 import sys
@@ -7,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-data, kind = str(Path(sys.argv[1]).absolute()), sys.argv[2]
+data, (kind, _, table) = str(Path(sys.argv[1]).absolute()), sys.argv[2].partition(":")
 SETTINGS = {
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -35,4 +38,6 @@ clicks = spark.readStream.schema("at TIMESTAMP, page STRING").option("maxFilesPe
 counts = clicks.withWatermark("at", "10 minutes").groupBy(F.window("at", "5 minutes"), "page").count()
 writer = counts.select(F.col("window.start").cast("long").alias("start"), "page", "count").writeStream.format(kind)
 writer = writer.trigger(availableNow=True).option("checkpointLocation", f"{data}/checkpoint")
-writer.start(f"{data}/shop/counts").awaitTermination()
+path = f"{data}/shop/counts"
+query = writer.option("path", path).toTable(table) if table else writer.start(path)
+query.awaitTermination()

@@ -15,8 +15,8 @@ from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import INPUT_WATERMARKS, METADATA, SINK, SIZES, SOURCES
 from slackwater.ledger.recording.snapshot import profile_of
-from slackwater.sinks.common.contract import Output, ReadByVersion
-from slackwater.sinks.common.registry import open_each
+from slackwater.sinks.common.contract import Output, ReadByVersion, of_query
+from slackwater.sinks.common.registry import open_each, open_output
 
 TRIGGER = "triggerExecution"
 """Spark's name for the whole time of a batch in its progress event."""
@@ -95,11 +95,17 @@ def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
     return [other for other in others if read_of(ledger, stream, cut, other) is not None]
 
 
+def output_of(ledger: Ledger, stream: StreamRecord) -> Output:
+    """The output of a stream, as that of its query where Spark's own writer marks it."""
+    return of_query(open_output(stream.sink), ledger.generation(stream.full_name, stream.current_generation).query_id)
+
+
 def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read | None:
     """What another stream has read of what a cut of the stream's output takes out, ``None`` for nothing."""
     if not cut.batches:
         return None
-    parts = zip(open_each(stream.sink), cut.members or (cut,), strict=True)
+    each = open_each(stream.sink) if cut.members else (output_of(ledger, stream),)
+    parts = zip(each, cut.members or (cut,), strict=True)
     found = [_read_of(ledger, output, part, other) for output, part in parts if part.files]
     known = [one for one in found if one is not None]
     if not known:

@@ -18,6 +18,7 @@ from slackwater.sinks.common.contract import (
     Output,
     ReplacesUnmarked,
     SinkLog,
+    of_query,
 )
 from slackwater.sinks.common.registry import member_identities, open_each, open_output
 
@@ -80,6 +81,7 @@ def look_at_output(
         batches_skipped=output.traits.skips_known_batches,
         skipped_are_read=output.traits.reads_known_batches,
         can_cut=output.traits.cuts,
+        can_take_out=of_query(output, query_id).traits.cuts,
         delivery=output.traits.delivery,
         unreadable=unreadable,
         damage=() if unreadable else (*output.damage(thorough=thorough), *unlisted.values()),

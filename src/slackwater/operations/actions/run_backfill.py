@@ -23,6 +23,7 @@ from slackwater.operations.actions.common.record import record_of
 from slackwater.operations.apply.operation import BACKUP, PLAN_FILE, Operation
 from slackwater.operations.apply.others import refused
 from slackwater.sinks.common.backup import RecordFile
+from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.registry import open_each
 from slackwater.storage.open import open_write_store
 
@@ -148,7 +149,7 @@ ACTION = RunBackfill
 
 def _may_skip(operation: Operation, after: int) -> bool:
     """Whether one of the outputs has, or may have, the batch, and would leave out another one of its id."""
-    for output in open_each(operation.stream.sink):
+    for output in _outputs(operation):
         written = output.last_written()
         if output.traits.skips_known_batches and (written is None or written > after):
             return True
@@ -174,8 +175,14 @@ def _instead(operation: Operation) -> str:
 
 
 def _newest(operation: Operation) -> int:
-    shown = (one.last_written() for one in open_each(operation.stream.sink))
+    shown = (one.last_written() for one in _outputs(operation))
     return max((written for written in shown if written is not None), default=-1)
+
+
+def _outputs(operation: Operation) -> tuple[Output, ...]:
+    """The outputs, each for itself; one alone as that of the query, whose marks it may have."""
+    each = open_each(operation.stream.sink)
+    return each if len(each) > 1 else (operation.output,)
 
 
 def _generation_in_use(operation: Operation) -> int:

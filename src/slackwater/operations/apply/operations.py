@@ -17,13 +17,14 @@ from slackwater.ledger.recording.history import history_of, readers_of
 from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot, stream_id
 from slackwater.ledger.workspace import Workspace
+from slackwater.operations.actions.common.base import query_in
 from slackwater.operations.adopted import modified_ms, written_since
 from slackwater.operations.apply.journal import Journal
 from slackwater.operations.apply.operation import PLAN_FILE, Operation, Progress
 from slackwater.operations.apply.replayer import PipelineReader, Replayer
 from slackwater.operations.plan.assembly import listed
 from slackwater.operations.plan.basis import batches_used, written_text
-from slackwater.sinks.common.contract import Swappable
+from slackwater.sinks.common.contract import Swappable, of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.side_output import found_in, side_output
 
@@ -48,7 +49,7 @@ def operations_of(
             home=workspace.home,
             ledger=workspace.ledger,
             journal=Journal(workspace.home.operation(stream.pipeline, stream.name, one.id), workspace.ledger),
-            output=open_output(stream.sink),
+            output=of_query(open_output(stream.sink), query_in(one)),
             history=history,
             look=dict,
             open_replayer=_no_replayer,
@@ -82,14 +83,14 @@ def _facts(
     into = plan.request.into
     context = SnapshotContext(ledger, workspace.home, own_lease=True)
 
+    output = operation.output
+
     def readers() -> list[str]:
-        output = open_output(stream.sink)
         if isinstance(change, Swap) and isinstance(output, Swappable):
             return readers_of(ledger, stream, output.whole(history.written))
         return readers_of(ledger, stream, change) if isinstance(change, Cut) else []
 
     def seen() -> str:
-        output = open_output(stream.sink)
         if isinstance(change, Swap) and isinstance(output, Swappable):
             return output.swap_of(plan.id, stream.id or "", target).seen
         return output.cut_after(change.after, history.written).seen if isinstance(change, Cut) else ""

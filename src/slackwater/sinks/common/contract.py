@@ -237,6 +237,26 @@ class MarkedByQuery(Protocol):
     def written_by(self, query_id: str) -> int | None:
         """The newest batch of this query, ``None`` where the output shows none. Raises SinkUnreadable."""
 
+    def of_query(self, query_id: str, /) -> Output:
+        """The output of this query: its batches are those of the stream, which can be cut or swapped where possible."""
+
+
+def of_query(output: Output, query_id: str | None) -> Output:
+    """The output as that of this query, where Spark's own writer marks it by the query; else the output itself."""
+    return output.of_query(query_id) if query_id is not None and isinstance(output, MarkedByQuery) else output
+
+
+@runtime_checkable
+class FilledByQueries(Protocol):
+    """A table that can be cut and swapped with the marks of Spark's own streaming writer, too."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is one."""
+
+    def filled_by(self, query_id: str, /) -> Output:
+        """The table whose batches are those of this query, and whose commits of a cut or a swap have its marks."""
+
 
 @runtime_checkable
 class ReadByVersion(Protocol):
@@ -334,7 +354,7 @@ class Swappable(Protocol):
 class StagedByPath(Swappable, Protocol):
     """A swappable output that any of Spark's own writers writes at another path: also that of a user's program.
 
-    Where the program's writer marks its batches by the id of the query, or a function writes them, none can be.
+    A function that writes its batches itself chooses where they go: none can be.
     """
 
     def staged_path(self, operation: str, /) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.contract import StagedByPath
+from slackwater.sinks.common.contract import StagedByPath, of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.swapping import unsupported
 
@@ -61,7 +61,8 @@ class RecognisedSink:
 
     def staged(self, operation: str, /) -> RecognisedSink:
         """The same writer into the staged output of an operation. Raises Refused for an output without staging."""
-        output = open_output(self.recognised)
+        # Where it is built is the same for each query.
+        output = of_query(open_output(self.recognised), "")
         if not isinstance(output, StagedByPath):
-            raise unsupported(self.kind, "a directory of files of Spark's own file sink", self.kind)
+            raise unsupported(self.kind, "files of Spark's own file sink, or a Delta table", self.kind)
         return replace(self, into=output.staged_path(operation))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable
 from slackwater.core.marks import NONE_YET
-from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, newest_batch
+from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, newest_batch
 from slackwater.sinks.common import aside, owner
 from slackwater.sinks.common.aside import Aside, RemoteAside, aside_of
 from slackwater.sinks.common.backup import check_writable, damaged
@@ -72,6 +72,8 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
 
     traits = DELTA_TRAITS
     cut_records = cutting.RECORD
+    is_filled_by_spark = False
+    """Whether a staged table must be there, with the columns of the real one, before it is written to."""
 
     @cached_property
     def _log(self) -> DeltaLog:
@@ -164,7 +166,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         if place.state != "staged" or not staged.exists:
             raise absent(staged.location, swap.operation, place.state or "no folder")
         check_whole(staged.location, staged.damage())
-        check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
+        check_parties(self.location, swap, self.last_written(), *self._owners(swap, staged))
         swapping.check(place)
         check_unmoved(self.location, swap, state_of(self._log))
 
@@ -174,7 +176,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         record = start(backup, self.location, swap, newest)
         place, staged = self._aside(swap.operation), self.staged(swap.operation)
         if not swapping.since_swap(self._log, record):
-            swapping.swap_in(place, app_of(swap.stream_id), staged.last_written(), newest)
+            swapping.swap_in(place, self._app_of(swap), staged.last_written(), newest)
         if place.state == "staged":
             place.mark("replaced")
 
@@ -184,7 +186,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         if record is not None and not self.exists:
             raise damaged(self.location, f"a Delta table with version {record.version}", "no table")
         if commits:
-            swapping.check_own(self.location, commits, app_of(swap.stream_id))
+            swapping.check_own(self.location, commits, self._app_of(swap))
             swapping.check_kept(self.location, commits[-1].version - 1, self._log.versions().newest)
             check_writable(self._store, FOLDER, "..")
 
@@ -195,11 +197,15 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         newest = self._log.versions().newest
         place, commits = self._aside(swap.operation), swapping.since_swap(self._log, record, newest)
         if commits:
-            app = app_of(swap.stream_id)
+            app = self._app_of(swap)
             swapping.check_own(self.location, commits, app)
             swapping.swap_back(place, commits[-1].version - 1, app, swap.replaced, newest)
         if place.state == "replaced":
             place.mark("staged")
+
+    def filled_by(self, query_id: str, /) -> QueryTable:
+        """The table as Spark's own streaming writer fills it."""
+        return QueryTable(self._path, query_id)
 
     def discard_staged(self, operation: str) -> None:
         self._aside(operation).discard("building", "staged")
@@ -259,6 +265,14 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         base = base_after(self.location, self._log, app, last, after)
         if after >= 0 or base.files:
             swapping.fill(place, app or "", after, base)
+        elif self.is_filled_by_spark:
+            swapping.fill(place, app or "", after, replace(base, table=DeltaVersion(self.location)))
+
+    def _owners(self, _swap: Swap, staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
+        return self.owner(), staged.owner()
+
+    def _app_of(self, swap: Swap) -> str:
+        return app_of(swap.stream_id)
 
     def _app(self) -> str | None:
         """The application id of the stream that writes here, ``None`` if no stream has."""
@@ -324,6 +338,41 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         if thorough and not versions.missing():
             sizes = DeltaVersion(self.location).sizes()
             yield from damaged_files(self._store, {path: sizes[path] for path in sizes.keys() - newest.keys()})
+
+
+class QueryTable(DeltaOutput):
+    """A table that Spark's own streaming writer fills, with the batches of one query.
+
+    Spark skips a batch where the newest transaction under the id of the query has its number or a later one
+    (``DeltaSink``). So the commits of a cut and of a swap carry this id, as those of the query do. No file beside the
+    table names an owner: the table is that of the program.
+    """
+
+    is_filled_by_spark = True
+
+    def __init__(self, path: str, query_id: str) -> None:
+        super().__init__(path)
+        self._query = query_id
+
+    def claim(self, owner: Owner) -> None:
+        """Nothing."""
+
+    def staged(self, operation: str) -> QueryTable:
+        return QueryTable(self.staged_path(operation), self._query)
+
+    def staged_path(self, operation: str, /) -> str:
+        return str(self._aside(operation).folder)
+
+    def _owners(self, swap: Swap, _staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
+        """A stream of Slackwater that owns the table is another one than the query."""
+        program = Owner(swap.stream_id, "", "")
+        return self.owner() or program, program
+
+    def _app_of(self, _swap: Swap) -> str:
+        return self._query
+
+    def _app(self) -> str:
+        return self._query
 
 
 @dataclass(frozen=True, slots=True)

@@ -328,6 +328,10 @@ class TableOutput(FilesOutput):
         found = "no manifest of Spark's file sink; the catalog may have another location of the table"
         raise table_unchecked(self._table, self._path, found)
 
+    def of_query(self, _query_id: str, /) -> TableOutput:
+        """The same: the manifest names no query."""
+        return self
+
 
 def _server(uri: str) -> str:
     """Scheme and host of an address, by which Spark compares addresses as strings."""

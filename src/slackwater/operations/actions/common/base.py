@@ -52,6 +52,11 @@ class RemoveGeneration(Inverse):
         write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)
 
 
+def query_in(plan: Plan) -> str | None:
+    """The id of the query whose checkpoint the plan builds."""
+    return next((action.query_id for action in plan.actions if isinstance(action, Base)), None)
+
+
 class Base(Action):
     """The action that starts a new checkpoint: each generation that a plan builds has exactly one."""
 
