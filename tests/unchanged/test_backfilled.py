@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.unchanged.scene import FILES
-from tests.unchanged.shapes import Query, Rows, Shape, Shaped, of_delta
+from tests.unchanged.shapes import Query, Rows, Shape, Shaped, of_delta, of_iceberg
 from tests.unchanged.test_undone import UNFINISHED, contents, kill_apply, printed
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
@@ -44,10 +44,13 @@ def _words(kind: str) -> Callable[[str, bool], tuple[str, ...]]:
 
 TO_FILES = Shape("filtered.py", (Query("pages", of_partitions, sink="pages"),), _words("json"))
 TO_DELTA = Shape("filtered.py", (Query("pages", of_delta("pages"), sink="pages"),), _words("delta"), connector="delta")
+TO_ICEBERG = Shape("filtered.py", (Query("pages", of_iceberg("shop/pages")),), _words("iceberg"), connector="iceberg")
 BY_BATCH = Shape("filtered.py", (Query("pages", of_batches),), _words("batches"))
 
 
-@pytest.mark.parametrize("shape", [TO_FILES, TO_DELTA, BY_BATCH], ids=["files", "delta", "batches"])
+@pytest.mark.parametrize(
+    "shape", [TO_FILES, TO_DELTA, TO_ICEBERG, BY_BATCH], ids=["files", "delta", "iceberg", "batches"]
+)
 def test_rows_are_those_of_a_run_that_read_all_in_time(tmp_path: Path, shape: Shape) -> None:
     scene, seed = Shaped(tmp_path, shape), time.time_ns()
     sys.stdout.write(f"seed {seed}\n")

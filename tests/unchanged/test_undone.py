@@ -91,10 +91,13 @@ def _continue_and_undo(scene: Shaped, goal: tuple[str, ...], stream: str, chosen
 
 
 def contents(data: Path) -> Mapping[str, str]:
-    """All files of the checkpoint and of the outputs, with their hashes; not of Delta tables, which keep what was."""
+    """All files of the checkpoint and of the outputs, with their hashes; not of tables, which keep what was."""
     files = [path for path in sorted(data.rglob("*")) if path.is_file() and path.parent.name != "in"]
     mine = [path for path in files if not any("slackwater" in part for part in path.relative_to(data).parts)]
-    mine = [path for path in mine if not any((folder / "_delta_log").exists() for folder in path.parents)]
+    tables = [
+        file.parents[1] for log in ("_delta_log/*.json", "metadata/version-hint.text") for file in data.rglob(log)
+    ]
+    mine = [path for path in mine if not any(folder in tables for folder in path.parents)]
     return {str(path.relative_to(data)): hashlib.sha256(path.read_bytes()).hexdigest() for path in mine}
 
 

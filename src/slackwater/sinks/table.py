@@ -147,7 +147,7 @@ class WrittenTable(SilentOutput):
         return self._newest(open_output(self._table), query_id)
 
     def of_query(self, query_id: str, /) -> Output:
-        """The table itself where its format can be cut and swapped under the id of the query."""
+        """The table itself where its format can be changed under the id of the query."""
         output = open_output(self._table)
         return output.filled_by(query_id) if isinstance(output, FilledByQueries) else _Marked(self, query_id)
 

@@ -1,4 +1,4 @@
-"""Clicks without state, as rows of a folder of files, a Delta table, or what a function does with each batch."""
+"""Clicks without state, as rows of files, a Delta or Iceberg table, or what a function does with each batch."""
 
 import os
 import sys
@@ -14,7 +14,13 @@ if kind == "delta":
     builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
     builder = builder.config("spark.databricks.delta.snapshotPartitions", "1")
     builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+if kind == "iceberg":
+    builder = builder.config("spark.jars", os.environ.get("CLICKS_JARS", ""))
+    builder = builder.config("spark.sql.catalog.lake", "org.apache.iceberg.spark.SparkCatalog")
+    builder = builder.config("spark.sql.catalog.lake.type", "hadoop").config("spark.sql.catalog.lake.warehouse", data)
 spark = builder.getOrCreate()
+if kind == "iceberg":
+    spark.sql("CREATE TABLE IF NOT EXISTS lake.shop.pages (at LONG, page STRING)")
 
 
 def replace_batch(rows, batch):
@@ -28,6 +34,8 @@ if kind == "batches":
     query = writer.queryName("pages").foreachBatch(replace_batch).start()
 elif kind == "json":
     query = writer.partitionBy("page").start(f"{data}/pages", format="json")
+elif kind == "iceberg":
+    query = writer.queryName("pages").format(kind).toTable("lake.shop.pages")
 else:
     query = writer.format(kind).start(f"{data}/pages")
 query.awaitTermination()

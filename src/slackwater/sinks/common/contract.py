@@ -248,7 +248,7 @@ def of_query(output: Output, query_id: str | None) -> Output:
 
 @runtime_checkable
 class FilledByQueries(Protocol):
-    """A table that can be cut and swapped with the marks of Spark's own streaming writer, too."""
+    """A table that can be cut, and perhaps swapped, with the marks of Spark's own streaming writer, too."""
 
     @property
     def exists(self) -> bool:

@@ -53,7 +53,13 @@ class Snapshot:
     summary: Mapping[str, str]
 
     def batch_of(self, stream: str) -> int | None:
-        """The batch of ``stream`` that it wrote, ``None`` for a snapshot of another writer."""
+        """The batch of ``stream`` that it wrote, ``None`` for a snapshot of another writer.
+
+        Where Iceberg's own streaming sink wrote it, ``stream`` is the id of the query.
+        """
+        epoch = self.summary.get(_EPOCH, "")
+        if self.summary.get(_QUERY) == stream and epoch.isdecimal():
+            return int(epoch)
         prefix, _, rest = self.summary.get(MARKER, "").partition(":")
         parts = rest.rsplit(":", 3)
         if prefix != _PREFIX or len(parts) != 4 or parts[0] != stream or not parts[2].isdecimal():  # noqa: PLR2004 - as in marker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 
 from slackwater.core.errors import SinkUnreadable
@@ -195,3 +195,29 @@ class IcebergOutput(TableOutput):
 
     def staged(self, operation: str) -> IcebergOutput:
         return IcebergOutput(self._path, Branches(operation).staged, self._name)
+
+    def filled_by(self, query_id: str, /) -> QueryTable:
+        """The table as Iceberg's own streaming sink fills it."""
+        return QueryTable(self._path, query_id)
+
+
+class QueryTable(IcebergOutput):
+    """A table in a directory that Iceberg's own streaming sink fills, with the batches of one query.
+
+    This sink skips a batch where the newest snapshot of the query, among the ancestors of the current one, has its
+    number or a later one: a cut makes an older snapshot the current one. It asks the main branch whichever branch it
+    writes to, so that it cannot fill one aside (docs/decisions/0602).
+    """
+
+    traits = replace(ICEBERG_TRAITS, swaps=False)
+
+    def __init__(self, path: str, query_id: str) -> None:
+        super().__init__(path)
+        self._query = query_id
+
+    def claim(self, owner: Owner) -> None:
+        """Nothing: the table is that of the program."""
+
+    def _stream(self, metadata: Metadata) -> str:
+        del metadata  # No property of the table names the query.
+        return self._query
