@@ -122,7 +122,10 @@ TO_DELTA = Shape(
     connector="delta",
 )
 TO_DELTA_TABLE = Shape(
-    "to_path.py", (Query("counts", of_delta("shop/counts")),), _table("delta:counts"), connector="delta"
+    "to_path.py",
+    (Query("counts", of_delta("shop/counts"), sink="shop/counts"),),
+    _table("delta:counts"),
+    connector="delta",
 )
 TO_ICEBERG = Shape(
     "to_path.py",

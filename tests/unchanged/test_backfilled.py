@@ -44,7 +44,12 @@ def _words(kind: str) -> Callable[[str, bool], tuple[str, ...]]:
 
 TO_FILES = Shape("filtered.py", (Query("pages", of_partitions, sink="pages"),), _words("json"))
 TO_DELTA = Shape("filtered.py", (Query("pages", of_delta("pages"), sink="pages"),), _words("delta"), connector="delta")
-TO_ICEBERG = Shape("filtered.py", (Query("pages", of_iceberg("shop/pages")),), _words("iceberg"), connector="iceberg")
+TO_ICEBERG = Shape(
+    "filtered.py",
+    (Query("pages", of_iceberg("shop/pages"), sink="shop/pages"),),
+    _words("iceberg"),
+    connector="iceberg",
+)
 BY_BATCH = Shape("filtered.py", (Query("pages", of_batches),), _words("batches"))
 
 
