@@ -23,6 +23,7 @@ from slackwater.sinks.common.contract import StagedByPath, of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import WriteStore
 from tests.sinks import delta_logs
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
 from tests.support.homes import STATELESS, HomeSpec, checkpoint_logs
@@ -82,7 +83,7 @@ class DeltaWriter(StubReplayer):
         for batch in range(first, last + 1):
             self._write(Path(output.staged_path(run.operation)), store, batch, "again")
 
-    def _write(self, table: Path, store: LocalStore, batch: int, prefix: str) -> None:
+    def _write(self, table: Path, store: WriteStore, batch: int, prefix: str) -> None:
         query = str(json.loads(store.read("metadata"))["id"])
         newest = delta_logs.transactions(table).get(query)
         if newest is None or newest < batch:
