@@ -293,6 +293,20 @@ def test_a_commit_that_is_not_yet_readable_is_waited_for(servers: str, topic: st
     assert found == [7]
 
 
+def test_a_killed_writer_is_waited_for_once(servers: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    marked = _started(servers, topic)
+    producer = _undecided(marked, json.dumps(asdict(replace(_mark(marked), batch_id=7))).encode())
+    monkeypatch.setattr(transaction, "UNDECIDED_S_MAX", 1.0)
+    assert marked.last_written() == -1
+    monkeypatch.setattr(transaction, "UNDECIDED_S_MAX", 3600.0)
+    wait_s_max = 3600.0
+    assert _mark(MarkedTopic(marked.cluster, topic, marked.marker), wait_s_max).batch_id == -1
+    producer.commit_transaction()
+    deadline = time.monotonic() + 30
+    while _mark(marked, wait_s_max).batch_id != 7:
+        assert time.monotonic() < deadline
+
+
 def _undecided(marked: MarkedTopic, mark: bytes) -> Any:
     """The producer of a transaction that has written a mark and is neither committed nor aborted."""
     producer = transaction.fencing_producer(marked.target)

@@ -1,8 +1,9 @@
 """JVMs of tests live for seconds: half of that would go into loading Spark's classes and optimising their code.
 
 Spark's scripts read these variables. With them each JVM of the tests compiles with the first compiler alone, maps
-Spark's classes from an archive (Java's class-data sharing), and starts no processes to change local files
-(``hadoop_files``). Archive and jar are made once for each Spark and Java and kept in the user's cache. A JVM that
+Spark's classes from an archive (Java's class-data sharing), starts no processes to change local files
+(``hadoop_files``), and evaluates expressions as they are, where Spark by default writes and compiles a class for each
+stage of each query. Archive and jar are made once for each Spark and Java and kept in the user's cache. A JVM that
 cannot use the archive loads its classes itself.
 """
 
@@ -25,6 +26,9 @@ LIGHT = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m -Xms512m -Xmn300m -XX:-UsePerfData"
     " -XX:ReservedCodeCacheSize=256m"
 )
+INTERPRETED = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
+"""For the few rows of a test a class costs more than it saves; ``scripts/test --all`` compiles as users' Spark does."""
+EVERY = "SLACKWATER_TEST_EVERY"
 LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the JVM that puts together the command line of another one."""
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
@@ -56,7 +60,10 @@ def use_quick_jvms() -> None:
             os.environ[CLASS_PATH] = os.pathsep.join(filter(None, [str(jar), *paths]))
         if not archive.exists():
             _make(archive, ARCHIVED, {OPTIONS: f"{LIGHT} {SILENT} -XX:ArchiveClassesAtExit={{}}"})
-    os.environ[OPTIONS] = f"{LIGHT} {SILENT} -XX:SharedArchiveFile={archive}" if archive.exists() else LIGHT
+    options = [LIGHT] if EVERY in os.environ else [LIGHT, INTERPRETED]
+    if archive.exists():
+        options += [SILENT, f"-XX:SharedArchiveFile={archive}"]
+    os.environ[OPTIONS] = " ".join(options)
     os.environ[LAUNCHER_OPTIONS] = LAUNCHER
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -14,11 +15,21 @@ from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
 from slackwater.sinks.kafka import topics
 from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.problems import reading, writing
-from slackwater.sinks.kafka.transaction import MARK_KEY, Target, abort, commit, fencing_producer, read_mark
+from slackwater.sinks.kafka.transaction import (
+    MARK_KEY,
+    Target,
+    Undecided,
+    abort,
+    commit,
+    fencing_producer,
+    read_mark,
+)
 
 TRANSACTION_TIMEOUT_MS = 300_000
 """How long readers wait for a batch whose writer was killed, unless the stream is started again."""
 WAIT_S_MAX = 10.0
+_waited_for: defaultdict[str, dict[str, Undecided]] = defaultdict(dict)
+"""By servers and marker topic. A start reads the mark ten times: after a kill each of them would wait."""
 
 
 class MarkedTopic(TopicAddress):
@@ -143,7 +154,7 @@ class MarkedTopic(TopicAddress):
 
     def _read(self, wait_s_max: float) -> Mark | None:
         with self._parsing():
-            fields = read_mark(self.target, wait_s_max)
+            fields = read_mark(self.target, wait_s_max, _waited_for[self.cluster.servers])
             return None if fields is None else Mark(**fields)
 
     @contextmanager

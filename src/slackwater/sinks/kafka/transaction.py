@@ -33,6 +33,8 @@ ABORT_S_MAX = 10.0
 UNDECIDED_S_MAX = 3.0
 """How long a reader waits for records that are neither committed nor aborted, which takes a broker milliseconds."""
 RETRY_S = 0.2
+Undecided = tuple[int, int]
+"""The offsets of the first undecided record of a partition, and after its last record."""
 
 
 @dataclass(frozen=True)
@@ -188,12 +190,18 @@ def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: st
             return
 
 
-def read_mark(target: Target, wait_s_max: float | None = None) -> dict[str, Any] | None:
-    """The newest committed mark, ``None`` for none. Raises KafkaException, or ValueError for a malformed one."""
+def read_mark(
+    target: Target, wait_s_max: float | None = None, waited_for: dict[str, Undecided] | None = None
+) -> dict[str, Any] | None:
+    """The newest committed mark, ``None`` for none. Raises KafkaException, or ValueError for a malformed one.
+
+    ``waited_for`` are the records that earlier reads have waited for in vain, by topic: no read waits for them again.
+    """
     errors: list[Any] = []
     consumer = confluent_kafka.Consumer({**target.reader, "error_cb": errors.append, "logger": _silent()})
     try:
-        value = _newest_value(consumer, target.marker_topic, wait_s_max or target.wait_s_max)
+        waits = {} if waited_for is None else waited_for
+        value = _newest_value(consumer, target.marker_topic, wait_s_max or target.wait_s_max, waits)
         return None if value is None else parsed_mark(value)
     except confluent_kafka.KafkaException:
         # A refused login looks like a timeout; the client reports it by its callback.
@@ -206,7 +214,7 @@ def read_mark(target: Target, wait_s_max: float | None = None) -> dict[str, Any]
         consumer.close()
 
 
-def _newest_value(consumer: Any, topic: str, wait_s: float) -> bytes | None:
+def _newest_value(consumer: Any, topic: str, wait_s: float, waited_for: dict[str, Undecided]) -> bytes | None:
     known = consumer.list_topics(topic, wait_s).topics[topic]
     if known.error is not None:
         if known.error.code() == confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -216,14 +224,15 @@ def _newest_value(consumer: Any, topic: str, wait_s: float) -> bytes | None:
     span = 20
     while True:
         start = max(low, high - span)
-        value = _last_value(consumer, confluent_kafka.TopicPartition(topic, 0, start), time.monotonic() + wait_s)
+        begin = confluent_kafka.TopicPartition(topic, 0, start)
+        value = _last_value(consumer, begin, time.monotonic() + wait_s, waited_for)
         if value is not None or start == low:
             return value
         # Aborted transactions and the control records of all use offsets, too.
         span *= 20
 
 
-def _last_value(consumer: Any, start: Any, deadline: float) -> bytes | None:
+def _last_value(consumer: Any, start: Any, deadline: float, waited_for: dict[str, Undecided]) -> bytes | None:
     """The last mark from an offset to the end of what is committed.
 
     ``commit_transaction`` returns when the coordinator has recorded the commit; that its records may be read is
@@ -232,21 +241,23 @@ def _last_value(consumer: Any, start: Any, deadline: float) -> bytes | None:
     """
     consumer.assign([start])
     found: bytes | None = None
-    undecided = False
+    waits_for: Undecided | None = None
     while True:
         message = consumer.poll(max(deadline - time.monotonic(), 0))
         if message is None:
-            if undecided:
+            if waits_for is not None:
+                waited_for[start.topic] = waits_for
                 return found
             raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(TIMED_OUT))
         if message.error() is None:
             found = message.value() if message.key() == MARK_KEY else found
         elif message.error().name() == "_PARTITION_EOF":
             # The client keeps the high watermark of its last fetch; a reader of committed records ends before it.
-            if message.offset() >= consumer.get_watermark_offsets(start, cached=True)[1]:
+            there = (message.offset(), consumer.get_watermark_offsets(start, cached=True)[1])
+            if there[0] >= there[1] or waited_for.get(start.topic) == there:
                 return found
-            if not undecided:
-                undecided, deadline = True, min(deadline, time.monotonic() + UNDECIDED_S_MAX)
+            if waits_for is None:
+                waits_for, deadline = there, min(deadline, time.monotonic() + UNDECIDED_S_MAX)
         elif message.error().name() != "GROUP_AUTHORIZATION_FAILED" and not message.error().retriable():
             # The reader has a group, because every consumer has one, and uses nothing of it.
             raise confluent_kafka.KafkaException(message.error())
