@@ -75,6 +75,12 @@ def test_the_message_counts_more_than_a_class_for_all_failures(text: str, code: 
     assert _codes(text)[0] == code
 
 
+@pytest.mark.parametrize("around", ["StreamingQueryException", "QueryExecutionException", "Py4JJavaError"])
+def test_a_class_around_another_exception_says_nothing(around: str) -> None:
+    assert _codes(f"org.apache.spark.{around}: [STREAM_FAILED] Query terminated with exception: boom") == []
+    assert _codes(f"org.apache.spark.{around}: division by zero")[0] == "APP-01"
+
+
 @pytest.mark.parametrize(("requested", "code"), [(2367, "SRC-01"), (2372, "SRC-06")])
 def test_the_values_of_a_message_decide(requested: int, code: str) -> None:
     text = f"request seqNo {requested} is less than the received seqNo 2373. The earliest seqNo is 2371 and the last"

@@ -46,6 +46,8 @@ def test_the_path_of_a_missing_file_says_what_it_belongs_to(path: str, code: str
         "26/11/23 10:00:00 INFO HDFSBackedStateStoreProvider: Committed version 42 to s3a://b/ck/state/0/17/42.delta",
         "26/11/23 10:00:00 INFO SslFactory: loaded /etc/ssl/kafka.client.truststore.jks",
         "java.io.FileNotFoundException: no path is here",
+        "java.io.FileNotFoundException: /tmp/blockmgr-fc1eb59c-7919-4bd0-96da-1880b57460bf/26/x (Too many open files)",
+        "java.io.FileNotFoundException: /etc/ssl/client.jks (Permission denied)",
     ],
 )
 def test_a_path_is_nothing_where_no_file_is_missing(line: str) -> None:

@@ -36,6 +36,9 @@ def _names(text: str) -> list[str]:
         ("org.postgresql.jdbc.PgStatement.execute", Owner.DATABASE),
         ("com.typesafe.config.Config.get", Owner.LIBRARY),
         ("com.example.orders.Enrich.apply", Owner.PROGRAM),
+        ("azure_cosmos_spark.reactor.core.publisher.BlockingSingleSubscriber.blockingGet", Owner.LIBRARY),
+        ("my.shaded.org.apache.kafka.clients.Consumer.poll", Owner.CLIENT),
+        ("com.example.shaded.Enrich.apply", Owner.PROGRAM),
         ("Main$.main", Owner.PROGRAM),
     ],
 )
@@ -47,6 +50,20 @@ def test_the_longest_prefix_decides_whose_code_a_frame_is(frame: str, owner: Own
     ("text", "code"),
     [
         ("java.lang.NullPointerException\n\tat com.example.Enrich.apply(E.scala:5)", "APP-01"),
+        (
+            (
+                "java.lang.ClassCastException: java.util.ArrayList cannot be cast to java.lang.String\n"
+                "\tat org.apache.spark.streaming.kafka.KafkaCluster$SimpleConsumerConfig$.apply(K.scala:401)"
+            ),
+            "APP-09",
+        ),
+        (
+            (
+                "java.lang.ClassCastException: java.util.ArrayList cannot be cast to java.lang.String\n"
+                "\tat org.apache.spark.sql.catalyst.expressions.Rows.get(R.scala:4)"
+            ),
+            "VER-06",
+        ),
         ("java.lang.IllegalStateException: no rate\n\tat com.example.Enrich.apply(E.scala:5)", "APP-01"),
         ("com.example.RateException: no rate\n\tat com.example.Enrich.apply(E.scala:5)", "APP-01"),
         ("java.lang.NullPointerException\n\tat org.apache.hudi.Writer.x(W.java:5)", "VER-06"),

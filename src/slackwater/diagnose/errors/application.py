@@ -158,6 +158,20 @@ GROUP = (
         level=Level.WRAPPER,
         follows=("APP-02",),
     ),
+    ErrorText(
+        "cluster-has-no-resources",
+        ("APP-03", "APP-09"),
+        ("Initial job has not accepted any resources",),
+        level=Level.GENERAL,
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "value-not-computable",
+        ("APP-01",),
+        ("Division by zero", "division by zero"),
+        level=Level.GENERAL,
+        certainty=Certainty.LIKELY,
+    ),
     ErrorText("query-refused", ("APP-04",), _ON_A_STREAM),
     ErrorText(
         "query-not-analysed",

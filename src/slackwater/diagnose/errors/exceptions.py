@@ -406,6 +406,8 @@ GROUP = (
             "ExecutorLostFailure",
             "Connection reset by peer",
             "Broken pipe",
+            "Connection from <any> closed",
+            "Failed to send RPC ",
             "worker lost",
             "Error while sending or receiving",
         ),

@@ -214,6 +214,7 @@ GROUP = (
             "'path' is not specified",
             "'topic' option or <any>'topic' attribute",
             "topic option required when no 'topic' attribute is present",
+            "Kafka option '<name>' is not supported",
             "Required attribute 'value' not found",
             "Failed to load SSL keystore",
             "Invalid value <any> for configuration",

@@ -149,4 +149,11 @@ GROUP = (
             Near(("are gone.", "have been deleted"), ("KAFKA-04",)),
         ),
     ),
+    ErrorText(
+        "kafka-refused-an-earlier-record",
+        ("SINK-09", "SRC-05"),
+        ("at least one previous transactional or idempotent request has failed",),
+        level=Level.WRAPPER,
+        certainty=Certainty.LIKELY,
+    ),
 )

@@ -252,4 +252,11 @@ GROUP = (
             "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
         ),
     ),
+    ErrorText(
+        "state-file-unreadable",
+        ("STATE-02", "STATE-01"),
+        ("Error reading snapshot file <path>", "Error reading delta file <path>"),
+        level=Level.NAMED,
+        certainty=Certainty.LIKELY,
+    ),
 )

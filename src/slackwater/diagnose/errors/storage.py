@@ -136,5 +136,6 @@ GROUP = (
             "could only be written to 0 of the",
         ),
         certainty=Certainty.LIKELY,
+        near=(Near(("Failed to send RPC", "spark.network.client", "shuffle."), ("APP-03",)),),
     ),
 )

@@ -35,6 +35,12 @@ _CLASS_END = re.compile(r"(?:Exception|Error|Failure|OutOfMemory)(?=[:\s)\]'\",;
 _CLASS_BACKWARDS = re.compile(r"[\w$./]{1,200}")
 """From the end of a name to its start: a search that runs forwards would begin at each character before it."""
 _LONGEST_CLASS = 200
+_AROUND = {
+    *("StreamingQueryException", "QueryExecutionException", "SparkException", "SparkRuntimeException"),
+    *("Py4JJavaError", "Py4JError", "ExecutionException", "CompletionException", "InvocationTargetException"),
+    *("UndeclaredThrowableException", "ExceptionInInitializerError", "PrivilegedActionException"),
+}
+"""Classes around another exception: they say nothing, whatever their last words are."""
 _PARTS = re.compile(r"[./$]")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*")
 
@@ -84,7 +90,7 @@ def keys_of(name: str) -> Iterator[str]:
     parts = _PARTS.split(name)
     for start in range(1, len(parts)):
         yield ".".join(parts[start:])
-    words = _WORDS.findall(parts[-1])
+    words = () if parts[-1] in _AROUND else _WORDS.findall(parts[-1])
     for start in range(len(words)):
         yield ANY + "".join(words[start:])
 

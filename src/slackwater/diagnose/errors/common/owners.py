@@ -6,6 +6,7 @@ frame that is not of the JDK says whose code that is.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from functools import cache
 
@@ -89,10 +90,22 @@ _PREFIXES: dict[Owner, tuple[str, ...]] = {
 }
 
 
+_SHADED = re.compile(r"^[\w.]{0,80}?(?:shaded|repackaged|relocated|thirdparty|shade|_spark)\w*\.")
+"""What build tools put before the packages of a library that is packed into a connector."""
+
+
 @cache
 def owner_of(frame: str) -> Owner:
-    """The owner of the class and method of a frame, such as ``org.apache.hudi.Writer.write``: the longest prefix."""
+    """The owner of the class and method of a frame, such as ``org.apache.hudi.Writer.write``: the longest prefix.
+
+    A library that a connector has packed under its own name, such as ``azure_cosmos_spark.reactor``, stays a library.
+    """
     name = frame.rsplit("/", 1)[-1]
+    owner = _by_prefix(name)
+    return _by_prefix(_SHADED.sub("", name)) if owner is Owner.PROGRAM else owner
+
+
+def _by_prefix(name: str) -> Owner:
     found = [
         (len(prefix), owner) for owner, all_of in _PREFIXES.items() for prefix in all_of if name.startswith(prefix)
     ]

@@ -17,6 +17,8 @@ _MISSING = re.compile(
 )
 _AROUND_CHARACTERS = 400
 _PLACES_MAX = 50
+_OTHER_REASON = re.compile(r"^ \((?!No such file)[A-Z]")
+"""After a path: Java says in brackets why a file cannot be opened, also where the file exists."""
 _PATH = re.compile(r"""[^\s'"`<>|,;()\[\]]{4,512}""")
 
 _OWNERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -47,8 +49,9 @@ def missing_places(text: str) -> Iterator[tuple[str, Place]]:
         line_start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - _AROUND_CHARACTERS)
         line_end = text.find("\n", match.end(), match.end() + _AROUND_CHARACTERS)
         line = text[line_start : line_end if line_end >= 0 else match.end() + _AROUND_CHARACTERS]
-        for path in _PATH.findall(line):
-            name = next((name for name, owner in _OWNERS if owner.search(path.rstrip(".:"))), None)
-            if name is not None:
-                found[name] = Place(line_start, line_start + len(line), {"path": path.rstrip(".:")})
+        for written in _PATH.finditer(line):
+            path = written[0].rstrip(".:")
+            name = next((name for name, owner in _OWNERS if owner.search(path)), None)
+            if name is not None and not _OTHER_REASON.match(line[written.end() :]):
+                found[name] = Place(line_start, line_start + len(line), {"path": path})
     yield from found.items()

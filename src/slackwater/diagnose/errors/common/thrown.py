@@ -38,6 +38,10 @@ _VALUES = re.compile(
 )
 """Code of the JDK that reads a value: where a library calls it, mostly an option is malformed."""
 
+_CAST_OF_VALUE = re.compile(r"java\.(?:lang|util)\.\w+ cannot be cast to (?:class )?java\.(?:lang|util)\.")
+_OF_OPTIONS = re.compile(r"Config|Option|Param|Propert|Setting")
+"""Classes that read options: what they cannot cast is the value of an option."""
+
 _NO_FAILURE = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b")
 _WARNING = re.compile(r"\bWARN(?:ING)?\b")
 _FAILURE = re.compile(r"\b(?:ERROR|FATAL|SEVERE|CRITICAL)\b|Caused by: ")
@@ -111,6 +115,7 @@ def _names_of_trace(header: str, frames: list[str]) -> Iterator[str]:
     classes = CLASS.findall(header)
     exception = classes[-1] if classes else ""
     is_value = _VALUES.match(frames[0]) is not None or "key not found: " in header
+    is_value = is_value or (_CAST_OF_VALUE.search(header) is not None and _OF_OPTIONS.search(thrower) is not None)
     if owner is not Owner.PROGRAM and is_value:
         yield "value refused"
         return

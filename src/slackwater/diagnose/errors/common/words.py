@@ -82,7 +82,7 @@ _ALTERNATIVES: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"pars(?:e|ing)\b|decod|deseriali[sz]|malformed|corrupt|unexpected (?:character|token|end|byte)",
             r"invalid (?:json|avro|record|utf|xml|date|timestamp|number)|unmarshal",
             r"not a valid|not an? \w+ (?:data )?file\b|read (?:the )?footer|magic (?:number|byte)",
-            r"truncated|unexpected eof|premature end",
+            r"truncated|unexpected eof|premature (?:end|eof)|not in \w+ format",
         ),
     ),
     (
@@ -96,7 +96,7 @@ _ALTERNATIVES: tuple[tuple[str, tuple[str, ...]], ...] = (
         "option",
         (
             r"\boptions?\b|configur|\bpropert(?:y|ies)\b|\bparameters?(?:\(s\))?\b|\bsettings?\b",
-            r"must be (?:set|specified|provided|one of|positive)|is required|missing required",
+            r"must be (?:set|specified|provided|one of|positive)|must exist|is required|missing required",
             r"not (?:set|specified|configured|defined)\b|invalid (?:value|argument|url|uri|name|format)",
             r"illegal character|please (?:set|specify|provide|configure)",
         ),
