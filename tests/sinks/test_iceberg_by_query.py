@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from slackwater.core.errors import Refused
 from slackwater.sinks.common.contract import MarkedByQuery, StagedByPath, of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.output import QueryTable
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
+from tests.support.kill_points import kill_points
 
 QUERY, EARLIER = "11111111-2222-4333-8444-555555555555", "99999999-2222-4333-8444-555555555555"
-LAST = 4
+OPERATION, STREAM = "20260105T093000-1a2b3c", "5f0e"
+LAST, STAGED = 4, 2
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def opened(table: Path) -> QueryTable:
     sink = {"kind": "table", "name": f"iceberg.{table}", "format": "iceberg"}
     output = of_query(open_output(sink), QUERY)
     assert isinstance(output, QueryTable)
-    assert not isinstance(output, StagedByPath)
+    assert isinstance(output, StagedByPath)
     return output
 
 
@@ -66,6 +71,143 @@ def test_batches_of_the_query_are_taken_out_and_put_back(table: Path, tmp_path: 
     opened(table).cut(opened(table).cut_after(after, {}), {}, LocalStore(tmp_path / "again"))
     write(table, QUERY, after + 1)
     assert (opened(table).last_written(), newest(table)) == (after + 1, after + 1)
+
+
+class Scene:
+    """A table with batches of an earlier query and of this one, and one aside with batches 0 to STAGED."""
+
+    def __init__(self, folder: Path) -> None:
+        self.table, self.backup = folder / "shop" / "counts", LocalStore(folder / "backup")
+        for path in (self.table, folder / "backup"):
+            shutil.rmtree(path, ignore_errors=True)
+        iceberg_tables.create(self.table)
+        for batch in range(LAST + 1):
+            write(self.table, QUERY, batch)
+        self.output.stage(OPERATION, -1, {})
+        for batch in range(STAGED + 1):
+            write(self.aside, QUERY, batch)
+        self.swap = self.output.swap_of(OPERATION, STREAM)
+
+    @property
+    def output(self) -> QueryTable:
+        return opened(self.table)
+
+    @property
+    def aside(self) -> Path:
+        return Path(self.output.staged_path(OPERATION))
+
+    def make(self) -> None:
+        self.output.swap(self.swap, self.backup)
+
+    def undo(self) -> None:
+        self.output.swap_back(self.swap, self.backup)
+
+    def visible(self) -> tuple[Mapping[str, bytes], int | None]:
+        """What readers see, and the newest batch that the sink finds."""
+        return iceberg_tables.live_files(self.table), newest(self.table)
+
+
+def test_what_the_sink_has_written_aside_is_put_in_place_and_back(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    old, aside = scene.visible(), iceberg_tables.live_files(scene.aside)
+    new = {f"{scene.aside.name}/{name}": data for name, data in aside.items()}, STAGED
+    version = iceberg_tables.newest(scene.table)
+    assert old[1] == LAST
+    for _ in range(2):
+        scene.make()
+        assert scene.visible() == new
+        assert iceberg_tables.newest(scene.table) == version + 1, "one commit"
+        assert scene.output.last_written() == STAGED
+        assert scene.output.damage(thorough=True) == ()
+    write(scene.table, QUERY, STAGED + 1)
+    assert newest(scene.table) == STAGED + 1
+    for _ in range(2):
+        scene.output.check_swap_back(scene.swap, scene.backup)
+        scene.undo()
+        assert scene.visible() == old
+    scene.output.discard_staged(OPERATION)
+    assert iceberg_tables.newest(scene.aside) == 0
+    assert any((scene.aside / "metadata").iterdir()), "the table knows its snapshots"
+    scene.output.stage(OPERATION, -1, {})
+    write(scene.aside, QUERY, 0)
+    scene.make()
+    assert newest(scene.table) == 0
+    scene.output.discard_replaced(OPERATION)
+    assert newest(scene.table) == 0
+    assert set(iceberg_tables.metadata(scene.table)["refs"]) == {"main"}
+
+
+def test_what_is_given_up_before_the_swap_is_removed(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    old = scene.visible()
+    scene.output.discard_staged(OPERATION)
+    assert not scene.aside.exists()
+    assert scene.visible() == old
+
+
+def test_a_swap_without_batches(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    old = scene.visible()
+    scene.output.discard_staged(OPERATION)
+    scene.output.stage(OPERATION, -1, {})
+    scene.make()
+    assert scene.visible() == ({}, None)
+    scene.undo()
+    assert scene.visible() == old
+
+
+@pytest.mark.parametrize("action", ["stage", "swap", "swap_back", "discard"])
+def test_each_step_can_be_killed(tmp_path: Path, action: str) -> None:
+    folder, saved = tmp_path / "w", tmp_path / "saved"
+    scene = Scene(folder)
+    old = scene.visible()
+    scene.make()
+    new = scene.visible()
+    if action != "swap_back":
+        scene.undo()
+    if action == "stage":
+        scene.output.discard_staged(OPERATION)
+    shutil.copytree(folder, saved)
+    step, expected = {
+        "stage": (lambda: scene.output.stage(OPERATION, -1, {}), old),
+        "swap": (scene.make, new),
+        "swap_back": (scene.undo, old),
+        "discard": (lambda: scene.output.discard_staged(OPERATION), old),
+    }[action]
+
+    def prepare() -> None:
+        shutil.rmtree(folder)
+        shutil.copytree(saved, folder)
+
+    points = 0
+    for points in kill_points(step, folder, prepare):
+        assert scene.visible() in (old, new), f"killed before change {points}"
+        step()
+        assert scene.visible() == expected
+        if action == "stage":
+            assert (opened(scene.aside).last_written(), iceberg_tables.live_files(scene.aside)) == (-1, {})
+        if action == "swap":
+            scene.undo()
+            assert scene.visible() == old
+    assert points >= 2
+
+
+def test_a_table_that_was_written_to_meanwhile_is_not_swapped(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    write(scene.table, EARLIER, LAST + 2)
+    write(scene.table, EARLIER, LAST + 3)
+    old = scene.visible()
+    with pytest.raises(Refused) as refused:
+        scene.make()
+    assert refused.value.code == "swap-moved"
+    assert scene.visible() == old
+
+
+def test_a_replay_behind_a_batch_is_not_staged(table: Path) -> None:
+    for act in (lambda: opened(table).stage(OPERATION, 1, {}), lambda: opened(table).swap_of(OPERATION, STREAM, 1)):
+        with pytest.raises(Refused) as refused:
+            act()
+        assert refused.value.code == "swap-unsupported"
 
 
 def test_nothing_is_taken_out_of_a_table_without_the_batch(table: Path) -> None:

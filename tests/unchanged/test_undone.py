@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.unchanged.scene import FILES
-from tests.unchanged.shapes import ONE, TO_DELTA, TO_DELTA_TABLE, TO_FILE_TABLE, TO_TABLE, Shape, Shaped
+from tests.unchanged.shapes import ONE, TO_DELTA, TO_DELTA_TABLE, TO_FILE_TABLE, TO_ICEBERG, TO_TABLE, Shape, Shaped
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 REBUILD = ("rebuild",)
@@ -26,6 +26,7 @@ CLEAR = ("reset", "--output", "clear")
 KEEP = ("reset", "--from", "last-written", "--output", "keep")
 REPLAY = ("replay", "--from", "batch:3")
 SWAP = ("reset", "--from", "earliest", "--output", "swap")
+REPLAY_ALL_ASIDE = ("replay", "--from", "earliest", "--output", "swap")
 REPLAY_ASIDE = ("replay", "--from", "batch:3", "--output", "swap")
 CASES: tuple[tuple[Shape, Sequence[tuple[str, ...]]], ...] = (
     (ONE, (REPLAY,)),
@@ -36,6 +37,7 @@ CASES: tuple[tuple[Shape, Sequence[tuple[str, ...]]], ...] = (
     (TO_DELTA, (REPLAY_ASIDE, SWAP)),
     (TO_DELTA_TABLE, (SWAP,)),
     (TO_TABLE, (KEEP, REBUILD)),
+    (TO_ICEBERG, (SWAP, REPLAY_ALL_ASIDE)),
     (TO_FILE_TABLE, (CLEAR, REBUILD)),
     (TO_FILE_TABLE, (SWAP,)),
 )

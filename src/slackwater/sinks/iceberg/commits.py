@@ -61,6 +61,7 @@ def updates_of(base: Metadata, change: Change, io: FileIO) -> tuple[TableUpdate,
     updates: list[TableUpdate] = []
     if change.empty is not None:
         updates.append(AddSnapshotUpdate(snapshot=_empty(base, change.empty, io)))
+    updates += [AddSnapshotUpdate(snapshot=Snapshot.model_validate(one)) for one in change.snapshots]
     updates += [
         _at(base, branch, snapshot) if snapshot is not None else RemoveSnapshotRefUpdate(ref_name=branch)
         for branch, snapshot in change.branches.items()

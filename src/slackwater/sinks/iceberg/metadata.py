@@ -110,13 +110,14 @@ class Change:
     """What one commit changes: the newest snapshot of each branch (``None``: without any), and the mark of each.
 
     A branch other than the main one that has no snapshot does not exist; a mark that is ``None`` is removed. ``empty``
-    is the id of a snapshot without files that is added. ``properties`` are set.
+    is the id of a snapshot without files that is added, ``snapshots`` are others, as JSON. ``properties`` are set.
     """
 
     branches: Mapping[str, int | None] = field(default_factory=dict)
     marks: Mapping[str, Mark | None] = field(default_factory=dict)
     empty: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    snapshots: tuple[Mapping[str, Any], ...] = ()
 
 
 def move(branch: str, mark: Mark) -> Change:

@@ -5,18 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 
 from slackwater.core.errors import SinkUnreadable
-from slackwater.core.sink import CatalogueEntry, Delivery, Owner, Traits
+from slackwater.core.marks import NONE_YET
+from slackwater.core.sink import CatalogueEntry, Delivery, Owner, Swap, Traits
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.owner import MARK, check_claim, claim, parse_owner, read_owner
 from slackwater.sinks.common.place import Place
 from slackwater.sinks.common.silent import SilentOutput
+from slackwater.sinks.common.swapping import (
+    absent,
+    check_parties,
+    check_unmoved,
+    check_whole,
+    record,
+    started,
+    unsupported,
+)
+from slackwater.sinks.iceberg import beside
 from slackwater.sinks.iceberg.catalog_settings import CatalogSettings, parts_of, settings_of
-from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata
-from slackwater.sinks.iceberg.swapping import Branches, moved
+from slackwater.sinks.iceberg.cutting import check_kept
+from slackwater.sinks.iceberg.metadata import MAIN, Change, Mark, Metadata
+from slackwater.sinks.iceberg.snapshots import state_of
+from slackwater.sinks.iceberg.swapping import Branches, State, check_own, conflict, moved
 from slackwater.sinks.iceberg.table_output import ATTEMPTS, TableOutput
 from slackwater.sinks.iceberg.versions import FOLDER, DirectoryTable, Table, require_library
 from slackwater.storage.open import open_write_store
@@ -205,11 +218,9 @@ class QueryTable(IcebergOutput):
     """A table in a directory that Iceberg's own streaming sink fills, with the batches of one query.
 
     This sink skips a batch where the newest snapshot of the query, among the ancestors of the current one, has its
-    number or a later one: a cut makes an older snapshot the current one. It asks the main branch whichever branch it
-    writes to, so that it cannot fill one aside (docs/decisions/0602).
+    number or a later one. It asks the current snapshot whichever branch it writes to. So a cut makes an older snapshot
+    the current one, and what is built aside is no branch (``beside``).
     """
-
-    traits = replace(ICEBERG_TRAITS, swaps=False)
 
     def __init__(self, path: str, query_id: str) -> None:
         super().__init__(path)
@@ -217,6 +228,88 @@ class QueryTable(IcebergOutput):
 
     def claim(self, owner: Owner) -> None:
         """Nothing: the table is that of the program."""
+
+    def staged(self, operation: str) -> QueryTable:
+        return QueryTable(self.staged_path(operation), self._query)
+
+    def staged_path(self, operation: str, /) -> str:
+        """A folder below the table."""
+        return f"{self._path.rstrip('/')}/{beside.folder_of(operation)}"
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        """The staged table has no rows and no older batches."""
+        del recorded  # As above.
+        metadata = self._for_swap()
+        self._check_start(after)
+        beside.check_format(metadata)
+        if self._phase(metadata, operation) is None:
+            beside.start(self._folder(operation), metadata, operation)
+
+    def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
+        self._check_start(after)
+        return super().swap_of(operation, stream_id, after)
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        metadata = self._for_swap()
+        self._check_swap(swap, backup, metadata)
+        line = beside.newest_of(self._folder(swap.operation))
+        if line is not None and self._phase(metadata, swap.operation) == "staged":
+            head = line[1].current
+            # Written again, as the staged table may have other snapshots since a swap that was undone.
+            record(backup, self.location, swap, NONE_YET if head is None else head)
+            replaced = Mark(self._query, 0, self._written(metadata), metadata.current)
+            self._commit(metadata, beside.take_over(metadata, line[1], Branches(swap.operation), replaced))
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        known = started(backup, self.location, swap)
+        metadata = self._for_swap()
+        if known is not None and self._check_swap_back(swap, known.version, metadata):
+            branches = Branches(swap.operation)
+            self._commit(metadata, beside.give_back(branches, branches.replaced_mark(metadata)))
+
+    def discard_staged(self, operation: str) -> None:
+        metadata = self._newest()
+        if metadata is None or self._phase(metadata, operation) == "staged":
+            beside.remove(self._folder(operation), metadata)
+
+    def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
+        known, state = started(backup, self.location, swap), self._phase(metadata, swap.operation)
+        if known is not None and state == "replaced":
+            return
+        staged, line = self.staged(swap.operation), beside.newest_of(self._folder(swap.operation))
+        if state != "staged" or line is None:
+            raise absent(staged.location, swap.operation, state or "no table")
+        check_whole(staged.location, staged.damage(thorough=True))
+        # A stream of Slackwater that owns the table is another one than the query.
+        program = Owner(swap.stream_id, "", "")
+        check_parties(self.location, swap, self._written(metadata), self.owner() or program, program)
+        check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
+        beside.check_alike(metadata, *line)
+
+    def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
+        branches = Branches(swap.operation)
+        if self._phase(metadata, swap.operation) != "replaced":
+            if self._written(metadata) != swap.replaced:
+                raise conflict(self.location, f"the branch {branches.replaced}", "no such branch")
+            return False
+        older = self._table.older(metadata)
+        check_own(metadata, older, self._query, None if swapped == NONE_YET else swapped)
+        check_kept(self.location, metadata, branches.replaced_mark(metadata).snapshot)
+        return True
+
+    def _check_start(self, after: int) -> None:
+        if after > NONE_YET:
+            refused = unsupported(self.location, "all batches from 0 on", f"those from {after + 1} on")
+            refused.hint = "name the first batch: --from earliest"
+            raise refused
+
+    def _phase(self, metadata: Metadata, operation: str) -> State | None:
+        if Branches(operation).state(metadata) == "replaced":
+            return "replaced"
+        return None if beside.newest_of(self._folder(operation)) is None else "staged"
+
+    def _folder(self, operation: str) -> WriteStore:
+        return open_write_store(self.staged_path(operation))
 
     def _stream(self, metadata: Metadata) -> str:
         del metadata  # No property of the table names the query.

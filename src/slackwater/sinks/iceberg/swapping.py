@@ -104,7 +104,7 @@ def drop(branch: str) -> Change:
     return Change({branch: None}, {branch: None})
 
 
-def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int) -> None:
+def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int | None) -> None:
     """Raises Refused if another writer has changed the table since ``swapped`` became the current snapshot."""
     others = list[Snapshot]()
     for identifier, snapshot in lineage(metadata, older):
