@@ -478,7 +478,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("table", ["iceberg", "delta"])
     def test_a_swap_of_a_table_whose_writer_cannot_fill_another(self, project: AdoptedProject, table: str) -> None:
-        """Iceberg's looks for its batches in the main branch; the Delta table is not there."""
+        """It is not there."""
         with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
             sink = {"kind": "table", "name": f"{table}.{project.folder}/table", "format": table}
             ledger.execute("UPDATE streams SET sink = ?", (json.dumps(sink),))

@@ -288,9 +288,8 @@ def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
     return Refused(
         "swap-unsupported",
         "The new output of a swap is written by the program's own writer into another path, and then put in place. "
-        "Here that is not possible: the output is an Iceberg table, whose own writer looks in the main branch for the "
-        "batches that it has written, or a function of the program chooses where to write, or there is no output yet, "
-        "or it is not known where it is",
+        "Here that is not possible: a function of the program chooses where to write, or there is no output yet, or it "
+        "is not known where it is, or the output is a table that only its catalog can change",
         where=location,
         hint=f"{instead} {' '.join(map(quoted, code_words(basis.snapshot)))}",
     )
