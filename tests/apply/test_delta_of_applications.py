@@ -147,7 +147,15 @@ def test_a_backfill_that_has_written_nothing_is_given_up(project: DeltaProject) 
     assert (project.in_use(), project.rows, project.mark) == (before, rows, NEWEST)
 
 
-@pytest.mark.parametrize("kind", ["stage-output", "run-staged", "swap-output", "switch-generation"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("stage-output", marks=pytest.mark.thorough),
+        pytest.param("run-staged", marks=pytest.mark.thorough),
+        "swap-output",
+        "switch-generation",
+    ],
+)
 @pytest.mark.parametrize("then", ["continue", "undo"])
 def test_a_swap_that_is_killed_is_continued_or_undone(project: DeltaProject, kind: str, then: str) -> None:
     with project.open() as workspace:

@@ -156,6 +156,7 @@ def test_a_swap_without_batches(tmp_path: Path) -> None:
     assert scene.visible() == old
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("action", ["stage", "swap", "swap_back", "discard"])
 def test_each_step_can_be_killed(tmp_path: Path, action: str) -> None:
     folder, saved = tmp_path / "w", tmp_path / "saved"
