@@ -129,6 +129,9 @@ def test_what_the_sink_has_written_aside_is_put_in_place_and_back(tmp_path: Path
     assert iceberg_tables.newest(scene.aside) == 0
     assert any((scene.aside / "metadata").iterdir()), "the table knows its snapshots"
     scene.output.stage(OPERATION, -1, {})
+    # Iceberg's own library leaves out what is empty.
+    schemas = [{**one, "identifier-field-ids": None} for one in iceberg_tables.metadata(scene.aside)["schemas"]]
+    iceberg_tables.change(scene.aside, schemas=[{k: v for k, v in one.items() if v is not None} for one in schemas])
     write(scene.aside, QUERY, 0)
     scene.make()
     assert newest(scene.table) == 0

@@ -64,5 +64,7 @@ class RecognisedSink:
         # Where it is built is the same for each query.
         output = of_query(open_output(self.recognised), "")
         if not isinstance(output, StagedByPath):
-            raise unsupported(self.kind, "files of Spark's own file sink, or a table that Slackwater can change", self.kind)
+            raise unsupported(
+                self.kind, "files of Spark's own file sink, or a table that Slackwater can change", self.kind
+            )
         return replace(self, into=output.staged_path(operation))

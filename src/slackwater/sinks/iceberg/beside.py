@@ -67,12 +67,20 @@ def give_back(branches: Branches, replaced: Mark) -> Change:
 def check_alike(metadata: Metadata, first: Metadata, beside: Metadata) -> None:
     """Raises Refused where the table could not take over the snapshots. ``first`` is what the second line began as."""
     for name in _OF_FILES:
-        if metadata.fields.get(name) != beside.fields.get(name):
+        if _bare(metadata.fields.get(name)) != _bare(beside.fields.get(name)):
             raise unsupported(beside.location, f"{name} of the table", f"other {name}")
     now, then = metadata.fields.get(_SEQUENCE), first.fields.get(_SEQUENCE)
     # After a swap that was undone the table has the snapshots already.
     if now != then and _unknown(metadata, beside):
         raise unsupported(metadata.location, f"{_SEQUENCE} {then}, as when the rows aside were begun", f"{now}")
+
+
+def _bare(value: Any) -> Any:
+    """Without what Iceberg leaves out where it is empty, and pyiceberg writes."""
+    if isinstance(value, Mapping):
+        bare = {key: _bare(each) for key, each in value.items()}
+        return {key: each for key, each in bare.items() if each not in (None, [], {}) or key == "fields"}
+    return [_bare(each) for each in value] if isinstance(value, list) else value
 
 
 def _unknown(metadata: Metadata, beside: Metadata) -> tuple[Mapping[str, Any], ...]:
