@@ -207,6 +207,19 @@ def test_a_table_that_was_written_to_meanwhile_is_not_swapped(tmp_path: Path) ->
     assert scene.visible() == old
 
 
+def test_the_history_of_the_table_stays_in_order(tmp_path: Path) -> None:
+    """Iceberg refuses to read a table that is older than its history by more than a minute."""
+    scene = Scene(tmp_path)
+    changed_ms = int(iceberg_tables.metadata(scene.table)["last-updated-ms"]) + 3_600_000
+    iceberg_tables.change(scene.table, **{"last-updated-ms": changed_ms})
+    scene.make()
+    fields = iceberg_tables.metadata(scene.table)
+    times = [one["timestamp-ms"] for one in fields["snapshot-log"]]
+    assert times == sorted(times)
+    assert fields["last-updated-ms"] >= max(*times, *(one["timestamp-ms"] for one in fields["metadata-log"]))
+    assert fields["last-updated-ms"] >= changed_ms
+
+
 def test_a_replay_behind_a_batch_is_not_staged(table: Path) -> None:
     for act in (lambda: opened(table).stage(OPERATION, 1, {}), lambda: opened(table).swap_of(OPERATION, STREAM, 1)):
         with pytest.raises(Refused) as refused:

@@ -113,6 +113,12 @@ RESTARTED = Shape("restarted.py", (Query("counted", by_batch),), _arguments)
 TO_TABLE = Shape(
     "to_table.py", (Query("lake.shop.counts", of_iceberg("lake/shop/counts")),), _arguments, connector="iceberg"
 )
+TO_ICEBERG_TABLE = Shape(
+    "to_table.py",
+    (Query("counted", of_iceberg("lake/shop/counts"), sink="lake/shop/counts"),),
+    _arguments,
+    connector="iceberg",
+)
 MERGING = Shape("merging.py", (Query("merged", of_delta("table")),), _none, _variables, "delta")
 ADDING_ONCE = Shape("adding_once.py", (Query("added", of_delta("table")),), _none, _variables, "delta")
 TO_DELTA = Shape(

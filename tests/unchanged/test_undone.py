@@ -18,7 +18,17 @@ from pathlib import Path
 import pytest
 
 from tests.unchanged.scene import FILES
-from tests.unchanged.shapes import ONE, TO_DELTA, TO_DELTA_TABLE, TO_FILE_TABLE, TO_ICEBERG, TO_TABLE, Shape, Shaped
+from tests.unchanged.shapes import (
+    ONE,
+    TO_DELTA,
+    TO_DELTA_TABLE,
+    TO_FILE_TABLE,
+    TO_ICEBERG,
+    TO_ICEBERG_TABLE,
+    TO_TABLE,
+    Shape,
+    Shaped,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 REBUILD = ("rebuild",)
@@ -38,11 +48,15 @@ CASES: tuple[tuple[Shape, Sequence[tuple[str, ...]]], ...] = (
     (TO_DELTA_TABLE, (SWAP,)),
     (TO_TABLE, (KEEP, REBUILD)),
     (TO_ICEBERG, (SWAP, REPLAY_ALL_ASIDE)),
+    (TO_ICEBERG_TABLE, (SWAP,)),
     (TO_FILE_TABLE, (CLEAR, REBUILD)),
     (TO_FILE_TABLE, (SWAP,)),
 )
 """The operations on the application are applied and undone in this order; the last one may be applied again."""
 JOURNAL_LINES_MAX = 3
+STAGED_LINES = 7
+"""With so many lines the journal has the start of the run into the output aside."""
+STAGED_S_MAX = 4.0
 UNFINISHED = 5
 WAIT_S = 240
 
@@ -79,7 +93,9 @@ def _continue_and_undo(scene: Shaped, goal: tuple[str, ...], stream: str, chosen
     data, plan = scene.folder / "data", f"{'-'.join((goal[0], *goal[-1:]))}.json"
     before, rows = contents(data), scene.rows_of("data")
     scene.type("plan", goal[0], stream, *goal[1:], "--pipeline", scene.reference("data"), "--out", plan)
-    kill_apply(scene, stream, plan, chosen.randint(1, JOURNAL_LINES_MAX))
+    is_staged = "swap" in goal and chosen.random() < 2 / 3
+    lines = STAGED_LINES if is_staged else chosen.randint(1, JOURNAL_LINES_MAX)
+    kill_apply(scene, stream, plan, lines, chosen.uniform(0, STAGED_S_MAX) if is_staged else 0)
     shown = scene.type("status", stream, exit_code=UNFINISHED)
     assert "was interrupted" in shown
     scene.type(*printed(shown, "apply"), "--i-stopped-it")
@@ -110,8 +126,8 @@ def printed(shown: str, verb: str) -> list[str]:
     return shlex.split(found[1])
 
 
-def kill_apply(scene: Shaped, stream: str, plan: str, lines: int) -> None:
-    """kill -9 of ``slackwater apply`` and its JVM, once its journal has so many lines."""
+def kill_apply(scene: Shaped, stream: str, plan: str, lines: int, later_s: float = 0) -> None:
+    """kill -9 of ``slackwater apply`` and its JVM, so long after its journal has so many lines."""
     words = [sys.executable, "-m", "slackwater", "apply", plan, "--confirm", stream, "--i-stopped-it"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, **scene.environment}
     log = scene.folder / "apply.log"
@@ -126,6 +142,7 @@ def kill_apply(scene: Shaped, stream: str, plan: str, lines: int) -> None:
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.01)
+    time.sleep(later_s)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert process.returncode == -signal.SIGKILL, log.read_text()

@@ -6,6 +6,7 @@ needs none of it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -90,12 +91,26 @@ def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, An
     kept = {key: value for key, value in base.fields.items() if key not in names}
     # Not ``model_dump_json``, which refuses version 3 of the format.
     fields = {**kept, **after.model_dump(mode="json", by_alias=True, exclude_none=True)}
+    if change.snapshots:
+        _move_clock(base, fields)
     if after.current_snapshot_id is None:
         # As Iceberg's own library writes a table without snapshots.
         fields["snapshot-log"] = []
         if after.format_version < _NEWEST:
             fields["current-snapshot-id"] = -1
     return fields
+
+
+def _move_clock(base: Metadata, fields: dict[str, Any]) -> None:
+    """The table changes now: by the time of a snapshot that is taken over it could be older than its own history.
+
+    Iceberg refuses to read such a table.
+    """
+    now_ms = max(time.time_ns() // 1_000_000, int(base.fields.get("last-updated-ms", 0)))
+    fields["last-updated-ms"] = now_ms
+    log = fields.get("snapshot-log") or []
+    if len(log) > len(base.fields.get("snapshot-log") or ()):
+        log[-1]["timestamp-ms"] = now_ms
 
 
 def _at(base: Metadata, branch: str, snapshot: int) -> SetSnapshotRefUpdate:
