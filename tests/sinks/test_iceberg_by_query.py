@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -172,12 +172,13 @@ def test_each_step_can_be_killed(tmp_path: Path, action: str) -> None:
     if action == "stage":
         scene.output.discard_staged(OPERATION)
     shutil.copytree(folder, saved)
-    step, expected = {
+    steps: dict[str, tuple[Callable[[], None], object]] = {
         "stage": (lambda: scene.output.stage(OPERATION, -1, {}), old),
         "swap": (scene.make, new),
         "swap_back": (scene.undo, old),
         "discard": (lambda: scene.output.discard_staged(OPERATION), old),
-    }[action]
+    }
+    step, expected = steps[action]
 
     def prepare() -> None:
         shutil.rmtree(folder)

@@ -22,6 +22,8 @@ FIRST = Version(1, ".metadata.json")
 _OF_FILES = ("schemas", "current-schema-id", "partition-specs", "default-spec-id", "format-version")
 """What must be the same for the files of one table to be read in another."""
 _SEQUENCE = "last-sequence-number"
+_STARTED = "slackwater.started-at"
+"""The property of the second line with the sequence number of the table when it was made."""
 _VERSION_MAX = 2
 """In later versions of the format a snapshot numbers its rows."""
 
@@ -48,6 +50,7 @@ def start(store: WriteStore, metadata: Metadata, operation: str) -> None:
         "table-uuid": str(uuid.uuid4()),
         "current-snapshot-id": -1,
         "refs": {},
+        "properties": {**metadata.properties, _STARTED: str(fields.get(_SEQUENCE, 0))},
     }
     store.write(FIRST.path, json.dumps(fields).encode())
     store.write(f"{FOLDER}/{HINT}", b"1")
@@ -64,15 +67,15 @@ def give_back(branches: Branches, replaced: Mark) -> Change:
     return Change({MAIN: replaced.snapshot, branches.replaced: None}, {branches.replaced: None})
 
 
-def check_alike(metadata: Metadata, first: Metadata, beside: Metadata) -> None:
-    """Raises Refused where the table could not take over the snapshots. ``first`` is what the second line began as."""
+def check_alike(metadata: Metadata, beside: Metadata) -> None:
+    """Raises Refused where the table could not take over the snapshots."""
     for name in _OF_FILES:
         if _bare(metadata.fields.get(name)) != _bare(beside.fields.get(name)):
             raise unsupported(beside.location, f"{name} of the table", f"other {name}")
-    now, then = metadata.fields.get(_SEQUENCE), first.fields.get(_SEQUENCE)
+    now, then = str(metadata.fields.get(_SEQUENCE, 0)), beside.properties.get(_STARTED)
     # After a swap that was undone the table has the snapshots already.
     if now != then and _unknown(metadata, beside):
-        raise unsupported(metadata.location, f"{_SEQUENCE} {then}, as when the rows aside were begun", f"{now}")
+        raise unsupported(metadata.location, f"{_SEQUENCE} {then}, as when the rows aside were begun", now)
 
 
 def _bare(value: Any) -> Any:
@@ -91,17 +94,17 @@ def _unknown(metadata: Metadata, beside: Metadata) -> tuple[Mapping[str, Any], .
 
 def remove(store: WriteStore, metadata: Metadata | None) -> None:
     """Remove the second line; its files only where the table has never taken over its snapshots."""
-    for entry in list(store.list(FOLDER)):
-        if entry.name.startswith("v") and ".metadata.json" in entry.name:
-            store.delete(f"{FOLDER}/{entry.name}")
     store.delete(f"{FOLDER}/{HINT}")
+    versions = Versions(store)
+    while (newest := versions.newest()) is not None:
+        store.delete(newest.path)
     folder = store.location.rstrip("/").rpartition("/")[2]
     if metadata is None or not any(f"/{folder}/" in one.manifest_list for one in metadata.snapshots.values()):
         store.delete_tree()
 
 
-def newest_of(store: WriteStore) -> tuple[Metadata, Metadata] | None:
-    """What the second line began as, and what it is; ``None`` where there is none."""
+def newest_of(store: WriteStore) -> Metadata | None:
+    """What the second line is now; ``None`` where there is none."""
     versions = Versions(store)
     newest = versions.newest()
-    return None if newest is None else (versions.read(FIRST), versions.read(newest))
+    return None if newest is None else versions.read(newest)

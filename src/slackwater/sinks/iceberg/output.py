@@ -254,11 +254,11 @@ class QueryTable(IcebergOutput):
         self._check_swap(swap, backup, metadata)
         line = beside.newest_of(self._folder(swap.operation))
         if line is not None and self._phase(metadata, swap.operation) == "staged":
-            head = line[1].current
+            head = line.current
             # Written again, as the staged table may have other snapshots since a swap that was undone.
             record(backup, self.location, swap, NONE_YET if head is None else head)
             replaced = Mark(self._query, 0, self._written(metadata), metadata.current)
-            self._commit(metadata, beside.take_over(metadata, line[1], Branches(swap.operation), replaced))
+            self._commit(metadata, beside.take_over(metadata, line, Branches(swap.operation), replaced))
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
@@ -284,7 +284,7 @@ class QueryTable(IcebergOutput):
         program = Owner(swap.stream_id, "", "")
         check_parties(self.location, swap, self._written(metadata), self.owner() or program, program)
         check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
-        beside.check_alike(metadata, *line)
+        beside.check_alike(metadata, line)
 
     def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
         branches = Branches(swap.operation)
