@@ -172,6 +172,24 @@ def test_without_files_the_likely_cause_is_first(slackwater: Slackwater, tmp_pat
     ]
 
 
+def test_a_text_that_does_not_decide_says_how_to_tell_the_causes_apart(slackwater: Slackwater, tmp_path: Path) -> None:
+    (tmp_path / "driver.log").write_text("ExecutorLostFailure (executor 3 exited caused by one of the running tasks)")
+
+    out = slackwater("doctor", "--error", "driver.log").out
+    [stream] = slackwater("doctor", "--error", "driver.log", "--format", "json").document["streams"]
+
+    assert "not decided the text alone does not tell the cause" in out
+    assert "APP-02 if it ended with code 137 or 52, or OOMKilled: kubectl describe pod POD" in out
+    assert list(stream["errors"][0]["signs"]) == ["APP-03", "APP-02"]
+    assert "it is this failure if it ended with code 137" in " ".join(slackwater("explain", "APP-02").out.split())
+
+
+def test_a_text_that_decides_has_no_signs(slackwater: Slackwater, tmp_path: Path) -> None:
+    (tmp_path / "driver.log").write_text("Queries with streaming sources must be executed with writeStream.start()")
+
+    assert "not decided" not in slackwater("doctor", "--error", "driver.log").out
+
+
 @pytest.mark.parametrize("scheme", ["", "file:"])
 def test_a_text_that_names_a_checkpoint_leads_to_its_files(slackwater: Slackwater, tmp_path: Path, scheme: str) -> None:
     case = corpus_case("4.3.0", "agg_window_append_hdfs", tmp_path)

@@ -88,6 +88,16 @@ def test_the_values_of_a_message_decide(requested: int, code: str) -> None:
     assert _codes(text)[0] == code
 
 
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("/out/part-0-x.parquet", "STORE-03"), ("/out/part_1.csv", "STORE-03"), ("/ck/x.tmp", "SHARE-01")],
+)
+def test_two_attempts_of_a_task_are_no_second_driver(path: str, code: str) -> None:
+    lease = "because this file lease is currently owned by DFSClient_NONMAPREDUCE_5"
+
+    assert _codes(f"o.a.h.hdfs.protocol.AlreadyBeingCreatedException: Failed to CREATE_FILE {path} {lease}")[0] == code
+
+
 def test_a_parser_that_a_writing_connector_calls_reads_no_input() -> None:
     parser = (
         "com.fasterxml.jackson.core.JsonParseException: Unexpected character ('-')\n\tat com.fasterxml.A.b(A.java:1)"

@@ -236,6 +236,8 @@ GROUP = (
         names=("AlreadyBeingCreatedException", "LeaseExpiredException", "RecoveryInProgressException"),
         level=Level.NAMED,
         certainty=Certainty.LIKELY,
+        # Attempts of one task, such as a speculative one, write the same data file.
+        near=(Near(("/part-", "/part_", "/_temporary/"), ("STORE-03",)),),
     ),
     ErrorText(
         "place-missing",

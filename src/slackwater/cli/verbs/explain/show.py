@@ -23,6 +23,7 @@ from slackwater.diagnose.doctor import Documented, documented
 from slackwater.diagnose.error_texts import ERRORS
 from slackwater.diagnose.rules.common.facts import FAILURES
 from slackwater.diagnose.rules.common.rule import FAILED, HEADINGS, Rule
+from slackwater.diagnose.signs import SIGNS
 
 SCHEMA = "slackwater.explain/1"
 FOUND = 1
@@ -165,7 +166,8 @@ def _of_failure(code: str, failure: Failure) -> Explanation:
         meaning=failure.title,
         finds="; or: ".join(f'"{one_line(text)}"' for text in texts),
         matters=f"{MET[failure.how]}: {failure.text}" if failure.how is not None else failure.text,
-        confirm=f"{command('doctor', 'STREAM', '--error', 'FILE')} looks for the causes of a text in the files",
+        confirm=f"{command('doctor', 'STREAM', '--error', 'FILE')} looks for the causes of a text in the files"
+        + (f"; it is this failure if {SIGNS[code]}" if code in SIGNS else ""),
         remedy="",
         commands=(),
         safe="",
