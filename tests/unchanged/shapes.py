@@ -16,6 +16,8 @@ from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
 
 from slackwater import connectors
+from slackwater.connectors.locked import jars_of
+from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.reference import reference_of
 from slackwater.runtime.session_options import spark_version
 from tests.support.outputs import row_text
@@ -155,6 +157,14 @@ PACKED_COUNTS = Shape(
     "packed_counts.py", (Query("counts", of_files("counts"), sink="counts"),), _folder, launcher=SUBMITTED
 )
 TO_FILE_TABLE = Shape("to_file_table.py", (Query("counts", of_files("shop/counts"), sink="shop/counts"),), _folder)
+
+
+def runs_here(shape: Shape) -> bool:
+    """Whether this Spark has the shape's connector: Delta and Iceberg have none for some."""
+    try:
+        return shape.connector is None or bool(jars_of(shape.connector, spark_version()))
+    except EnvironmentMissing:
+        return False
 
 
 class Shaped(Scene):
