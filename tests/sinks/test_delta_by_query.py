@@ -14,9 +14,9 @@ from slackwater.core.sink import Owner
 from slackwater.sinks.common.contract import StagedByPath, of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.delta.output import DeltaOutput, QueryTable
-from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
+from tests.sinks.swap_scene import SwapScene
 
 QUERY, EARLIER = "11111111-2222-4333-8444-555555555555", "99999999-2222-4333-8444-555555555555"
 OPERATION = "20260105T093000-1a2b3c"
@@ -24,7 +24,7 @@ STREAM = "5f0e"
 LAST, STAGED = 7, 3
 
 
-class Scene:
+class Scene(SwapScene):
     """A table with batches 0 to LAST of the query, and one aside that its writer has filled with 0 to STAGED."""
 
     def __init__(self, folder: Path, after: int = -1) -> None:
@@ -47,16 +47,6 @@ class Scene:
         assert isinstance(output, QueryTable)
         assert isinstance(output, StagedByPath)
         return output
-
-    @property
-    def backup(self) -> LocalStore:
-        return LocalStore(self.folder / "backup")
-
-    def make(self) -> None:
-        self.output.swap(self.swap, self.backup)
-
-    def undo(self) -> None:
-        self.output.swap_back(self.swap, self.backup)
 
     def visible(self) -> Mapping[str, bytes]:
         return delta_logs.live_files(self.table)

@@ -14,6 +14,7 @@ from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.output import QueryTable
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
+from tests.sinks.swap_scene import SwapScene
 from tests.support.kill_points import kill_points
 
 QUERY, EARLIER = "11111111-2222-4333-8444-555555555555", "99999999-2222-4333-8444-555555555555"
@@ -73,11 +74,11 @@ def test_batches_of_the_query_are_taken_out_and_put_back(table: Path, tmp_path: 
     assert (opened(table).last_written(), newest(table)) == (after + 1, after + 1)
 
 
-class Scene:
+class Scene(SwapScene):
     """A table with batches of an earlier query and of this one, and one aside with batches 0 to STAGED."""
 
     def __init__(self, folder: Path) -> None:
-        self.table, self.backup = folder / "shop" / "counts", LocalStore(folder / "backup")
+        self.folder, self.table = folder, folder / "shop" / "counts"
         for path in (self.table, folder / "backup"):
             shutil.rmtree(path, ignore_errors=True)
         iceberg_tables.create(self.table)
@@ -95,12 +96,6 @@ class Scene:
     @property
     def aside(self) -> Path:
         return Path(self.output.staged_path(OPERATION))
-
-    def make(self) -> None:
-        self.output.swap(self.swap, self.backup)
-
-    def undo(self) -> None:
-        self.output.swap_back(self.swap, self.backup)
 
     def visible(self) -> tuple[Mapping[str, bytes], int | None]:
         """What readers see, and the newest batch that the sink finds."""

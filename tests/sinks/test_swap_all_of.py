@@ -10,15 +10,15 @@ from slackwater.core.sink import Others, Swap, others_of
 from slackwater.sinks.all_of.output import AllOfOutput
 from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
-from slackwater.storage.local import LocalStore
 from tests.sinks.manifests import data_file
+from tests.sinks.swap_scene import SwapScene
 from tests.sinks.test_swap_files import LAST, OPERATION, OWNER, STAGED, Scene, bytes_below, refused
 from tests.support.kill_points import kill_points
 
 ALL_OF: Any = sinks.all_of
 
 
-class Both:
+class Both(SwapScene):
     """Two outputs with a staged one each."""
 
     def __init__(self, folder: Path) -> None:
@@ -29,16 +29,6 @@ class Both:
     @property
     def output(self) -> AllOfOutput:
         return AllOfOutput([scene.output for scene in self.scenes])
-
-    @property
-    def backup(self) -> LocalStore:
-        return LocalStore(self.folder / "backup")
-
-    def make(self) -> None:
-        self.output.swap(self.swap, self.backup)
-
-    def undo(self) -> None:
-        self.output.swap_back(self.swap, self.backup)
 
     def below(self) -> list[dict[str, bytes]]:
         return [bytes_below(scene.out) for scene in self.scenes]

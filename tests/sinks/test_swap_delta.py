@@ -25,6 +25,7 @@ from slackwater.sinks.delta.table import CommitMark, DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
+from tests.sinks.swap_scene import SwapScene
 
 OPERATION = "20260105T093000-1a2b3c"
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
@@ -32,7 +33,7 @@ APP = app_of(OWNER.stream_id)
 LAST, STAGED = 7, 4
 
 
-class Scene:
+class Scene(SwapScene):
     """A table with batches 0 to LAST, and beside it a staged one with batches 0 to STAGED."""
 
     def __init__(self, folder: Path) -> None:
@@ -57,16 +58,6 @@ class Scene:
     @property
     def aside(self) -> Path:
         return self.table.with_name(f".{self.table.name}.slackwater-{OPERATION}")
-
-    @property
-    def backup(self) -> LocalStore:
-        return LocalStore(self.folder / "backup")
-
-    def make(self) -> None:
-        self.output.swap(self.swap, self.backup)
-
-    def undo(self) -> None:
-        self.output.swap_back(self.swap, self.backup)
 
     def visible(self) -> Mapping[str, bytes]:
         return delta_logs.live_files(self.table)

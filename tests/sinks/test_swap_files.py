@@ -22,6 +22,7 @@ from slackwater.sinks.files.output import FilesOutput
 from slackwater.sinks.files.swapping import name_files_in
 from slackwater.storage.local import LocalStore
 from tests.sinks.manifests import MANIFEST, data_file, listed_files, write_batches
+from tests.sinks.swap_scene import SwapScene
 from tests.support.kill_points import kill_points
 
 OPERATION = "20260105T093000-1a2b3c"
@@ -30,7 +31,7 @@ LAST, STAGED = 12, 9
 Bytes = Mapping[str, bytes]
 
 
-class Scene:
+class Scene(SwapScene):
     """An output with batches 0 to LAST, and beside it a staged one with batches 0 to STAGED, partitioned."""
 
     def __init__(self, folder: Path, name: str = "out", interval: int = 4) -> None:
@@ -56,16 +57,6 @@ class Scene:
     @property
     def aside(self) -> Path:
         return self.out.with_name(f".{self.out.name}.slackwater-{OPERATION}")
-
-    @property
-    def backup(self) -> LocalStore:
-        return LocalStore(self.folder / "backup")
-
-    def make(self) -> None:
-        self.output.swap(self.swap, self.backup)
-
-    def undo(self) -> None:
-        self.output.swap_back(self.swap, self.backup)
 
     def visible(self) -> Bytes:
         return {str(path.relative_to(self.out)): path.read_bytes() for path in listed_files(self.out)}

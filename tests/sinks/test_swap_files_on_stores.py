@@ -18,9 +18,9 @@ from slackwater.sinks import files
 from slackwater.sinks.common.aside import MARK
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.output import FilesOutput
-from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from tests.sinks.manifests import MANIFEST, spark_reads, write_batches
+from tests.sinks.swap_scene import SwapScene
 from tests.support import shelf
 from tests.support.hdfs import hdfs_location, hdfs_server
 from tests.support.kill_points import kill_points
@@ -40,7 +40,7 @@ EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "11"))
 Bytes = Mapping[str, bytes]
 
 
-class Scene:
+class Scene(SwapScene):
     """An output with batches 0 to LAST on a store, and a staged one: with batches of its own, or with 0 to KEPT."""
 
     def __init__(self, folder: Path, location: str, *, kept: bool) -> None:
@@ -70,10 +70,6 @@ class Scene:
     def output(self) -> FilesOutput:
         return FilesOutput(f"{self.location}/a b")
 
-    @property
-    def backup(self) -> LocalStore:
-        return LocalStore(self.folder / "backup")
-
     def held(self) -> dict[str, bytes]:
         """All files on the store."""
         return {
@@ -91,12 +87,6 @@ class Scene:
             if now.get(path) != data:
                 self.store.write(path, data)
         self.backup.delete("swap.json")
-
-    def make(self) -> None:
-        self.output.swap(self.swap, self.backup)
-
-    def undo(self) -> None:
-        self.output.swap_back(self.swap, self.backup)
 
     def visible(self) -> set[bytes]:
         """What the files hold that Spark reads; they are all in the directory of the output."""

@@ -21,6 +21,7 @@ from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import StoreTraits
 from tests.sinks import iceberg_tables
+from tests.sinks.swap_scene import SwapScene
 from tests.support.kill_points import kill_points
 
 OPERATION = "20260105T093000-1a2b3c"
@@ -29,11 +30,11 @@ BRANCH, REPLACED = f"slackwater-staged-{OPERATION}", f"slackwater-replaced-{OPER
 LAST, STAGED = 4, 2
 
 
-class Scene:
+class Scene(SwapScene):
     """A table with batches 0 to LAST, and on a branch batches 0 to STAGED."""
 
     def __init__(self, folder: Path, *, snapshot: bool = True, last: int = LAST) -> None:
-        self.table = folder / "a table"
+        self.folder, self.table = folder, folder / "a table"
         iceberg_tables.create(self.table, snapshot=snapshot)
         for batch in range(last + 1):
             iceberg_tables.write_batch(self.table, OWNER.stream_id, batch, files=batch % 3)
@@ -50,16 +51,6 @@ class Scene:
     @property
     def output(self) -> IcebergOutput:
         return IcebergOutput(str(self.table))
-
-    @property
-    def backup(self) -> LocalStore:
-        return LocalStore(self.table.parent / "backup")
-
-    def make(self) -> None:
-        self.output.swap(self.swap, self.backup)
-
-    def undo(self) -> None:
-        self.output.swap_back(self.swap, self.backup)
 
     def visible(self) -> Mapping[str, bytes]:
         return iceberg_tables.live_files(self.table)

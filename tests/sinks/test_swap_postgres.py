@@ -19,6 +19,7 @@ from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.names import TableName
 from slackwater.sinks.postgres.output import PostgresOutput
 from slackwater.storage.local import LocalStore
+from tests.sinks.swap_scene import SwapScene
 from tests.support.kill_points import kill_points
 from tests.support.postgres_server import PostgresServer
 
@@ -33,7 +34,7 @@ TABLE = (
 )
 
 
-class Scene:
+class Scene(SwapScene):
     """A table with batches 0 to LAST, and a staged one with batches 0 to STAGED."""
 
     def __init__(self, url: str, folder: Path) -> None:
@@ -81,16 +82,6 @@ class Scene:
 
     def tables(self) -> set[str]:
         return {row[0] for row in self.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
-
-    @property
-    def backup(self) -> LocalStore:
-        return LocalStore(self.folder / "backup")
-
-    def make(self) -> None:
-        self.output.swap(self.swap, self.backup)
-
-    def undo(self) -> None:
-        self.output.swap_back(self.swap, self.backup)
 
 
 @pytest.fixture

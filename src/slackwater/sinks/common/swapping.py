@@ -93,6 +93,15 @@ def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, st
         )
 
 
+def owners_of_program(swap: Swap, real: Owner | None) -> tuple[Owner, Owner]:
+    """The owners of an output that a user's program fills, and of its staged output, for ``check_parties``.
+
+    The program claims none of them. A stream of Slackwater that owns the real one is another one than the program's.
+    """
+    program = Owner(swap.stream_id, "", "")
+    return real or program, program
+
+
 def check_unmoved(location: str, swap: Swap, version: str) -> None:
     """Raises Refused (``swap-moved``) if others have changed the output, so that its state is ``version`` now."""
     if swap.version not in {None, version}:

@@ -26,6 +26,7 @@ from slackwater.sinks.common.swapping import (
     check_unmoved,
     check_whole,
     incomplete,
+    owners_of_program,
     start,
     started,
     unsupported,
@@ -364,9 +365,7 @@ class QueryTable(DeltaOutput):
         return str(self._aside(operation).folder)
 
     def _owners(self, swap: Swap, _staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
-        """A stream of Slackwater that owns the table is another one than the query."""
-        program = Owner(swap.stream_id, "", "")
-        return self.owner() or program, program
+        return owners_of_program(swap, self.owner())
 
     def _app_of(self, _swap: Swap) -> str:
         return self._query

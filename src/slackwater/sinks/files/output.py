@@ -329,7 +329,7 @@ class TableOutput(FilesOutput):
         raise table_unchecked(self._table, self._path, found)
 
     def of_query(self, _query_id: str, /) -> TableOutput:
-        """The same: the manifest names no query."""
+        """This output itself: the manifest names no query."""
         return self
 
 

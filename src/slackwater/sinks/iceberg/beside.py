@@ -75,7 +75,7 @@ def check_alike(metadata: Metadata, beside: Metadata) -> None:
     now, then = str(metadata.fields.get(_SEQUENCE, 0)), beside.properties.get(_STARTED)
     # After a swap that was undone the table has the snapshots already.
     if now != then and _unknown(metadata, beside):
-        raise unsupported(metadata.location, f"{_SEQUENCE} {then}, as when the rows aside were begun", now)
+        raise unsupported(metadata.location, f"{_SEQUENCE} {then}, as when the staged table was created", now)
 
 
 def _bare(value: Any) -> Any:

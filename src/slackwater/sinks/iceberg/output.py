@@ -20,6 +20,7 @@ from slackwater.sinks.common.swapping import (
     check_parties,
     check_unmoved,
     check_whole,
+    owners_of_program,
     record,
     started,
     unsupported,
@@ -280,9 +281,7 @@ class QueryTable(IcebergOutput):
         if state != "staged" or line is None:
             raise absent(staged.location, swap.operation, state or "no table")
         check_whole(staged.location, staged.damage(thorough=True))
-        # A stream of Slackwater that owns the table is another one than the query.
-        program = Owner(swap.stream_id, "", "")
-        check_parties(self.location, swap, self._written(metadata), self.owner() or program, program)
+        check_parties(self.location, swap, self._written(metadata), *owners_of_program(swap, self.owner()))
         check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
         beside.check_alike(metadata, line)
 
