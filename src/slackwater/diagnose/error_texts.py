@@ -13,6 +13,7 @@ from functools import cache
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import brief, mask
 from slackwater.core.registry import Registry
+from slackwater.diagnose.errors.common.complaints import complaint_places
 from slackwater.diagnose.errors.common.log_text import Part, parts
 from slackwater.diagnose.errors.common.names import keys_of, named_places
 from slackwater.diagnose.errors.common.paths import missing_places
@@ -27,9 +28,9 @@ _PLACES_MAX = 8
 _NEAR_CHARACTERS = 8000
 _LINE_CHARACTERS = 300
 _CERTAINTIES = tuple(Certainty)
-_FALLBACKS = (Level.GENERAL, Level.WORDS, Level.CATCH_ALL)
+_FALLBACKS = (Level.GENERAL, Level.COMPLAINT, Level.WORDS, Level.CATCH_ALL)
 """Levels that count only where no better one is recognised."""
-_WEAKEST = {Level.WORDS: 1, Level.CATCH_ALL: 2}
+_WEAKEST = {Level.COMPLAINT: 1, Level.WORDS: 2, Level.CATCH_ALL: 3}
 """Levels that yield to any other text of the same characters, whatever their certainty is."""
 
 
@@ -124,11 +125,17 @@ def _found_in(part: Part) -> Iterator[_Found]:
                 if is_near and _is_below(error, place):
                     yield _judged(error, place, around, part)
     table = _names(ERRORS.all())
-    for name, place in (*named_places(part.text), *thrown_places(part.text), *missing_places(part.text)):
+    for name, place in _named_in(part.text):
         named = next((table[key] for key in keys_of(name) if key in table), None)
         if named is not None:
             around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
             yield _judged(named, place, around, part)
+
+
+def _named_in(text: str) -> Iterator[tuple[str, Place]]:
+    """Every name that tables may have for something in a text."""
+    for reader in (named_places, thrown_places, missing_places, complaint_places):
+        yield from reader(text)
 
 
 def _is_below(error: ErrorText, place: Place) -> bool:

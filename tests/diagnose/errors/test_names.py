@@ -11,7 +11,7 @@ from scripts.error_conditions import conditions_of
 from slackwater.diagnose.error_texts import ERRORS, recognise
 from slackwater.diagnose.errors.common.names import STATE, conditions, keys_of
 
-UNKNOWN = {"STREAM_FAILED", "STDS_INTERNAL_ERROR", "INSUFFICIENT_TABLE_PROPERTY", "CONNECT"}
+UNKNOWN = {"STREAM_FAILED", "INSUFFICIENT_TABLE_PROPERTY", "CONNECT"}
 """These say nothing of the cause; ``[CONNECT]`` may be any word in brackets."""
 NAMES = [name for group in ERRORS.all() for error in group for name in error.names]
 

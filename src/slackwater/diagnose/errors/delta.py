@@ -81,6 +81,7 @@ GROUP = (
             "Detected schema change in version <version>",
             "Detected schema change:",
             "DELTA_SCHEMA_CHANGED",
+            "Incomplete log file in the Delta streaming source schema log",
             "DELTA_STREAMING_METADATA_EVOLUTION",
             "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",
             "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION",
@@ -99,5 +100,13 @@ GROUP = (
         ("DELTA-07", "CHG-03"),
         ("DELTA_INVALID_SOURCE_OFFSET_FORMAT", "The stored source offset format is invalid"),
         near=(Near(("KafkaSourceOffset", "KafkaOffset"), ("CHG-03",), Certainty.LIKELY),),
+    ),
+    ErrorText(
+        # Such a store is one without an atomic rename: commits of two writers would replace each other.
+        "log-store-of-another-store",
+        ("APP-09", "STORE-01"),
+        ("sql.delta.storage.HDFSLogStore.write", "io.delta.storage.HDFSLogStore.write"),
+        needs=("s3://", "s3a://", "s3n://"),
+        certainty=Certainty.LIKELY,
     ),
 )

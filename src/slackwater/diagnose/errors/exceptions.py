@@ -62,6 +62,7 @@ GROUP = (
             *("BootstrapResolutionException", "RefreshRetriableException", "FetchSessionIdNotFoundException"),
             *("InvalidFetchSessionEpochException", "FetchSessionTopicIdException", "NotEnoughReplicasException"),
             *("NotEnoughReplicasAfterAppendException", "TelemetryTooLargeException", "BrokerIdNotRegisteredException"),
+            *("NoAvailableBrokersException", "InvalidReceiveException", "QuotaViolationException"),
             "OffsetMovedToTieredStorageException",
         ),
         level=Level.NAMED,
@@ -82,7 +83,8 @@ GROUP = (
             *("DelegationTokenOwnerMismatchException", "UnsupportedByAuthenticationException"),
             *("UnsupportedSaslMechanismException", "IllegalSaslStateException", "SecurityDisabledException"),
             *("UnacceptableCredentialException", "InvalidPrincipalTypeException", "PrincipalDeserializationException"),
-            "AuthorizerNotReadyException",
+            *("AuthorizerNotReadyException", "JwtRetrieverException", "JwtValidatorException"),
+            *("OAuthBearerIllegalTokenException", "security.kerberos.KerberosError"),
         ),
         level=Level.NAMED,
         certainty=Certainty.LIKELY,
@@ -244,6 +246,7 @@ GROUP = (
         ("APP-06",),
         names=(
             *("UnknownStoreException", "NoSuchBucketException", "PathNotFoundException", "NotInMountpointException"),
+            *("NoSuchWarehouseException", "NoSuchIcebergViewException"),
             *("NoSuchTableException", "NoSuchIcebergTableException", "NoSuchNamespaceException", "NoSuchViewException"),
             *(
                 "NoSuchDatabaseException",

@@ -19,6 +19,8 @@ _IN_SPARK = (
     ),
     "scala.MatchError: <any>\nat org.apache.spark.sql.",
     "java.lang.AssertionError: <any>\nat org.apache.spark.sql.",
+    "Cannot evaluate expression: <any>\nat org.apache.spark.sql.catalyst.",
+    "Cannot generate code for expression: ",
 )
 """Exceptions of a defect, thrown by Spark's own code: what is printed below them is not their cause."""
 
@@ -182,6 +184,9 @@ GROUP = (
         ("VER-04",),
         (
             "No suitable driver",
+            "unresolved dependency: ",
+            "UNRESOLVED DEPENDENCIES",
+            "Could not find artifact ",
             "does not exist in the JVM",
             "could not be instantiated",
             "Constructor failed for class <name>",

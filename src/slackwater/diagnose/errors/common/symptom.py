@@ -22,18 +22,19 @@ class Level(IntEnum):
 
     ``CAUSE`` names what failed. ``NAMED`` is known by the name of an error condition or exception alone. ``WRAPPER`` is
     printed around other causes, and counts where no cause is known. ``GENERAL`` is the class of an exception, reported
-    where none of them is recognised; ``WORDS`` are the words of an unknown message, reported where nothing else is, and
-    before ``CATCH_ALL``, a class that its library throws for all failures.
-    ``NOTE`` is a message of a query that continues.
+    where none of them is recognised. ``COMPLAINT`` is what a person says without any message. ``WORDS`` are the words
+    of an unknown message, reported where nothing else is, and before ``CATCH_ALL``, a class that its library throws for
+    all failures. ``NOTE`` is a message of a query that continues.
     """
 
     CAUSE = 0
     NAMED = 1
     WRAPPER = 2
     GENERAL = 3
-    WORDS = 4
-    CATCH_ALL = 5
-    NOTE = 6
+    COMPLAINT = 4
+    WORDS = 5
+    CATCH_ALL = 6
+    NOTE = 7
 
 
 @dataclass(frozen=True, slots=True)
