@@ -43,6 +43,8 @@ def _first(text: str) -> str:
         f"24/10/18 03:43:38 ERROR Micro: {QUERY} terminated with error\r\n{MISSING}\r\n\tat a.b(C.scala:1)\r\n",
         "\x1b[31m24/10/18 ERROR\x1b[0m \x1b[1mjava.lang.IllegalStateException\x1b[0m: batch 3 doesn't exist\x1b[0m",
         f"2024-10-18T03:43:38.123456789Z stderr F Caused by: {MISSING}",
+        "> Caused by: java.lang.IllegalStateException: batch \n> 3 doesn't exist\n> \tat a.b(C.scala:1)",
+        "Caused by: java.lang.IllegalStateException: batch 3 \ndoesn't exist\n",
         f'{{"exception":"org.apache.spark.SparkException: x\\n\\tat a.b(C)\\nCaused by: {MISSING}\\n\\tat a"}}',
     ],
 )

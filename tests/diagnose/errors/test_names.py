@@ -9,7 +9,7 @@ import pytest
 
 from scripts.error_conditions import conditions_of
 from slackwater.diagnose.error_texts import ERRORS, recognise
-from slackwater.diagnose.errors.common.names import STATE, conditions, keys_of
+from slackwater.diagnose.errors.common.names import ANY, STATE, conditions, keys_of
 
 UNKNOWN = {"STREAM_FAILED", "INSUFFICIENT_TABLE_PROPERTY", "CONNECT"}
 """These say nothing of the cause; ``[CONNECT]`` may be any word in brackets."""
@@ -46,7 +46,8 @@ def test_a_name_is_in_one_entry() -> None:
 
 
 def test_the_conditions_that_tables_name_exist() -> None:
-    named = {name.partition(".")[0] for name in NAMES if name.isupper() and "_" in name and not name.startswith(STATE)}
+    conditions_of_tables = (name for name in NAMES if name.isupper() and "_" in name and ANY not in name)
+    named = {name.partition(".")[0] for name in conditions_of_tables if not name.startswith(STATE)}
 
     assert named <= conditions().keys()
 
@@ -99,6 +100,32 @@ def test_the_inner_exception_is_before_the_outer_one() -> None:
 
 def test_the_state_of_a_known_condition_does_not_count() -> None:
     assert codes("[STATE_STORE_INVALID_PROVIDER] The provider is not one. SQLSTATE: 42K06")[0] == "CHG-09"
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("CLOUD_FILE_SOURCE_FILE_NOT_FOUND", "FSRC-03"),
+        ("SOME_BUCKET_NOT_FOUND", "APP-06"),
+        ("CF_SOURCE_DIRECTORY_PATH_REQUIRED", "APP-09"),
+        ("CF_FAILED_TO_INFER_SCHEMA", "APP-05"),
+        ("PUBSUB_SOMETHING", "SRC-05"),
+        ("KINESIS_COULD_NOT_READ_SHARD_UNTIL_END_OFFSET", "SRC-01"),
+        ("DELTA_STREAMING_SOMETHING", "DELTA-07"),
+        ("STATE_STORE_SOMETHING", "STATE-02"),
+        ("SOME_VENDOR_CONDITION", None),
+    ],
+)
+def test_a_condition_of_a_vendor_is_known_by_its_family(condition: str, code: str | None) -> None:
+    assert next(iter(codes(f"[{condition}] Something else.")), None) == code
+
+
+def test_the_state_of_a_vendors_condition_counts_more_than_its_family() -> None:
+    assert codes("[STATE_STORE_SOMETHING] Words of a vendor. SQLSTATE: 22023")[0] == "APP-09"
+
+
+def test_a_class_at_the_end_of_a_sentence_is_one() -> None:
+    assert codes("The job ends with a NoClassDefFoundError. Then I tried another jar.")[0] == "VER-04"
 
 
 def test_a_class_in_a_stack_frame_is_no_failure() -> None:

@@ -9,6 +9,7 @@ _DEDUPLICATION = ("StreamingDeduplicate", "dropDuplicates")
 _DESERIALIZATION_FRAMES = ("GroupsWithState", "StateStoreRDD", "StateManager")
 
 GROUP = (
+    ErrorText("deduplication-keys-changed", ("CHG-15",), ("Cannot evolve the key columns of dropDuplicates",)),
     ErrorText(
         "source-count-changed",
         ("CHG-01",),

@@ -6,11 +6,16 @@ Spark's own in ``KD`` and ``XX``). A condition that means more than its class is
 
 from __future__ import annotations
 
-from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
 
 
 def _states(*states: str) -> tuple[str, ...]:
     return tuple(f"SQLSTATE {state}" for state in states)
+
+
+def _family(symptom: str, codes: tuple[str, ...], names: str) -> ErrorText:
+    """``names``: the first or last words of conditions that a vendor has added to those of Spark."""
+    return ErrorText(symptom, codes, names=tuple(names.split()), level=Level.GENERAL, certainty=Certainty.POSSIBLE)
 
 
 GROUP = (
@@ -351,6 +356,7 @@ GROUP = (
         names=("FAILED_READ_FILE",),
         level=Level.GENERAL,
         certainty=Certainty.POSSIBLE,
+        near=(Near(("FILE_NOT_EXIST", "does not exist"), ("FSRC-03",), Certainty.LIKELY),),
     ),
     ErrorText(
         "condition-of-spark-itself",
@@ -359,4 +365,17 @@ GROUP = (
         level=Level.GENERAL,
         certainty=Certainty.LIKELY,
     ),
+    _family("family-of-files", ("FSRC-03",), "*_FILE_NOT_FOUND *_FILE_NOT_EXIST *_FILES_NOT_FOUND *_ARCHIVED_FILE"),
+    _family("family-of-names", ("APP-06",), "*_NOT_FOUND *_NOT_EXIST *_NOT_EXISTS *_DOES_NOT_EXIST *_MISSING"),
+    _family("family-of-queries", ("APP-04",), "*_NOT_SUPPORTED *_UNSUPPORTED *_NOT_ALLOWED UNSUPPORTED_*"),
+    _family("family-of-options", ("APP-09",), "*_REQUIRED *_OPTION *_OPTIONS *_OPTION_KEYS_ERROR CF_* CLOUD_FILE_*"),
+    _family("family-of-records", ("APP-05",), "*_INFER_SCHEMA *_PARSE_ERROR *_SCHEMA_INFERENCE CANNOT_PARSE_*"),
+    _family(
+        "family-of-services", ("SRC-05",), "*_TIMEOUT *_AUTHENTICATION *_AUTH_ERROR *_UNAVAILABLE KINESIS_* PUBSUB_*"
+    ),
+    _family("family-of-positions", ("SRC-01",), "*_DATA_LOSS KINESIS_COULD_NOT_READ_*"),
+    _family("family-of-conflicts", ("SINK-07",), "*_CONFLICT *_CONCURRENT_MODIFICATION DELTA_CONCURRENT_*"),
+    _family("family-of-source-tables", ("DELTA-07",), "DELTA_STREAMING_* DELTA_SOURCE_*"),
+    _family("family-of-state", ("STATE-02", "CHG-05", "VER-06"), "STATE_STORE_* STDS_*"),
+    _family("family-of-defects", ("VER-06",), "*_INTERNAL_ERROR INTERNAL_ERROR_*"),
 )

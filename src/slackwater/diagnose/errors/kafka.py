@@ -126,6 +126,29 @@ GROUP = (
         ("Kafka option 'group.id' is not supported as user-specified consumer groups are not used to track offsets",),
     ),
     ErrorText(
+        "partitions-differ-from-offsets",
+        ("KAFKA-04", "KAFKA-12"),
+        (
+            "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_OFFSET_AND_END_OFFSET",
+            "specified start offset and end offset should have the same topic-partitions",
+        ),
+    ),
+    ErrorText(
+        "start-after-end",
+        ("APP-09", "KAFKA-02"),
+        (
+            "START_OFFSET_GREATER_THAN_END_OFFSET",
+            "The resolved start offset <any> is greater than the resolved end offset",
+            "The specified start <any> is greater than the end <any> for topic",
+        ),
+        certainty=Certainty.LIKELY,
+    ),
+    ErrorText(
+        "record-timestamp-malformed",
+        ("APP-05",),
+        ("KAFKA_MALFORMED_RECORD_TIMESTAMP", "that overflows when converting to Spark's microsecond-precision"),
+    ),
+    ErrorText(
         "topic-changed-during-available-now",
         ("KAFKA-12", "KAFKA-04", "KAFKA-02"),
         (

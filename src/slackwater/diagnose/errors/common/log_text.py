@@ -15,6 +15,9 @@ OVERLAP_CHARACTERS = 1 << 14
 """How much of a part is seen again in the next: more than an error text with what is close to it."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,32}[A-Za-z]")
+_MAIL = re.compile(r" (?=\n)|(?<=\n)(?:> ?){1,8}")
+"""What mails add: a blank before the end of a line that was wrapped, and marks of a quotation."""
+
 _ESCAPED_LINE_END = re.compile(r"(?:\\r)?\\n(?=\\t|Caused by|\s|at |=== |Driver stacktrace)")
 
 
@@ -66,6 +69,8 @@ def _cleaned(text: str) -> str:
         text = _COLOUR.sub("", text)
     if "\r" in text:
         text = text.replace("\r", " ")
+    if " \n" in text or "\n>" in text:
+        text = _MAIL.sub("", text)
     if "\\n" in text:
         text = _ESCAPED_LINE_END.sub("\v", text).replace("\v\\t", "\v\t")
     return text.replace('\\"', '"')

@@ -30,7 +30,7 @@ _EXIT = re.compile(
     r"[ :=('\"]{1,4}(\d{1,3})\b(?![.:]\d)"
 )
 """The code with which a process has ended, in the spellings of Spark, YARN, Kubernetes and shells."""
-_CLASS_END = re.compile(r"(?:Exception|Error|Failure|OutOfMemory)(?=[:\s)\]'\",;]|$)")
+_CLASS_END = re.compile(r"(?:Exception|Error|Failure|OutOfMemory)(?=[:\s)\]'\",;]|\.(?:\s|$)|$)")
 """Not in a stack frame, where a class is followed by a method or by the name of its file."""
 _CLASS_BACKWARDS = re.compile(r"[\w$./]{1,200}")
 """From the end of a name to its start: a search that runs forwards would begin at each character before it."""
@@ -71,7 +71,8 @@ def keys_of(name: str) -> Iterator[str]:
     """What a table may have for a name, the most specific first.
 
     Of an error condition also the SQLSTATE that Spark's and Delta's own tables give it; of a class its name without the
-    packages, then its last words: ``*ConflictException`` of ``NessieReferenceConflictException``.
+    packages, then its last words: ``*ConflictException`` of ``NessieReferenceConflictException``; of an error condition
+    that neither Spark nor Delta has, its last and its first words.
     """
     yield name
     if name.startswith(EXIT):
@@ -84,8 +85,7 @@ def keys_of(name: str) -> Iterator[str]:
     if name.isupper():
         condition = name.partition(".")[0]
         yield condition
-        if condition in conditions():
-            yield from _state_keys(conditions()[condition])
+        yield from _state_keys(conditions()[condition]) if condition in conditions() else _family_keys(condition)
         return
     parts = _PARTS.split(name)
     for start in range(1, len(parts)):
@@ -93,6 +93,18 @@ def keys_of(name: str) -> Iterator[str]:
     words = () if parts[-1] in _AROUND else _WORDS.findall(parts[-1])
     for start in range(len(words)):
         yield ANY + "".join(words[start:])
+
+
+def _family_keys(condition: str) -> Iterator[str]:
+    """What a condition that is of neither Spark nor Delta has in common with others: last words, then first words.
+
+    Vendors have hundreds of their own: ``*_NOT_FOUND`` of ``CLOUD_FILE_SOURCE_FILE_NOT_FOUND``, then ``CLOUD_FILE_*``.
+    """
+    words = condition.split("_")
+    for start in range(1, len(words)):
+        yield f"{ANY}_{'_'.join(words[start:])}"
+    for end in range(len(words) - 1, 0, -1):
+        yield f"{'_'.join(words[:end])}_{ANY}"
 
 
 def _state_keys(state: str) -> Iterator[str]:

@@ -59,7 +59,7 @@ _ALTERNATIVES: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"establish (?:an? )?(?:\w+ )?connection|no (?:route to|available|live|healthy|reachable) ",
             r"throttl|rate.?limit|too many requests|slow down|overloaded",
             r"(?:status|code|http)\W{0,3}(?:code\W{0,3})?(?:429|500|502|503|504)\b|handshake|certificat|disconnected",
-            r"service temporarily|try again later|name or service not known",
+            r"reached (?:the )?end of (?:the )?stream|service temporarily|try again later|name or service not known",
         ),
     ),
     (
