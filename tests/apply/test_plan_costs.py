@@ -124,7 +124,7 @@ def test_a_rebuild_names_what_is_replayed_and_what_runs_again(project: Project) 
 def test_the_sizes_of_source_files_are_those_recorded_as_they_were_read(project: Project) -> None:
     with project.open() as workspace:
         for entry, line in workspace.ledger.lines(STREAM, "sources/0").items():
-            path = json.loads(line.text.splitlines()[1])["path"]
+            path = json.loads(line.splitlines()[1])["path"]
             file = project.folder / "clicks" / Path(path).name
             read = file.stat()
             file.write_bytes(bytes(1024))

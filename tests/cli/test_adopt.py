@@ -56,7 +56,7 @@ def all_of(stream: str, folder: Path) -> dict[str, object]:
         logs = ("offsets", "commits", "sources/0", "metadata", "sink")
         return {
             "generations": [(one.number, one.location, one.query_id) for one in ledger.generations(stream)],
-            "logs": {log: {n: line.text for n, line in ledger.lines(stream, log).items()} for log in logs},
+            "logs": {log: ledger.lines(stream, log) for log in logs},
         }
 
 

@@ -124,7 +124,7 @@ def test_a_discarded_line_never_comes_back_and_no_other_is_lost(
 
 
 def _texts(ledger: Ledger, stream: str, log: str, generation: int | None) -> dict[int, str]:
-    return {entry: line.text for entry, line in ledger.lines(stream, log, generation=generation).items()}
+    return ledger.lines(stream, log, generation=generation)
 
 
 def test_a_generation_without_a_named_parent_follows_the_one_numbered_before() -> None:

@@ -67,14 +67,14 @@ def test_a_compacted_entry_is_kept_as_the_lines_that_belong_to_it(ledger: Ledger
     for log in ("sources/0", "sink"):
         lines = ledger.lines(STREAM, log)
         assert list(lines) == list(range(8))
-        assert [line.text.count("\n") for line in lines.values()] == [1] * 8
+        assert [line.count("\n") for line in lines.values()] == [1] * 8
 
 
 def test_of_a_sink_that_purged_its_first_entries_the_oldest_known_one_stands_for_all_before(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     copier(ledger, corpus_case("4.3.0", PURGED, tmp_path)).copy()
-    files = {entry: line.text.count("\n") for entry, line in ledger.lines(STREAM, "sink").items()}
+    files = {entry: line.count("\n") for entry, line in ledger.lines(STREAM, "sink").items()}
     assert files == {8: 9, 9: 1, 10: 1, 11: 1}
     # A source's lines name their entry: none is lost.
     assert set(ledger.lines(STREAM, "sources/0")) == set(range(12))
@@ -151,7 +151,7 @@ def test_a_torn_file_is_taken_once_it_is_whole(ledger: Ledger, tmp_path: Path) -
         assert patient.copy() == 0
     path.write_text('v1\n{"batchWatermarkMs":0}\n{"logOffset":8}')
     assert patient.copy() == 1
-    assert ledger.lines(STREAM, "offsets", 8)[8].text == path.read_text()
+    assert ledger.lines(STREAM, "offsets", 8)[8] == path.read_text()
 
 
 def test_kafkas_initial_offsets_begin_with_a_nul(ledger: Ledger, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_kafkas_initial_offsets_begin_with_a_nul(ledger: Ledger, tmp_path: Path)
     source.mkdir(parents=True)
     (source / "0").write_bytes(b'\0v1\n{"clicks":{"0":4}}')
     assert copy_new(ledger, STREAM, 1, LocalStore(tmp_path / "checkpoint")) == 1
-    assert ledger.lines(STREAM, "sources/0")[0].text == '\0v1\n{"clicks":{"0":4}}'
+    assert ledger.lines(STREAM, "sources/0")[0] == '\0v1\n{"clicks":{"0":4}}'
 
 
 def test_names_that_are_no_entries_are_passed_over(ledger: Ledger, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_batch_that_was_planned_again_after_a_trim_is_known_by_its_new_range(
     case = corpus_case("4.3.0", FILES_TO_FILES, tmp_path)
     watching = copier(ledger, case)
     watching.copy()
-    old = {entry: line.text for entry, line in ledger.lines(STREAM, "offsets").items()}
+    old = ledger.lines(STREAM, "offsets")
     offsets = _trim(case)
     _cut_sink(case)
     if while_watched:
@@ -215,7 +215,7 @@ def test_a_batch_that_was_planned_again_after_a_trim_is_known_by_its_new_range(
     for entry in (5, 6, 7):
         (offsets / str(entry)).write_text(_planned_again(entry))
     assert (watching if while_watched else copier(ledger, case)).copy() == 3
-    recorded = {entry: line.text for entry, line in ledger.lines(STREAM, "offsets").items()}
+    recorded = ledger.lines(STREAM, "offsets")
     assert recorded == {int(path.name): path.read_text() for path in offsets.glob("[0-9]")}
     replaced = {line.entry: line.text for line in ledger.replaced_lines(STREAM, "offsets")}
     assert replaced == {entry: old[entry] for entry in (5, 6, 7)}
@@ -286,7 +286,7 @@ def test_a_new_generation_does_not_repeat_what_the_sink_has_kept(ledger: Ledger,
     (sink_log / "7").write_text(f"v1\n{line}")
     copier(ledger, case, generation=2).copy()
     assert ledger.recorded_entries(STREAM, 2, "sink") == {7}
-    assert ledger.lines(STREAM, "sink")[7].text == (sink_log / "7").read_text()
+    assert ledger.lines(STREAM, "sink")[7] == (sink_log / "7").read_text()
     assert set(ledger.lines(STREAM, "sink")) == set(range(8))
     # Its checkpoint is another one, so all of its logs are recorded as its own.
     assert ledger.recorded_entries(STREAM, 2, "offsets") == set(range(8))
@@ -308,10 +308,10 @@ def _as_written(case: Path) -> list[Path]:
 
 def _same_as_on_disk(ledger: Ledger, stream: str, case: Path) -> None:
     checkpoint = case / "checkpoint"
-    assert ledger.lines(stream, "metadata")[0].text == (checkpoint / "metadata").read_text()
+    assert ledger.lines(stream, "metadata")[0] == (checkpoint / "metadata").read_text()
     for log in ("offsets", "commits"):
         on_disk = {int(path.name): path.read_text() for path in (checkpoint / log).iterdir() if path.name.isdecimal()}
-        assert {entry: line.text for entry, line in ledger.lines(stream, log).items()} == on_disk, (case, log)
+        assert ledger.lines(stream, log) == on_disk, (case, log)
     for source in (checkpoint / "sources").glob("*"):
         _same_lines(ledger, stream, f"sources/{source.name}", source)
     if (case / "sink" / "_spark_metadata").exists():
@@ -326,7 +326,7 @@ def _same_lines(ledger: Ledger, stream: str, log: str, folder: Path) -> None:
         if path.name.removesuffix(".compact").isdecimal()
         for line in path.read_text().split("\n")[1:]
     }
-    kept = [(entry, text) for entry, line in ledger.lines(stream, log).items() for text in line.text.split("\n")[1:]]
+    kept = [(entry, text) for entry, line in ledger.lines(stream, log).items() for text in line.split("\n")[1:]]
     assert sorted(text for _, text in kept) == sorted(on_disk), (folder, log)
     for entry, text in kept:
         if log != "sink" and text.startswith('{"path"'):
@@ -334,7 +334,7 @@ def _same_lines(ledger: Ledger, stream: str, log: str, folder: Path) -> None:
 
 
 def _everything(ledger: Ledger, stream: str) -> dict[str, dict[int, str]]:
-    return {log: {entry: line.text for entry, line in ledger.lines(stream, log).items()} for log in ledger.logs(stream)}
+    return {log: ledger.lines(stream, log) for log in ledger.logs(stream)}
 
 
 def _count_transactions(ledger: Ledger, started: list[str]) -> None:

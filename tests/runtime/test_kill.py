@@ -57,10 +57,7 @@ def _has_committed(project: Project, batch: int) -> bool:
 def _compare(project: Project, when: str, known_until: float) -> None:
     checkpoint = project.checkpoint("rows")
     with project.ledger() as ledger:
-        recorded = {
-            log: {entry: line.text for entry, line in ledger.lines("work/rows", log).items()}
-            for log in ("offsets", "sources/0")
-        }
+        recorded = {log: ledger.lines("work/rows", log) for log in ("offsets", "sources/0")}
     for log, known in recorded.items():
         files = {int(file.name): file for file in (checkpoint / log).iterdir() if file.name.isdigit()}
         written = {entry: file.read_text() for entry, file in files.items()}

@@ -44,7 +44,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Watched:
 def _assert_equal_to_files(ledger: Ledger, stream: str, generation: int, log: str, folder: Path) -> None:
     """Byte for byte what the files hold; compacted entries repeat others, so they are no lines of the ledger's."""
     written = {int(file.name): file.read_bytes() for file in folder.iterdir() if file.name.isdigit()}
-    recorded = {entry: line.text.encode() for entry, line in ledger.lines(stream, log, generation=generation).items()}
+    recorded = {entry: line.encode() for entry, line in ledger.lines(stream, log, generation=generation).items()}
     assert written, folder
     assert {entry: recorded.get(entry) for entry in written} == written, log
 

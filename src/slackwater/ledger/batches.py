@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -78,7 +78,9 @@ class BatchesPart(LedgerPart):
                 "WHERE stream = :stream AND log = :log ORDER BY seen_ms, entry",
                 {"stream": stream, "log": log},
             )
-        return [_line({key: value for key, value in row.items() if key != "seen_ms"}) for row in rows]
+        return [
+            LogLine(row["stream"], row["generation"], row["log"], row["entry"], _to_text(row["text"])) for row in rows
+        ]
 
     def recorded_entries(self, stream: str, generation: int, log: str) -> set[int]:
         """The entries of a log that this generation itself has; nothing inherited."""
@@ -110,7 +112,7 @@ class BatchesPart(LedgerPart):
         last: int | None = None,
         *,
         generation: int | None = None,
-    ) -> dict[int, LogLine]:
+    ) -> dict[int, str]:
         """A log's entries in order, both ends included, each from the youngest generation in which it counts.
 
         A generation's own lines win. Older entries come from its ancestors, up to the batch (for ``sources/<source>``:
@@ -125,8 +127,10 @@ class BatchesPart(LedgerPart):
                 log_lines,
                 f"WHERE stream = :stream AND log = :log AND {wanted} AND {counting} ORDER BY entry, generation",
                 {"stream": stream, "log": log, **span, **values},
+                only=["entry", "text"],
             )
-        return {int(row["entry"]): _line(row) for row in rows}
+        # Of two rows of one entry the younger generation's comes later, and stays.
+        return {row["entry"]: _to_text(row["text"]) for row in rows}
 
     def logs(self, stream: str) -> list[str]:
         """The names of the logs of which any generation of the stream has a line."""
@@ -178,10 +182,6 @@ def _to_bytes(text: str) -> bytes:
 
 def _to_text(stored: bytes) -> str:
     return stored.decode("utf-8", "surrogateescape")
-
-
-def _line(row: Mapping[Any, Any]) -> LogLine:
-    return LogLine(**(dict(row) | {"text": _to_text(row["text"])}))
 
 
 def _batch(row: Row) -> BatchRecord:

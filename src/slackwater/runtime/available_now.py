@@ -116,7 +116,7 @@ def _reached(end: End, ledger: Ledger, generation: GenerationRecord, offset: str
 
 
 def _log(ledger: Ledger, generation: GenerationRecord, source: str) -> dict[int, str]:
-    return {entry: line.text for entry, line in ledger.lines(generation.stream, SOURCES + source).items()}
+    return ledger.lines(generation.stream, SOURCES + source)
 
 
 def _field_of(source: Any) -> tuple[Source, Any] | None:

@@ -52,7 +52,7 @@ def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, f
 def _listed(ledger: Ledger, stream: str, kind: Source, log: str, generation: int) -> list[SourceFile]:
     """All files that the own log of a source lists in a generation and in what that inherited."""
     lines = ledger.lines(stream, SOURCES + log, generation=generation).values()
-    return [file for line in lines for file in kind.listed(encoded(line.text))]
+    return [file for line in lines for file in kind.listed(encoded(line))]
 
 
 def _refusal(stream: str, source: str, found: LeftOut) -> Refused:

@@ -126,7 +126,7 @@ class InputWatermarkKeeper:
             return None
         lines = self._ledger.lines(self._generation.stream, INPUT_WATERMARKS, batch, batch)
         try:
-            found = InputWatermarks.parse(lines[batch].text) if batch in lines else None
+            found = InputWatermarks.parse(lines[batch]) if batch in lines else None
         except (ValueError, LookupError, TypeError):
             found = None
         commit = logs.newest_commit

@@ -50,7 +50,7 @@ def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
         log = f"sources/{index}"
         if len(ledger.entries(batch.stream, log)) > FILES_MAX:
             return Lag(lag_of(batch), unknown=f"source {index} has read files in more than {FILES_MAX:,} entries")
-        read[index] = {entry: line.text for entry, line in ledger.lines(batch.stream, log).items()}
+        read[index] = ledger.lines(batch.stream, log)
     return lag_after(batch, read)
 
 

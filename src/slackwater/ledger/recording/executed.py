@@ -61,12 +61,11 @@ def _of_share(ledger: Ledger, stream: str, share: Share) -> Iterator[SourceRange
         return
 
     def offsets(batch: int) -> dict[str, str | None]:
-        return dict(offsets_by_source(parse_offset_entry(lines[batch].text.encode("utf-8", "surrogateescape"))))
+        return dict(offsets_by_source(parse_offset_entry(lines[batch].encode("utf-8", "surrogateescape"))))
 
     starts = offsets(share.base) if share.base in lines else {}
     profile = profile_of(ledger.generation(stream, share.generation))
     logs = profile.logs_of_sources if profile is not None else {}
     for source, end in offsets(newest).items():
         log = ledger.lines(stream, SOURCES + logs.get(source, source), generation=share.generation)
-        entries = {entry: line.text for entry, line in log.items()}
-        yield SourceRange(source, starts.get(source), end, entries)
+        yield SourceRange(source, starts.get(source), end, log)

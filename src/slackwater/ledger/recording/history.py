@@ -29,19 +29,16 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     skipped = _skipped(ledger, stream, batches)
     sources = [log for log in ledger.logs(name) if log.startswith(SOURCES)]
 
-    def texts(log: str) -> dict[int, str]:
-        return {entry: line.text for entry, line in ledger.lines(name, log).items()}
-
     generation = ledger.generation(name, stream.current_generation)
     begins, profile = generation.floor + 1, profile_of(generation)
-    recorded = {log.removeprefix(SOURCES): texts(log) for log in sources}
+    recorded = {log.removeprefix(SOURCES): ledger.lines(name, log) for log in sources}
     logs = profile.logs_of_sources if profile is not None else {}
-    offsets = {batch: text for batch, text in texts("offsets").items() if batch >= begins - 1}
+    offsets = {batch: text for batch, text in ledger.lines(name, "offsets").items() if batch >= begins - 1}
     return History(
-        metadata=texts(METADATA).get(0),
+        metadata=ledger.lines(name, METADATA).get(0),
         offsets=offsets,
-        commits={batch: text for batch, text in texts("commits").items() if batch >= begins - 1},
-        written=texts(SINK),
+        commits={batch: text for batch, text in ledger.lines(name, "commits").items() if batch >= begins - 1},
+        written=ledger.lines(name, SINK),
         sources=recorded | {source: recorded[log] for source, log in logs.items() if log in recorded},
         source_logs=logs,
         event_time_max_ms={b.batch_id: b.event_time_max_ms for b in batches if b.event_time_max_ms is not None},
@@ -64,7 +61,7 @@ def _newest_of_inputs(ledger: Ledger, name: str) -> dict[int, int]:
     """The newest event time of any input by batch, as far as the watermark of each input was recorded with it."""
     found: dict[int, int] = {}
     for batch, line in ledger.lines(name, INPUT_WATERMARKS).items():
-        recorded = json.loads(line.text)
+        recorded = json.loads(line)
         watermarks_ms = [one for one in recorded["inputs_ms"] if one is not None]
         if watermarks_ms:
             # The longest delay, whichever input has it: a time that is too new makes a rebuild read more, never less.
@@ -74,7 +71,7 @@ def _newest_of_inputs(ledger: Ledger, name: str) -> dict[int, int]:
 
 def _sizes(ledger: Ledger, name: str) -> dict[str, int]:
     logs = [log for log in ledger.logs(name) if log.startswith(SIZES)]
-    entries = (json.loads(line.text) for log in logs for line in ledger.lines(name, log).values())
+    entries = (json.loads(line) for log in logs for line in ledger.lines(name, log).values())
     return {path: size for entry in entries for path, size in entry.items()}
 
 
@@ -119,11 +116,11 @@ def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read 
 def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Read | None:
     if isinstance(output, ReadByVersion):
         lines = ledger.lines(other, "offsets").values()
-        was_read = output.was_read((offset for line in lines for offset in _offsets(line.text)), cut)
+        was_read = output.was_read((offset for line in lines for offset in _offsets(line)), cut)
         return Read({}, by_version=True) if was_read else None
     wanted, entries = set(cut.files), {}
     for log in (log for log in ledger.logs(other) if log.startswith(SOURCES)):
-        texts = [line.text for line in ledger.lines(other, log).values() if '"path"' in line.text]
+        texts = [text for text in ledger.lines(other, log).values() if '"path"' in text]
         files = [file for text in texts for file in parse_file_source_log(text.encode())]
         named = [file.log_offset for file in files if output.name_of(file.path) in wanted]
         if named:
@@ -161,9 +158,12 @@ def _runs(
 ) -> dict[int, RunRecord]:
     """The run that executed each batch: as its progress reported, else the newest started before it was planned."""
     by_id = {run.id: run for run in runs}
-    found = {batch: run for batch, text in offsets.items() if (run := _run_at(runs, _planned_ms(text))) is not None}
-    reported = {batch.batch_id: by_id[batch.run] for batch in batches if batch.run in by_id}
-    return {**found, **reported}
+    found = {batch.batch_id: by_id[batch.run] for batch in batches if batch.run in by_id}
+    for batch in offsets.keys() - found.keys():
+        run = _run_at(runs, _planned_ms(offsets[batch]))
+        if run is not None:
+            found[batch] = run
+    return found
 
 
 def _planned_ms(text: str) -> int:

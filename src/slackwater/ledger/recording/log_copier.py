@@ -183,8 +183,7 @@ class LogCopier:
         if log != SINK:
             return split_source_compact(text, entry)
         recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
-        earlier = {number: line.text for number, line in recorded.items()} | dict(this_pass)
-        return {entry: strip_sink_compact(text, earlier.values())}
+        return {entry: strip_sink_compact(text, {**recorded, **this_pass}.values())}
 
     def _recorded(self, log: str, texts: Mapping[int, str]) -> Mapping[int, str]:
         """What the ledger has of the entries whose recorded content is in doubt."""
@@ -193,7 +192,7 @@ class LogCopier:
             return {}
         if log == SINK:
             lines = self._ledger.lines(self._stream, log, min(doubtful), max(doubtful), generation=self._generation)
-            return {entry: line.text for entry, line in lines.items() if entry in doubtful}
+            return {entry: line for entry, line in lines.items() if entry in doubtful}
         return self._ledger.own_lines(self._stream, self._generation, log, doubtful)
 
     def _may_replace(self, log: str, entry: int, recorded: str, found: str, in_sink: Mapping[int, str]) -> bool:
@@ -208,7 +207,7 @@ class LogCopier:
         if self._sink is None:
             return was_shown
         lines = self._ledger.lines(self._stream, SINK, batch, batch, generation=self._generation)
-        same = in_sink.get(batch, lines[batch].text) == lines[batch].text if batch in lines else was_shown
+        same = in_sink.get(batch, lines[batch]) == lines[batch] if batch in lines else was_shown
         return same and batch <= self._newest_in_sink
 
     def _line(self, log: str, entry: int, text: str) -> LogLine:

@@ -64,8 +64,6 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
     source_logs = profile.logs_of_sources if profile is not None else {}
     opened = open_checkpoint(open_read_store(generation.location))
     identifier = stream_id(context.home, stream)
-    lines = ledger.lines(name, SINK) if context.thorough else {}
-    listed = {batch: line.text for batch, line in lines.items()}
     logs = opened.logs
     marks = marks_of_inventory(logs, opened.inventory)
     recorded = _recorded(ledger, stream, marks)
@@ -75,7 +73,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
         identifier,
         expected,
         thorough=context.thorough,
-        recorded=listed,
+        recorded=ledger.lines(name, SINK) if context.thorough else {},
         query_id=generation.query_id or logs.query_id,
     )
     marks = replace(marks, written=written, pending_no_data=_no_data_batch(logs, marks, stream, profile, run))
@@ -157,7 +155,7 @@ def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
         planned=max(ledger.entries(name, "offsets"), default=NONE_YET),
         committed=max(ledger.entries(name, "commits"), default=NONE_YET),
         shown=max([*ledger.entries(name, SINK), mark.written if mark is not None else NONE_YET]),
-        next_entry=_parsed(entry.text) if entry is not None else None,
+        next_entry=_parsed(entry) if entry is not None else None,
     )
 
 
@@ -199,7 +197,7 @@ def _missing_files(
             continue
         log = source_logs.get(offset.source, offset.source)
         lines = ledger.lines(stream.full_name, SOURCES + log, (-1 if first is None else first) + 1, last)
-        span = SourceRange(offset.source, start, offset.text, {entry: line.text for entry, line in lines.items()})
+        span = SourceRange(offset.source, start, offset.text, lines)
         try:
             missing += kind.unavailable(span, StoreReach())
         except FormatError as error:

@@ -27,6 +27,8 @@ class Manifest:
 
     def __init__(self, store: ReadStore) -> None:
         self._store = store
+        # Compacted entries have a line for each file that was ever written, and are asked for several times in a row.
+        self._parsed: tuple[bytes, tuple[SinkFile, ...]] = (b"", ())
 
     def names(self) -> dict[int, str]:
         """Entries by batch, ``N`` or ``N.compact``. Spark reads the compacted one where both exist."""
@@ -158,7 +160,9 @@ class Manifest:
     def parse(self, name: str) -> tuple[bytes, tuple[SinkFile, ...]]:
         """The bytes of one entry file and the files it lists. Raises FormatError or OSError."""
         data = self._store.read(f"{SINK_LOG}/{name}")
-        return data, parse_file_sink_log(data)
+        if not data or data != self._parsed[0]:
+            self._parsed = data, parse_file_sink_log(data)
+        return self._parsed
 
 
 def entry_lines(content: str) -> list[str]:

@@ -168,7 +168,7 @@ def _ranges(workspace: Workspace, stream: StreamRecord, wanted: BatchRange) -> d
         base = max(share.base, first - 1)
         last = min((one for one in (share.last, wanted.last) if one is not None), default=None)
         lines = workspace.ledger.lines(stream.full_name, "offsets", max(base, 0), last, generation=share.generation)
-        entries = {batch: _entry(line.text) for batch, line in lines.items()}
+        entries = {batch: _entry(line) for batch, line in lines.items()}
         found |= {batch: (entries.get(batch - 1), entry) for batch, entry in entries.items() if batch > base}
     return found
 
