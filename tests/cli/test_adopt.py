@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -17,8 +18,13 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.main import main
+from slackwater.cli.verbs.adopt.take_in import Request, adopt_checkpoint
+from slackwater.core.errors import Refused
+from slackwater.core.records import StreamRecord
+from slackwater.core.settings import Settings
 from slackwater.core.sink import Owner
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output
 from tests.cli.conftest import Slackwater
 from tests.cli.test_confirmation import Terminal
@@ -31,7 +37,8 @@ from tests.support.rebuilds import CLEAN
 
 count_commits()
 HOME = ("--home", "home")
-REFUSED = 5
+USAGE, REFUSED = 2, 5
+ADOPT = "slackwater adopt '<folder>/state/per_page checkpoint' --name clicks"
 
 
 @pytest.fixture
@@ -94,7 +101,11 @@ def test_what_sources_and_checkpoint_no_longer_have_is_reported(
     assert "of batches 2 to 6" in done.out
     assert "can read batches 4 and later again" in done.out
     assert "003.json" in done.out
-    assert "where the query writes: repeat the command with --sink" in done.out
+    assert f"where the query writes: {ADOPT} --pipeline APPLICATION " in done.out
+    command = done.out.partition("if it writes to a directory: ")[2].splitlines()[0]
+    assert command == f"{ADOPT} --sink DIRECTORY"
+    words = shlex.split(command.replace("<folder>", str(project.folder)).replace("DIRECTORY", "out"))
+    assert "where the query writes" not in slackwater(*words[1:], *HOME).out
 
 
 def test_adopting_again_takes_in_what_is_new(slackwater: Slackwater, project: AdoptedProject) -> None:
@@ -112,6 +123,51 @@ def test_adopting_again_takes_in_what_is_new(slackwater: Slackwater, project: Ad
     assert isinstance(logs, dict)
     assert logs["offsets"][6] == text
     assert slackwater(*adopting(project, "--format", "json")).document["entries"] == 0
+
+
+def test_a_program_shows_where_its_query_writes(
+    slackwater: Slackwater, project: AdoptedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.folder)
+    sink, read = {"kind": "table", "name": "lake.shop.counts", "format": "iceberg"}, list[str]()
+
+    def program(_workspace: Workspace, stream: StreamRecord) -> StreamRecord:
+        read.append(stream.full_name)
+        return replace(stream, sink=sink, output_mode="complete", pipeline_file="app.py")
+
+    request = Request(str(project.path), None, "clicks", program)
+    with open_workspace(Settings(home=Path("home")), create=True) as workspace:
+        unknown = adopt_checkpoint(workspace, replace(request, program=None))
+        assert not unknown.stream.has_output
+        assert unknown.unknown[0].startswith("where the query writes: slackwater adopt ")
+        adopted = adopt_checkpoint(workspace, request)
+        assert (adopted.stream.sink, adopted.stream.output_mode) == (sink, "complete")
+        assert not any("where the query writes" in one for one in adopted.unknown)
+        assert workspace.ledger.find_stream("clicks") == adopted.stream
+        assert adopt_checkpoint(workspace, replace(request, program=None)).stream == adopted.stream
+        sink = {**sink, "name": "lake.shop.others"}
+        with pytest.raises(Refused) as refused:
+            adopt_checkpoint(workspace, request)
+        assert refused.value.code == "adopt-sink"
+    assert read == ["watched/clicks"] * 2
+    assert "slackwater run app.py" in slackwater("status", "clicks", *HOME).out
+
+
+def test_a_pipeline_file_is_no_program_that_starts_the_query(slackwater: Slackwater, project: AdoptedProject) -> None:
+    done = slackwater(*adopting(project, "--pipeline", "clicks.py"))
+    assert (done.code, "application-queries" in done.err) == (USAGE, True)
+    assert "slackwater adopt LOCATION --sink DIRECTORY" in done.err
+    assert not (project.folder / "home").exists()
+
+
+@pytest.mark.parametrize("words", [("reset", "--output", "swap"), ("rebuild", "--at", "batch:2")])
+def test_a_plan_that_needs_the_output_says_how_to_record_it(
+    slackwater: Slackwater, project: AdoptedProject, words: tuple[str, ...]
+) -> None:
+    slackwater(*adopting(project))
+    done = slackwater("plan", words[0], "clicks", *words[1:], "--pipeline", "clicks.py", *HOME)
+    assert done.code == REFUSED
+    assert f"{ADOPT} --pipeline <folder>/clicks.py; or" in done.err
 
 
 def test_state_that_is_deleted_after_the_adoption_is_missed(slackwater: Slackwater, project: AdoptedProject) -> None:

@@ -67,6 +67,23 @@ def commit(folder: Path, names: list[str], summary: Mapping[str, str] | None = N
     return snapshot.snapshot_id
 
 
+def commit_epoch(folder: Path, query: str, epoch: int, names: list[str]) -> int:
+    """Append files as Iceberg's own streaming sink does, also where there are none; the id of the snapshot."""
+    return commit(folder, names, {"spark.sql.streaming.queryId": query, "spark.sql.streaming.epochId": str(epoch)})
+
+
+def epoch_of(folder: Path, query: str) -> int | None:
+    """The newest epoch of a query that this sink finds: among the ancestors of the current snapshot."""
+    fields = metadata(folder)
+    snapshots = {one["snapshot-id"]: one for one in fields.get("snapshots", ())}
+    current = snapshots.get(fields.get("current-snapshot-id"))
+    while current is not None:
+        if current["summary"].get("spark.sql.streaming.queryId") == query:
+            return int(current["summary"]["spark.sql.streaming.epochId"])
+        current = snapshots.get(current.get("parent-snapshot-id"))
+    return None
+
+
 def mark(folder: Path, stream: str, batch: int, snapshot: int | None, *, epoch: int = 1, branch: str = "main") -> None:
     """Set the property of the newest metadata, without a version of its own."""
     fields = metadata(folder)

@@ -144,6 +144,30 @@ def test_a_batch_of_a_backfill_is_taken_out_and_its_number_is_free(tmp_path: Pat
     assert [scene.skips(batch) for batch in (LAST, LAST + 1)] == [True, False]
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("after", [-1, 3])
+def test_each_change_of_a_cut_and_its_undo_can_be_killed(tmp_path: Path, after: int) -> None:
+    scene = Scene(tmp_path)
+    cut = scene.output.cut_after(after, {})
+    old = scene.visible(), LAST
+
+    def cut_it() -> None:
+        scene.output.cut(cut, {}, scene.backup)
+
+    cut_it()
+    new = scene.visible(), after
+    for point in points_of("cut", scene.table, tmp_path, cut, lambda: Scene(tmp_path), query=QUERY):
+        assert (scene.visible(), scene.newest) in (old, new), f"killed before change {point}"
+        cut_it()
+        assert (scene.visible(), scene.newest) == new
+    for point in points_of("restore", scene.table, tmp_path, cut, cut_it, query=QUERY):
+        assert (scene.visible(), scene.newest) in (old, new), f"killed before change {point}"
+        scene.output.restore(cut, scene.backup)
+        assert (scene.visible(), scene.newest) == old
+    scene.output.restore(cut, scene.backup)
+    assert [scene.skips(batch) for batch in (LAST, LAST + 1)] == [True, False]
+
+
 def test_a_table_of_a_stream_of_slackwater_is_not_swapped(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     DeltaOutput(str(scene.table)).claim(Owner("another", "clicks/counts", "/srv/home"))

@@ -36,8 +36,7 @@ def table(tmp_path: Path) -> Path:
 def write(table: Path, query: str, batch: int) -> None:
     """As the sink does; a batch without rows has a snapshot, too."""
     names = [iceberg_tables.data_file(table, f"{query[:4]}-{batch}.parquet", [batch])] if batch % 2 else []
-    summary = {"spark.sql.streaming.queryId": query, "spark.sql.streaming.epochId": str(batch)}
-    iceberg_tables.commit(table, names, summary)
+    iceberg_tables.commit_epoch(table, query, batch, names)
 
 
 def opened(table: Path) -> QueryTable:
@@ -63,7 +62,7 @@ def test_batches_of_the_query_are_taken_out_and_put_back(table: Path, tmp_path: 
     assert cut.batches == tuple(range(after + 1, LAST + 1))
     for _ in range(2):
         opened(table).cut(cut, {}, backup)
-        assert (opened(table).last_written(), newest(table)) == (after, after if after >= 0 else None)
+        assert (opened(table).last_written(), newest(table)) == (after, after)
     for _ in range(2):
         opened(table).restore(cut, backup)
         assert (opened(table).last_written(), newest(table)) == (LAST, LAST)
@@ -72,6 +71,46 @@ def test_batches_of_the_query_are_taken_out_and_put_back(table: Path, tmp_path: 
     opened(table).cut(opened(table).cut_after(after, {}), {}, LocalStore(tmp_path / "again"))
     write(table, QUERY, after + 1)
     assert (opened(table).last_written(), newest(table)) == (after + 1, after + 1)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("after", [2, -1])
+def test_each_change_of_a_cut_and_its_undo_can_be_killed(tmp_path: Path, after: int) -> None:
+    folder, saved, backup = tmp_path / "w", tmp_path / "saved", LocalStore(tmp_path / "w" / "backup")
+    table = folder / "counts"
+    iceberg_tables.create(table)
+    for batch in range(LAST + 1):
+        write(table, QUERY, batch)
+    shutil.copytree(folder, saved)
+    cut = opened(table).cut_after(after, {})
+
+    def visible() -> tuple[Mapping[str, bytes], int | None]:
+        return iceberg_tables.live_files(table), iceberg_tables.epoch_of(table, QUERY)
+
+    def prepare() -> None:
+        shutil.rmtree(folder)
+        shutil.copytree(saved, folder)
+
+    def cut_it() -> None:
+        opened(table).cut(cut, {}, backup)
+
+    def restore_it() -> None:
+        opened(table).restore(cut, backup)
+
+    old = visible()
+    cut_it()
+    new = visible()
+    assert (len(new[0]), new[1]) == (sum(batch % 2 for batch in range(after + 1)), after if after >= 0 else None)
+    points = 0
+    for points in kill_points(cut_it, folder, prepare):
+        assert visible() in (old, new), f"killed before change {points}"
+        cut_it()
+        assert visible() == new
+    assert points >= 2
+    for points in kill_points(restore_it, folder, cut_it):
+        assert visible() in (old, new), f"killed before change {points}"
+        restore_it()
+        assert visible() == old
 
 
 class Scene(SwapScene):

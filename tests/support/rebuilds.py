@@ -292,6 +292,10 @@ class Project:
             request = replace(request, output="aside", into=str(into))
         return self._derived(request)
 
+    def plan_unread(self, goal: str, target: str, pipeline: str) -> Plan:
+        """The plan of a goal where the query's code is not read, as without Spark."""
+        return self._derived(replace(Request.at(goal, target), pipeline_file=pipeline))
+
     def _derived(self, request: Request) -> Plan:
         def reader(_: StreamRecord) -> QueryReader:
             return lambda: None

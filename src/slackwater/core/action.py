@@ -126,6 +126,8 @@ class Action(PlanStep):
     """The preconditions that are checked before it starts."""
     needs_adopted: ClassVar[tuple[PreconditionName, ...]] = ()
     """More of them where the user's program runs the query, which no lease keeps from starting it meanwhile."""
+    risk_adopted: ClassVar[str] = ""
+    """What goes wrong where the user's program is started between this action and the end of the plan, if anything."""
     changes_in_use: ClassVar[bool] = False
     """Whether it changes the output or the checkpoint in use, so that an apply that fails then is not taken back."""
     changes_output: ClassVar[bool] = False

@@ -63,6 +63,14 @@ def application_words(name: str, code: str) -> str:
     )
 
 
+def output_command(stream: StreamRecord, location: str, program: str = "") -> str:
+    """How to record where a query writes: by its program, which is run up to the start of its queries, or by path."""
+    by_program = command("adopt", location, "--name", stream.name, "--pipeline", program or APPLICATION)
+    by_path = command("adopt", location, "--name", stream.name, "--sink", "DIRECTORY")
+    named = "" if program else f" ({APPLICATION} is the program that starts it, as in 'app.py -- ARGUMENTS')"
+    return f"{by_program}{named}; or, if it writes to a directory: {by_path}"
+
+
 def copy_again_command(original: str, copy: str) -> str:
     """The command that makes a copy of a home without links to the original, next to the one that has some."""
     there = quoted(copy)

@@ -39,6 +39,11 @@ class StreamRecord:
         """Whether the user's own program runs the query, with a checkpoint at the path that it names."""
         return self.pipeline == WATCHED
 
+    @property
+    def has_output(self) -> bool:
+        """Whether it is recorded where the query writes: the checkpoint of an adopted query does not name that."""
+        return self.sink.get("kind") != "unknown"
+
 
 @dataclass(frozen=True, slots=True)
 class GenerationRecord:

@@ -82,8 +82,7 @@ class OutputSeen:
 
     ``owner`` is the id of the stream that the output names as its writer, ``owner_name`` that stream's name and home.
     ``batches_skipped``: the sink drops a batch whose id it has already; ``skipped_are_read``: Spark runs it all the
-    same, without output. ``can_cut``: a plan may cut it; ``can_take_out``: an undo can remove the batch that its
-    operation has written. ``delivery`` is what the sink guarantees.
+    same, without output. ``can_cut``: a plan may cut it. ``delivery`` is what the sink guarantees.
     ``orphans`` are data files of interrupted batches, which belong to no batch; looked for by a thorough snapshot only.
     ``members`` are the outputs where a batch is written into several, else empty. ``unmarked`` is the first of the
     outputs whose marker was lost while it may have rows. ``unchecked`` is why an output that would show its newest
@@ -96,7 +95,6 @@ class OutputSeen:
     batches_skipped: bool = False
     skipped_are_read: bool = False
     can_cut: bool = False
-    can_take_out: bool = False
     delivery: Delivery | None = None
     unreadable: Unreadable | None = None
     damage: tuple[Damage, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from slackwater.core.commands import code_words, command, mention
+from slackwater.core.commands import code_words, command, mention, output_command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.escaping import quoted
 from slackwater.core.plan import Plan, Request
@@ -216,15 +216,16 @@ def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]
     stream = basis.snapshot.stream
     if basis.request.output in {"keep", "aside"} or not is_cut(basis, scope):
         return Cut(scope.target, ()), []
-    cut = open_output(stream.sink).cut_after(scope.target, basis.history.written)
+    output = of_query(open_output(stream.sink), query_id(basis, scope.target))
+    cut = output.cut_after(scope.target, basis.history.written)
     readers = _readers(planning, stream, cut)
     if readers and not basis.request.downstream:
         raise Refused(
             "cut-was-read",
             f"The sink would have to be {cut_back(cut.after)}, but other streams have read what would be cut",
-            where=open_output(stream.sink).location,
+            where=output.location,
             found=", ".join(readers),
-            hint=_hint_for_read(planning.workspace, basis, cut),
+            hint=_hint_for_read(planning.workspace, basis, output, cut),
         )
     return cut, readers
 
@@ -267,11 +268,17 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
 
 def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> None:
     """Raises Refused where the program's own writer cannot fill an output aside, or no id would own it."""
-    stream = basis.snapshot.stream
+    stream, location = basis.snapshot.stream, basis.snapshot.generation.location
+    if not stream.has_output:
+        raise Refused(
+            "swap-unsupported",
+            f"It is not recorded where the query of stream {stream.full_name} writes",
+            where=location,
+            hint=f"first: {output_command(stream, location, basis.snapshot.code_file)}",
+        )
     if not isinstance(output, StagedByPath) or (isinstance(output, FilledByQueries) and not output.exists):
         raise _swap_of_adopted(basis, output.location)
     if stream_id(planning.workspace.home, stream) is None:
-        location = basis.snapshot.generation.location
         raise Refused(
             "swap-unsupported",
             f"Stream {stream.full_name} was only watched, and has no id that could own the new output",
@@ -288,8 +295,8 @@ def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
     return Refused(
         "swap-unsupported",
         "The new output of a swap is written by the program's own writer into another path, and then put in place. "
-        "Here that is not possible: a function of the program chooses where to write, or there is no output yet, or it "
-        "is not known where it is, or the output is a table that only its catalog can change",
+        "Here that is not possible: a function of the program chooses where to write, or there is no output yet, or "
+        "the output is a table that only its catalog can change",
         where=location,
         hint=f"{instead} {' '.join(map(quoted, code_words(basis.snapshot)))}",
     )
@@ -301,10 +308,9 @@ def _readers(planning: Planning, stream: StreamRecord, cut: Cut) -> list[str]:
     return readers_of(ledger, stream, cut)
 
 
-def _hint_for_read(workspace: Workspace, basis: Basis, cut: Cut) -> str:
+def _hint_for_read(workspace: Workspace, basis: Basis, output: Output, cut: Cut) -> str:
     """The readers as well, or the oldest batch after which nothing was read yet."""
     stream, history = basis.snapshot.stream, basis.history
-    output = open_output(stream.sink)
     goal = goal_named(basis.goal)
     other = goal.without_read_cut(basis)
     if other is not None:

@@ -48,6 +48,10 @@ class CutSink(Action):
 
     needs = ("written", "readers", "others")
     needs_adopted = ("planned", "committed", "writer")
+    risk_adopted = (
+        "until the plan is wholly applied or undone the program must not be started, also after an apply that was "
+        "killed: rows that were cut are missing from its output, and its checkpoint counts their batches as written"
+    )
     changes_in_use = changes_output = True
     undone_by = RestoreSink
 

@@ -22,6 +22,7 @@ from slackwater.operations.actions.common.one_batch import OneBatch, ends_listed
 from slackwater.operations.actions.common.record import record_of
 from slackwater.operations.apply.operation import BACKUP, PLAN_FILE, Operation
 from slackwater.operations.apply.others import refused
+from slackwater.operations.plan.adopted import OUTPUT_FIRST
 from slackwater.sinks.common.backup import RecordFile
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.registry import open_each
@@ -104,6 +105,7 @@ class RunBackfill(OneBatch):
 
     needs = ("generation", "planned", "committed", "written")
     needs_adopted = ("writer",)
+    risk_adopted = OUTPUT_FIRST
     changes_in_use = changes_output = True
     undone_by = CutBackfill
 

@@ -11,6 +11,7 @@ from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.staging import swappable
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.witness import backup_for, changed_nothing, check_records, check_started
+from slackwater.operations.plan.adopted import OUTPUT_FIRST
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class SwapOutput(Action):
 
     needs = ("written", "others")
     needs_adopted = ("planned", "committed", "writer")
+    risk_adopted = OUTPUT_FIRST
     changes_in_use = changes_output = True
     undone_by = SwapBack
 

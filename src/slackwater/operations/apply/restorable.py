@@ -12,6 +12,7 @@ from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import verdict
 from slackwater.diagnose.refusal import ways_with
 from slackwater.ledger.ledger import Ledger
+from slackwater.sinks.common.contract import of_any_query
 from slackwater.sinks.common.registry import open_output
 
 
@@ -31,7 +32,7 @@ def check_restorable(
     found = verdict(Program.from_json(kept), Program.from_json(program))
     if found.effect < Effect.NOT_RESTORABLE:
         return
-    traits = open_output(stream.sink).traits
+    traits = of_any_query(open_output(stream.sink)).traits
     ways = ways_with(stream.full_name, reference, traits, is_watched=stream.is_watched)
     raise Refused(
         "rebuild-insufficient",

@@ -17,11 +17,6 @@ OUTPUT_FIRST = (
     "its output has batches that its checkpoint has not, and it would skip its own with the same numbers"
 )
 
-CUT_FIRST = (
-    "until the plan is wholly applied or undone the program must not be started, also after an apply that was killed: "
-    "rows that were cut are missing from its output, and its checkpoint counts their batches as written"
-)
-
 BUILT, KEPT = "checkpoint", "kept"
 """Folders of the operation: the new checkpoint, and a copy of the old one, where the store has no directories."""
 

@@ -27,7 +27,7 @@ from slackwater.operations.actions.swap_output import SwapOutput
 from slackwater.operations.actions.switch_generation import SwitchGeneration
 from slackwater.operations.actions.verify_generation import VerifyGeneration
 from slackwater.operations.goals.common.goal import goal_named
-from slackwater.operations.plan.adopted import CUT_FIRST, OUTPUT_FIRST, SETTINGS_UNKNOWN, notes_of_adopted
+from slackwater.operations.plan.adopted import SETTINGS_UNKNOWN, notes_of_adopted
 from slackwater.operations.plan.basis import Basis, Scope, batches_used, query_id, written_text
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.cost import cost_of
@@ -73,10 +73,7 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], identity: tup
         batches = () if scope.copied else range(scope.first, scope.target + 1)
         if any(basis.history.runs.get(batch) is None for batch in batches):
             risks = (*risks, SETTINGS_UNKNOWN)
-        if any(isinstance(one, (RunBackfill, SwapOutput)) for one in actions):
-            risks = (*risks, OUTPUT_FIRST)
-        elif any(isinstance(one, CutSink) for one in actions):
-            risks = (*risks, CUT_FIRST)
+        risks = (*risks, *dict.fromkeys(one.risk_adopted for one in actions if one.risk_adopted))
         if basis.side is None:
             facts = replace(facts, notes=(*facts.notes, *notes_of_adopted(basis.facts.adopted, identity[0])))
     return Plan(

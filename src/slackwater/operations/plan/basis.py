@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slackwater.core.commands import command
+from slackwater.core.commands import command, output_command
 from slackwater.core.errors import Refused
 from slackwater.core.history import History
 from slackwater.core.plan import BEFORE_ALL, Request, RowOrder, SourceStart
@@ -167,8 +168,17 @@ def _uncuttable(basis: Basis, output: MemberSeen, target: int, written: int) -> 
         where=output.location,
         expected=f"batch {written}, the newest that {sink} holds",
         found=newest_batch(target),
-        hint=goal_named(basis.goal).without_cut(basis),
+        hint="\n".join(_instead_of_cut(basis)),
     )
+
+
+def _instead_of_cut(basis: Basis) -> Iterator[str]:
+    """How to record where the query writes, where that is not recorded; and what the goal can do without a cut."""
+    snapshot = basis.snapshot
+    if not snapshot.stream.has_output:
+        recorded = output_command(snapshot.stream, snapshot.generation.location, snapshot.code_file)
+        yield f"record where the query writes: {recorded}"
+    yield goal_named(basis.goal).without_cut(basis)
 
 
 def _start_of(target: int) -> str:

@@ -95,7 +95,7 @@ def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int
     for output in snapshot.outputs:
         if output.delivery is not None and output.delivery.guarantee == "at-least-once":
             risks.append(f"{output.name} writes at least once: an apply that is killed can write rows of it twice")
-        if not output.can_cut and not snapshot.output.can_take_out:
+        if not output.can_cut:
             risks.append(
                 f"{output.name} cannot remove what batch {batch} wrote: undo is refused once it has been written"
                 if output.batches_skipped

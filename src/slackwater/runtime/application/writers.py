@@ -72,15 +72,12 @@ class Start:
         ``path`` replaces the path or table into which it writes.
         """
         for name, arguments in self.given.calls:
-            if name in _OF_A_RUN:
-                continue
-            if name == "option" and arguments["key"].lower() == _CHECKPOINT:
-                continue
-            if name == "options":
-                given = arguments.get("options", {})
-                writer.options(**{key: value for key, value in given.items() if key.lower() != _CHECKPOINT})
-                continue
-            _called(writer, name, arguments)
+            if name == "option":
+                _set_options(writer, {arguments["key"]: arguments["value"]})
+            elif name == "options":
+                _set_options(writer, arguments.get("options", {}))
+            elif name not in _OF_A_RUN:
+                _called(writer, name, arguments)
         if path is not None:
             return writer.format(self.calls.format).option("path", path)
         return writer if self.table is None else IntoTable(writer, self.table)
@@ -107,6 +104,13 @@ class Start:
 
 _CHECKPOINT = "checkpointlocation"
 _OF_A_RUN = frozenset({"trigger", "queryName"})
+
+
+def _set_options(writer: DataStreamWriter, options: Mapping[str, Any]) -> None:
+    """Set what an application has set, but its checkpoint."""
+    for key, value in options.items():
+        if key.lower() != _CHECKPOINT:
+            writer.option(key, value)
 
 
 def _called(writer: DataStreamWriter, name: str, arguments: Mapping[str, Any]) -> None:

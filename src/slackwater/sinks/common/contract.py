@@ -246,6 +246,11 @@ def of_query(output: Output, query_id: str | None) -> Output:
     return output.of_query(query_id) if query_id is not None and isinstance(output, MarkedByQuery) else output
 
 
+def of_any_query(output: Output) -> Output:
+    """The output as that of some query: what plans can do to it, and where one is built aside, is the same for each."""
+    return of_query(output, "")
+
+
 @runtime_checkable
 class FilledByQueries(Protocol):
     """A table that can be cut, and perhaps swapped, with the marks of Spark's own streaming writer, too."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.contract import StagedByPath, of_query
+from slackwater.sinks.common.contract import StagedByPath, of_any_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.swapping import unsupported
 
@@ -45,8 +45,9 @@ class RecognisedSink:
 
     @property
     def traits(self) -> Traits:
-        """What the output can do."""
-        return open_output(self.recognised).traits
+        """What the output can do, and what plans can do to it."""
+        output = open_output(self.recognised)
+        return replace(output.traits, cuts=of_any_query(output).traits.cuts)
 
     def identity(self) -> Mapping[str, str]:
         """As it was recognised."""
@@ -61,8 +62,7 @@ class RecognisedSink:
 
     def staged(self, operation: str, /) -> RecognisedSink:
         """The same writer into the staged output of an operation. Raises Refused for an output without staging."""
-        # Where it is built is the same for each query.
-        output = of_query(open_output(self.recognised), "")
+        output = of_any_query(open_output(self.recognised))
         if not isinstance(output, StagedByPath):
             raise unsupported(
                 self.kind, "files of Spark's own file sink, or a table that Slackwater can change", self.kind

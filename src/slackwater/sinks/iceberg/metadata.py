@@ -200,14 +200,20 @@ def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int |
     yield None, None
 
 
-def epochs(newest: Metadata, older: Iterator[Metadata]) -> dict[str, int]:
-    """The newest batch by query id of those that Iceberg's own sink wrote, as far back as snapshots are known."""
+def epochs(newest: Metadata, older: Iterator[Metadata], query: str) -> dict[str, int]:
+    """The newest batch by query id of those that Iceberg's own sink wrote, as far back as snapshots are known.
+
+    Of ``query`` also the one that a cut has recorded: where it has left no batch, no snapshot shows one.
+    """
     found: dict[str, int] = {}
-    for _, snapshot in lineage(newest, older):
+    mark = newest.mark if newest.mark is not None and newest.mark.stream == query else None
+    for identifier, snapshot in lineage(newest, older):
+        if mark is not None and mark.snapshot == identifier:
+            found.setdefault(query, mark.batch)
         summary = snapshot.summary if snapshot is not None else {}
-        query, epoch = summary.get(_QUERY), summary.get(_EPOCH, "")
-        if query is not None and epoch.isdecimal():
-            found.setdefault(query, int(epoch))
+        writer, epoch = summary.get(_QUERY), summary.get(_EPOCH, "")
+        if writer is not None and epoch.isdecimal():
+            found.setdefault(writer, int(epoch))
     return found
 
 

@@ -97,9 +97,8 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
 
     def transactions(self, application: str) -> Mapping[str, int]:
         """What Iceberg's own sink wrote for queries that Slackwater does not run; no checkpoint of a log has more."""
-        del application
         newest = self._newest()
-        return {} if newest is None else epochs(newest, self._table.older(newest))
+        return {} if newest is None else epochs(newest, self._table.older(newest), application)
 
     shows_rows = True
 
@@ -294,6 +293,11 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         metadata = self._newest()
         if metadata is None:
             raise cutting.changed(record, "output-changed")
+        self._check_cuttable(metadata)
+        return metadata
+
+    def _check_cuttable(self, metadata: Metadata) -> None:
+        """Raises Refused where nothing can be committed to the table."""
         lack = self._table.lack(metadata)
         if lack is not None:
             raise Refused(
@@ -304,7 +308,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
                 found=lack[1],
                 hint="rebuild at the last written batch, which removes nothing",
             )
-        return metadata
 
     def _state(self, record: cutting.Record, version: Metadata) -> TableState:
         return cutting.state_after(version, self._table.older(version), record)
@@ -334,6 +337,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         last = self._written(metadata) if metadata is not None else -1
         if metadata is None or stream is None or last <= after:
             return Cut(after, ()), None
+        self._check_cuttable(metadata)
         span = span_after(metadata, self._table.older(metadata), stream, after)
         check_alone(self.location, span)
         files = self._difference(metadata, span.head, span.target)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_checkpoint, add_consent, add_format, add_home, string
+from slackwater.cli.common.arguments import (
+    Parser,
+    add_checkpoint,
+    add_consent,
+    add_format,
+    add_home,
+    add_spark,
+    string,
+)
 from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import mention
 
@@ -17,6 +25,14 @@ def declare(parser: Parser) -> None:
         help="the stream's name (default: the last part of --sink, else of LOCATION); "
         "a run of the program finds it by its checkpoint",
     )
+    parser.add_argument(
+        "--pipeline",
+        metavar="FILE|MODULE",
+        type=string,
+        help="the program that starts the query, with its arguments ('app.py -- ARGUMENTS'): it is run up to the "
+        "start of its queries, none of which is started, to see where the query writes",
+    )
+    add_spark(parser)
     add_home(parser)
     add_consent(parser)
     add_format(parser)

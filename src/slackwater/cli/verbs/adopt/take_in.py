@@ -17,11 +17,12 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.operators import state_stores
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import Format, consent_of
-from slackwater.cli.common.console import out, prepare, print_json, say
+from slackwater.cli.common.console import out, parse_conf, prepare, print_json, say
 from slackwater.cli.common.examine import require_output
 from slackwater.cli.common.targets import deleted_checkpoint_hint, require_reachable
 from slackwater.cli.common.words import mark
-from slackwater.core.commands import command
+from slackwater.cli.verbs.adopt.program import ReadProgram, reader_of
+from slackwater.core.commands import command, output_command
 from slackwater.core.errors import NotFound, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
 from slackwater.core.marks import Marks
@@ -39,6 +40,7 @@ from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.streams import OPERATORS, STATE_STORES
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.check_home import Consent, check_home
+from slackwater.runtime.query_runtime import SparkRuntime
 from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
 from slackwater.storage.protocols import ReadStore
@@ -48,11 +50,15 @@ SCHEMA = "slackwater.adopt/1"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to adopt: a location, where its query writes, and the name of the stream, as far as they are given."""
+    """What to adopt: a location, where its query writes, and the name of the stream, as far as they are given.
+
+    ``program`` reads the program that starts the query, ``None`` where none is given.
+    """
 
     location: str
     sink: str | None = None
     name: str | None = None
+    program: ReadProgram | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,9 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
         # The one step that makes it known. Until then a kill leaves nothing; after it, less in the ledger.
         first = GenerationRecord(stream.full_name, 1, location, query_id=read_logs(store).query_id)
         workspace.ledger.register_stream(stream, None if known else first)
+        if request.program is not None:
+            stream = _as_in_program(stream, request.program(workspace, stream))
+            workspace.ledger.register_stream(stream)
         write_stream_file_of(workspace.home, workspace.ledger, stream.full_name)
         entries = copy_new(
             workspace.ledger, stream.full_name, stream.current_generation, store, open_output(stream.sink)
@@ -171,16 +180,26 @@ def _stream(workspace: Workspace, location: str, sink: Identity, request: Reques
         return StreamRecord(WATCHED, name, sink, "append", "", id=str(uuid.uuid4())), False
     if request.sink is None:
         return found, True
+    return _with_sink(found, sink), True
+
+
+def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
+    """The stream with this output, unless its output is known. Raises Refused where it is another one."""
     # A location shows no format, which a run may have recorded; and nothing is compared that is not known.
-    if not is_same_sink(found.sink, sink) and not is_same_sink(sink, found.sink):
+    if not is_same_sink(stream.sink, sink) and not is_same_sink(sink, stream.sink):
         raise Refused(
             "adopt-sink",
-            f"Stream {full_name} is known with another output",
-            expected=_shown(found.sink),
+            f"Stream {stream.full_name} is known with another output",
+            expected=_shown(stream.sink),
             found=_shown(sink),
-            hint="leave --sink out",
+            hint="leave --sink out; of a program, see that it is started with the same arguments as usual",
         )
-    return (replace(found, sink=sink) if found.sink == UNKNOWN else found), True
+    return stream if stream.has_output else replace(stream, sink=sink)
+
+
+def _as_in_program(stream: StreamRecord, read: StreamRecord) -> StreamRecord:
+    """The stream with what its program shows; an output that is known stays as it is recorded."""
+    return replace(read, sink=_with_sink(stream, read.sink).sink)
 
 
 def _name_of(location: str) -> str:
@@ -223,8 +242,9 @@ def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> tuple[
     """What the checkpoint does not have, a sentence each."""
     last_run = workspace.ledger.last_run(stream.full_name)
     found = []
-    if stream.sink == UNKNOWN:
-        found.append("where the query writes: repeat the command with --sink, or run the application")
+    if not stream.has_output:
+        location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
+        found.append(f"where the query writes: {output_command(stream, location)}")
     elif facts.marks.written is None:
         why = facts.snapshot.output.unchecked or "this kind of output does not show them"
         found.append(f"which batches the output has: {why}")
@@ -310,6 +330,9 @@ def adopt(
     location: str,
     sink: str | None,
     name: str | None,
+    pipeline: str | None,
+    master: str | None,
+    conf: list[str] | None,
     home: str | None,
     moved: bool,
     copied: bool,
@@ -317,9 +340,10 @@ def adopt(
 ) -> int:
     """Take the checkpoint in, and show what is known of it."""
     settings = prepare(home, shown_as)
+    program = None if pipeline is None else reader_of(pipeline, SparkRuntime(say, parse_conf(conf), master))
     with open_workspace(settings, create=True, say=say) as workspace:
-        consent = consent_of(moved=moved, copied=copied)
-        document = adopt_document(adopt_checkpoint(workspace, Request(location, sink, name), consent))
+        consent, request = consent_of(moved=moved, copied=copied), Request(location, sink, name, program)
+        document = adopt_document(adopt_checkpoint(workspace, request, consent))
     if shown_as is Format.JSON:
         print_json(document)
     else:

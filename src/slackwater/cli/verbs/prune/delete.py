@@ -39,7 +39,7 @@ from slackwater.operations.apply.operation import BACKUP
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, plan_of_operation
 from slackwater.operations.check_home import Consent, check_home, is_own
 from slackwater.operations.plan.adopted import KEPT
-from slackwater.sinks.common.contract import Swappable, of_query
+from slackwater.sinks.common.contract import Swappable, of_any_query
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.location import Location
 from slackwater.storage.open import local_path_of, open_read_store, open_write_store
@@ -238,8 +238,7 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable) -> None:
     for identifier in what.operations:
         Journal(home.operation(stream.pipeline, stream.name, identifier), ledger).write_end(PRUNED, ledger.now_ms())
         ledger.end_operation(identifier, PRUNED, "applied; can no longer be undone")
-    # Where a staged output was built is the same for each query.
-    output = of_query(open_output(stream.sink), "")
+    output = of_any_query(open_output(stream.sink))
     if isinstance(output, Swappable) and output.traits.swaps:
         # Before its backup is removed, which shows that a prune was interrupted.
         for identifier in (*what.operations, *what.interrupted):
