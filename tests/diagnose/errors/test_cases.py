@@ -31,7 +31,7 @@ STATED = ("thread", "change")
 BASES = (*STATED, "inferred")
 WITH_INFERRED = (
     *("fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"),
-    *("twentyfirst", "twentysecond", "twentythird", "twentyfourth"),
+    *("twentyfirst", "twentysecond", "twentythird", "twentyfourth", "twentyfifth"),
 )
 """Collections that have threads without an answer."""
 
@@ -44,7 +44,7 @@ def _cause(case: dict[str, Any]) -> str:
     return found[0].codes_given(case["facts"])[0] if "facts" in case else explained(found, None)[0].cause.code
 
 
-@pytest.mark.parametrize(("bases", "cases_min"), [(BASES, 490), (STATED, 416)])
+@pytest.mark.parametrize(("bases", "cases_min"), [(BASES, 495), (STATED, 419)])
 def test_the_first_code_is_the_cause_in_nine_of_ten_cases(bases: tuple[str, ...], cases_min: int) -> None:
     cases = [case for case in CASES if case["basis"] in bases]
     wrong = [f"{case['name']}: {_cause(case)}, not {case['cause']}" for case in cases if _cause(case) != case["cause"]]
@@ -70,7 +70,7 @@ def test_no_thread_is_counted_twice() -> None:
         *("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh"),
         *("twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth"),
         *("eighteenth", "nineteenth", "twentieth", "twentyfirst", "twentysecond", "twentythird"),
-        "twentyfourth",
+        *("twentyfourth", "twentyfifth"),
     ],
 )
 def test_the_decision_reports_what_was_right_at_first_contact(collection: str) -> None:

@@ -115,8 +115,10 @@ GROUP = (
             "is bigger than spark.driver.maxResultSize",
             "is bigger than local result size limit",
             "Not enough memory to build and broadcast the table",
+            "Could not compute split, block input-",
             "Cannot broadcast the table that is larger than",
         ),
+        names=("OutOfMemoryError",),
         level=Level.WRAPPER,
     ),
     ErrorText(

@@ -25,7 +25,7 @@ _FAILS = (
 
 _ALTERNATIVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("name", (r"does(?: not|n't) exist or (?:is |was )?not authori[sz]ed",)),
-    ("memory", (r"out of memory|memory limit|heap space|insufficient memory|oom[- ]?killed",)),
+    ("memory", (r"out ?of ?memory|memory limit|heap space|insufficient memory|oom[- ]?killed",)),
     (
         "space",
         (r"no space left|disk (?:is )?full|disk quota|quota exceeded|too many open files|read-only file system",),
