@@ -24,327 +24,204 @@ _OF_SINK = (
 )
 """A connection that one of these has lost is not one between Spark's own processes."""
 
+
+def _named(symptom: str, codes: tuple[str, ...], names: str, near: tuple[Near, ...] = ()) -> ErrorText:
+    """Classes that say what failed. ``names``: separated by blanks."""
+    level, certainty = Level.NAMED, Certainty.LIKELY
+    return ErrorText(symptom, codes, names=tuple(names.split()), level=level, certainty=certainty, near=near)
+
+
 GROUP = (
-    ErrorText(
+    _named(
         "network-failed",
         ("SRC-05",),
-        names=(
-            *("UnknownHostException", "ConnectException", "SocketTimeoutException", "SocketException"),
-            *("NoRouteToHostException", "PortUnreachableException", "UnresolvedAddressException"),
-            *("ConnectTimeoutException", "ReadTimeoutException", "HttpHostConnectException", "NoHttpResponseException"),
-            *("ConnectionPoolTimeoutException", "UncheckedTimeoutException", "ConnectionClosedException"),
-            *("SSLException", "SSLHandshakeException", "SSLProtocolException", "SSLPeerUnverifiedException"),
-            *("CertificateException", "CertPathBuilderException", "SunCertPathBuilderException", "ValidatorException"),
-            *("CertificateExpiredException", "UnrecoverableKeyException", "KeyStoreException"),
-            *("LoginException", "FailedLoginException", "GSSException", "KrbException", "SaslException"),
-            *("KerberosAuthException", "StatusRuntimeException", "ServiceUnavailableException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "UnknownHostException ConnectException SocketTimeoutException SocketException NoRouteToHostException "
+        "PortUnreachableException UnresolvedAddressException ConnectTimeoutException ReadTimeoutException "
+        "HttpHostConnectException NoHttpResponseException ConnectionPoolTimeoutException "
+        "UncheckedTimeoutException ConnectionClosedException SSLException SSLHandshakeException "
+        "SSLProtocolException SSLPeerUnverifiedException CertificateException CertPathBuilderException "
+        "SunCertPathBuilderException ValidatorException CertificateExpiredException UnrecoverableKeyException "
+        "KeyStoreException LoginException FailedLoginException GSSException KrbException SaslException "
+        "KerberosAuthException StatusRuntimeException ServiceUnavailableException",
         near=_OF_STORE,
     ),
-    ErrorText(
+    _named(
         "kafka-unreachable",
         ("SRC-05",),
-        names=(
-            *("errors.TimeoutException", "DisconnectException", "errors.NetworkException", "errors.RetriableException"),
-            *("BrokerNotAvailableException", "LeaderNotAvailableException", "NotLeaderOrFollowerException"),
-            *(
-                "NotLeaderForPartitionException",
-                "CoordinatorNotAvailableException",
-                "CoordinatorLoadInProgressException",
-            ),
-            *("NotCoordinatorException", "NotControllerException", "ControllerMovedException", "KafkaStorageException"),
-            *("ReplicaNotAvailableException", "UnknownServerException", "FencedLeaderEpochException"),
-            *("UnknownLeaderEpochException", "OffsetNotAvailableException", "InvalidMetadataException"),
-            *("StaleMetadataException", "ThrottlingQuotaExceededException", "EligibleLeadersNotAvailableException"),
-            *("PreferredLeaderNotAvailableException", "ListenerNotFoundException", "RebootstrapRequiredException"),
-            *("BootstrapResolutionException", "RefreshRetriableException", "FetchSessionIdNotFoundException"),
-            *("InvalidFetchSessionEpochException", "FetchSessionTopicIdException", "NotEnoughReplicasException"),
-            *("NotEnoughReplicasAfterAppendException", "TelemetryTooLargeException", "BrokerIdNotRegisteredException"),
-            *("NoAvailableBrokersException", "InvalidReceiveException", "QuotaViolationException"),
-            "OffsetMovedToTieredStorageException",
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "errors.TimeoutException DisconnectException errors.NetworkException errors.RetriableException "
+        "BrokerNotAvailableException LeaderNotAvailableException NotLeaderOrFollowerException "
+        "NotLeaderForPartitionException CoordinatorNotAvailableException CoordinatorLoadInProgressException "
+        "NotCoordinatorException NotControllerException ControllerMovedException KafkaStorageException "
+        "ReplicaNotAvailableException UnknownServerException FencedLeaderEpochException "
+        "UnknownLeaderEpochException OffsetNotAvailableException InvalidMetadataException StaleMetadataException "
+        "ThrottlingQuotaExceededException EligibleLeadersNotAvailableException "
+        "PreferredLeaderNotAvailableException ListenerNotFoundException RebootstrapRequiredException "
+        "BootstrapResolutionException RefreshRetriableException FetchSessionIdNotFoundException "
+        "InvalidFetchSessionEpochException FetchSessionTopicIdException NotEnoughReplicasException "
+        "NotEnoughReplicasAfterAppendException TelemetryTooLargeException BrokerIdNotRegisteredException "
+        "NoAvailableBrokersException InvalidReceiveException QuotaViolationException "
+        "OffsetMovedToTieredStorageException",
     ),
-    ErrorText(
+    _named(
         "kafka-refuses-access",
         ("SRC-05",),
-        names=(
-            *("SaslAuthenticationException", "SslAuthenticationException", "errors.AuthenticationException"),
-            *("errors.AuthorizationException", "TopicAuthorizationException", "ClusterAuthorizationException"),
-            *("TransactionalIdAuthorizationException", "DelegationTokenAuthorizationException"),
-            *(
-                "DelegationTokenExpiredException",
-                "DelegationTokenNotFoundException",
-                "DelegationTokenDisabledException",
-            ),
-            *("DelegationTokenOwnerMismatchException", "UnsupportedByAuthenticationException"),
-            *("UnsupportedSaslMechanismException", "IllegalSaslStateException", "SecurityDisabledException"),
-            *("UnacceptableCredentialException", "InvalidPrincipalTypeException", "PrincipalDeserializationException"),
-            *("AuthorizerNotReadyException", "JwtRetrieverException", "JwtValidatorException"),
-            *("OAuthBearerIllegalTokenException", "security.kerberos.KerberosError"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "SaslAuthenticationException SslAuthenticationException errors.AuthenticationException "
+        "errors.AuthorizationException TopicAuthorizationException ClusterAuthorizationException "
+        "TransactionalIdAuthorizationException DelegationTokenAuthorizationException "
+        "DelegationTokenExpiredException DelegationTokenNotFoundException DelegationTokenDisabledException "
+        "DelegationTokenOwnerMismatchException UnsupportedByAuthenticationException "
+        "UnsupportedSaslMechanismException IllegalSaslStateException SecurityDisabledException "
+        "UnacceptableCredentialException InvalidPrincipalTypeException PrincipalDeserializationException "
+        "AuthorizerNotReadyException JwtRetrieverException JwtValidatorException OAuthBearerIllegalTokenException "
+        "security.kerberos.KerberosError",
     ),
-    ErrorText(
+    _named(
         "kafka-group-in-use",
         ("KAFKA-10",),
-        names=(
-            *("GroupAuthorizationException", "UnknownMemberIdException", "IllegalGenerationException"),
-            *("RebalanceInProgressException", "FencedInstanceIdException", "UnreleasedInstanceIdException"),
-            *("MemberIdRequiredException", "InconsistentGroupProtocolException", "InvalidGroupIdException"),
-            *("GroupIdNotFoundException", "GroupMaxSizeReachedException", "GroupNotEmptyException"),
-            *("FencedMemberEpochException", "StaleMemberEpochException", "consumer.CommitFailedException"),
-            *(
-                "ConsumerRebalanceFailedException",
-                "GroupSubscribedToTopicException",
-                "UnstableOffsetCommitException",
-                "RetriableCommitFailedException",
-            ),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "GroupAuthorizationException UnknownMemberIdException IllegalGenerationException "
+        "RebalanceInProgressException FencedInstanceIdException UnreleasedInstanceIdException "
+        "MemberIdRequiredException InconsistentGroupProtocolException InvalidGroupIdException "
+        "GroupIdNotFoundException GroupMaxSizeReachedException GroupNotEmptyException FencedMemberEpochException "
+        "StaleMemberEpochException consumer.CommitFailedException ConsumerRebalanceFailedException "
+        "GroupSubscribedToTopicException UnstableOffsetCommitException RetriableCommitFailedException",
     ),
-    ErrorText(
+    _named(
         "kafka-topic-missing",
         ("KAFKA-04",),
-        names=("UnknownTopicOrPartitionException", "TopicDeletionDisabledException"),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "UnknownTopicOrPartitionException TopicDeletionDisabledException",
     ),
-    ErrorText(
+    _named(
         "kafka-topic-recreated",
         ("KAFKA-02", "KAFKA-03"),
-        names=("UnknownTopicIdException", "InconsistentTopicIdException"),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "UnknownTopicIdException InconsistentTopicIdException",
     ),
-    ErrorText(
+    _named(
         "kafka-position-gone",
         ("KAFKA-01", "KAFKA-02"),
-        names=(
-            *("OffsetOutOfRangeException", "NoOffsetForPartitionException", "LogTruncationException"),
-            *("InvalidOffsetException", "PositionOutOfRangeException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "OffsetOutOfRangeException NoOffsetForPartitionException LogTruncationException InvalidOffsetException "
+        "PositionOutOfRangeException",
     ),
-    ErrorText(
+    _named(
         "kafka-record-unreadable",
         ("APP-05",),
-        names=(
-            *("errors.SerializationException", "RecordDeserializationException", "CorruptRecordException"),
-            *("UnsupportedCompressionTypeException", "InvalidTimestampException", "InvalidRecordException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "errors.SerializationException RecordDeserializationException CorruptRecordException "
+        "UnsupportedCompressionTypeException InvalidTimestampException InvalidRecordException",
     ),
-    ErrorText(
+    _named(
         "kafka-refuses-record",
         ("SINK-09",),
-        names=(
-            *("RecordTooLargeException", "RecordBatchTooLargeException", "ProducerFencedException"),
-            *("OutOfOrderSequenceException", "InvalidProducerEpochException", "InvalidPidMappingException"),
-            *("UnknownProducerIdException", "DuplicateSequenceException", "InvalidTxnStateException"),
-            *("InvalidTxnTimeoutException", "TransactionAbortedException", "TransactionAbortableException"),
-            *("TransactionCoordinatorFencedException", "TransactionalIdNotFoundException"),
-            *("ConcurrentTransactionsException", "PolicyViolationException", "InvalidRequiredAcksException"),
-            "BufferExhaustedException",
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "RecordTooLargeException RecordBatchTooLargeException ProducerFencedException OutOfOrderSequenceException "
+        "InvalidProducerEpochException InvalidPidMappingException UnknownProducerIdException "
+        "DuplicateSequenceException InvalidTxnStateException InvalidTxnTimeoutException "
+        "TransactionAbortedException TransactionAbortableException TransactionCoordinatorFencedException "
+        "TransactionalIdNotFoundException ConcurrentTransactionsException PolicyViolationException "
+        "InvalidRequiredAcksException BufferExhaustedException",
     ),
-    ErrorText(
+    _named(
         "kafka-client-of-other-version",
         ("VER-04",),
-        names=(
-            *("errors.UnsupportedVersionException", "UnsupportedForMessageFormatException"),
-            *("errors.InvalidRequestException", "UnsupportedEndpointTypeException", "MismatchedEndpointTypeException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "errors.UnsupportedVersionException UnsupportedForMessageFormatException errors.InvalidRequestException "
+        "UnsupportedEndpointTypeException MismatchedEndpointTypeException",
     ),
-    ErrorText(
+    _named(
         "option-refused",
         ("APP-09",),
-        names=(
-            *("config.ConfigException", "InvalidConfigurationException", "InvalidTopicException"),
-            *("InvalidSessionTimeoutException", "InvalidPartitionsException", "InvalidReplicationFactorException"),
-            *(
-                "URISyntaxException",
-                "InvalidPathException",
-                "MalformedURLException",
-                "UnknownFormatConversionException",
-            ),
-            *("AWSRedirectException", "AWSBadRequestException", "ParentNotDirectoryException", "BindException"),
-            *("InvalidUriException", "InvalidUriAuthorityException", "InvalidConfigurationValueException"),
-            *("ConfigurationPropertyNotFoundException", "DatePatternException", "UnsupportedTemporalTypeException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "config.ConfigException InvalidConfigurationException InvalidTopicException "
+        "InvalidSessionTimeoutException InvalidPartitionsException InvalidReplicationFactorException "
+        "URISyntaxException InvalidPathException MalformedURLException UnknownFormatConversionException "
+        "AWSRedirectException AWSBadRequestException ParentNotDirectoryException BindException "
+        "InvalidUriException InvalidUriAuthorityException InvalidConfigurationValueException "
+        "ConfigurationPropertyNotFoundException DatePatternException UnsupportedTemporalTypeException",
     ),
-    ErrorText(
+    _named(
         "store-exception",
         ("STORE-08",),
-        names=(
-            *("AWSServiceIOException", "AWSServiceThrottledException", "AWSStatus500Exception", "AWSClientIOException"),
-            *(
-                "AWSApiCallTimeoutException",
-                "AWSUnsupportedFeatureException",
-                "AWSS3IOException",
-                "HttpChannelEOFException",
-            ),
-            *("RemoteFileChangedException",),
-            *("SafeModeException", "StandbyException", "ipc.RetriableException", "ObserverRetryOnActiveException"),
-            *(
-                "NotReplicatedYetException",
-                "RetryStartFileException",
-                "BlockMissingException",
-                "MissingBlocksException",
-            ),
-            *("ReplicaNotFoundException", "CannotObtainBlockLengthException", "InvalidBlockTokenException"),
-            *("RpcServerException", "RpcNoSuchMethodException", "ipc.RpcException", "AsyncCallLimitExceededException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "AWSServiceIOException AWSServiceThrottledException AWSStatus500Exception AWSClientIOException "
+        "AWSApiCallTimeoutException AWSUnsupportedFeatureException AWSS3IOException HttpChannelEOFException "
+        "RemoteFileChangedException SafeModeException StandbyException ipc.RetriableException "
+        "ObserverRetryOnActiveException NotReplicatedYetException RetryStartFileException BlockMissingException "
+        "MissingBlocksException ReplicaNotFoundException CannotObtainBlockLengthException "
+        "InvalidBlockTokenException RpcServerException RpcNoSuchMethodException ipc.RpcException "
+        "AsyncCallLimitExceededException",
     ),
-    ErrorText(
+    _named(
         "store-refuses-access",
         ("STORE-05",),
-        names=(
-            *(
-                "AccessDeniedException",
-                "AccessControlException",
-                "PathAccessDeniedException",
-                "PathPermissionException",
-            ),
-            *("NoAuthWithAWSException", "CredentialInitializationException", "NoAwsCredentialsException"),
-            *("AuditFailureException", "TokenAccessProviderException", "HttpException", "SASTokenProviderException"),
-            *("authorize.AuthorizationException", "client.AuthenticationException", "InvalidToken"),
-            *("DSQuotaExceededException", "NSQuotaExceededException", "QuotaByStorageTypeExceededException"),
-            *("ClusterStorageCapacityExceededException", "DiskErrorException", "DiskOutOfSpaceException"),
-            *("SnapshotAccessControlException", "AclException", "ExpiredTokenException", "InvalidAccessKeyIdException"),
-            *("KeyProviderException", "fs.FSError", "ReadOnlyFileSystemException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "AccessDeniedException AccessControlException PathAccessDeniedException PathPermissionException "
+        "NoAuthWithAWSException CredentialInitializationException NoAwsCredentialsException AuditFailureException "
+        "TokenAccessProviderException HttpException SASTokenProviderException authorize.AuthorizationException "
+        "client.AuthenticationException InvalidToken DSQuotaExceededException NSQuotaExceededException "
+        "QuotaByStorageTypeExceededException ClusterStorageCapacityExceededException DiskErrorException "
+        "DiskOutOfSpaceException SnapshotAccessControlException AclException ExpiredTokenException "
+        "InvalidAccessKeyIdException KeyProviderException fs.FSError ReadOnlyFileSystemException",
     ),
-    ErrorText(
+    _named(
         "file-held-by-another-writer",
         ("SHARE-01", "STORE-03"),
-        names=("AlreadyBeingCreatedException", "LeaseExpiredException", "RecoveryInProgressException"),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "AlreadyBeingCreatedException LeaseExpiredException RecoveryInProgressException",
         # Attempts of one task, such as a speculative one, write the same data file.
         near=(Near(("/part-", "/part_", "/_temporary/"), ("STORE-03",)),),
     ),
-    ErrorText(
+    _named(
         "place-missing",
         ("APP-06",),
-        names=(
-            *("UnknownStoreException", "NoSuchBucketException", "PathNotFoundException", "NotInMountpointException"),
-            *("NoSuchWarehouseException", "NoSuchIcebergViewException"),
-            *("NoSuchTableException", "NoSuchIcebergTableException", "NoSuchNamespaceException", "NoSuchViewException"),
-            *(
-                "NoSuchDatabaseException",
-                "NoSuchObjectException",
-                "NoSuchFunctionException",
-                "NoSuchPartitionException",
-            ),
-            *("ResourceNotFoundException", "MessagingEntityNotFoundException", "IllegalEntityException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "UnknownStoreException NoSuchBucketException PathNotFoundException NotInMountpointException "
+        "NoSuchWarehouseException NoSuchIcebergViewException NoSuchTableException NoSuchIcebergTableException "
+        "NoSuchNamespaceException NoSuchViewException NoSuchDatabaseException NoSuchObjectException "
+        "NoSuchFunctionException NoSuchPartitionException ResourceNotFoundException "
+        "MessagingEntityNotFoundException IllegalEntityException",
     ),
-    ErrorText(
+    _named(
         "database-unreachable",
         ("SRC-05",),
-        names=(
-            *("SQLTransientConnectionException", "SQLNonTransientConnectionException", "SQLRecoverableException"),
-            *("CommunicationsException", "SQLTimeoutException", "SQLInvalidAuthorizationSpecException"),
-            *("CannotGetJdbcConnectionException", "AllNodesFailedException", "NoHostAvailableException"),
-            *("MongoTimeoutException", "MongoSecurityException", "MongoSocketException", "MongoSocketReadException"),
-            *("MongoSocketOpenException", "NoNodeAvailableException", "EsHadoopNoNodesLeftException"),
-            *("RedisConnectionException", "JedisConnectionException", "OperationTimeoutException"),
-            *("ProvisionedThroughputExceededException", "LimitExceededException", "ExpiredIteratorException"),
-            *("NotAuthorizedException", "ForbiddenException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "SQLTransientConnectionException SQLNonTransientConnectionException SQLRecoverableException "
+        "CommunicationsException SQLTimeoutException SQLInvalidAuthorizationSpecException "
+        "CannotGetJdbcConnectionException AllNodesFailedException NoHostAvailableException MongoTimeoutException "
+        "MongoSecurityException MongoSocketException MongoSocketReadException MongoSocketOpenException "
+        "NoNodeAvailableException EsHadoopNoNodesLeftException RedisConnectionException JedisConnectionException "
+        "OperationTimeoutException ProvisionedThroughputExceededException LimitExceededException "
+        "ExpiredIteratorException NotAuthorizedException ForbiddenException",
     ),
-    ErrorText(
+    _named(
         # The service gives a partition to the newest reader: that of a task that has moved, or of another query.
         "another-reader-took-the-partition",
         ("SRC-06", "SHARE-01"),
-        names=("ReceiverDisconnectedException",),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "ReceiverDisconnectedException",
     ),
-    ErrorText(
+    _named(
         "database-refuses-row",
         ("SINK-08",),
-        names=(
-            *("SQLIntegrityConstraintViolationException", "SQLDataException", "DataTruncation", "MysqlDataTruncation"),
-            *("DeltaInvariantViolationException", "InvariantViolationException", "MapperParsingException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "SQLIntegrityConstraintViolationException SQLDataException DataTruncation MysqlDataTruncation "
+        "DeltaInvariantViolationException InvariantViolationException MapperParsingException",
     ),
-    ErrorText(
+    _named(
         "database-refuses-statement",
         ("APP-04",),
-        names=("SQLSyntaxErrorException", "SQLFeatureNotSupportedException", "BadSqlGrammarException"),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "SQLSyntaxErrorException SQLFeatureNotSupportedException BadSqlGrammarException",
     ),
-    ErrorText(
+    _named(
         "table-commit-conflict",
         ("SINK-07",),
-        names=(
-            *(
-                "SQLTransactionRollbackException",
-                "MySQLTransactionRollbackException",
-                "DeltaConcurrentModificationException",
-            ),
-            *("ConcurrentAppendException", "ConcurrentTransactionException", "ConcurrentModificationException"),
-            *("ConcurrentWriteException", "ConcurrentDeleteReadException", "ConcurrentDeleteDeleteException"),
-            *("MetadataChangedException", "ProtocolChangedException", "exceptions.CommitFailedException"),
-            *("CommitStateUnknownException", "CherrypickAncestorCommitException", "DuplicateWAPCommitException"),
-            *("WaitingForLockException", "LockException", "CommitConflictException"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "SQLTransactionRollbackException MySQLTransactionRollbackException DeltaConcurrentModificationException "
+        "ConcurrentAppendException ConcurrentTransactionException ConcurrentModificationException "
+        "ConcurrentWriteException ConcurrentDeleteReadException ConcurrentDeleteDeleteException "
+        "MetadataChangedException ProtocolChangedException exceptions.CommitFailedException "
+        "CommitStateUnknownException CherrypickAncestorCommitException DuplicateWAPCommitException "
+        "WaitingForLockException LockException CommitConflictException",
     ),
-    ErrorText(
+    _named(
         "catalog-refuses-request",
         ("SINK-09",),
-        names=(
-            *("exceptions.BadRequestException", "UnprocessableEntityException", "exceptions.AlreadyExistsException"),
-            *("NamespaceNotEmptyException", "CleanableFailure"),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "exceptions.BadRequestException UnprocessableEntityException exceptions.AlreadyExistsException "
+        "NamespaceNotEmptyException CleanableFailure",
     ),
-    ErrorText(
+    _named(
         "class-path-mixed",
         ("VER-04",),
-        names=(
-            *("ClassNotFoundException", "NoClassDefFoundError", "NoSuchMethodError", "NoSuchFieldError"),
-            *("NoSuchMethodException", "AbstractMethodError", "IncompatibleClassChangeError", "LinkageError"),
-            *("BootstrapMethodError", "VerifyError", "ServiceConfigurationError"),
-            *("InvalidClassException", "StreamCorruptedException", "UnsupportedFileSystemException"),
-            *(
-                "ClassFormatError",
-                "ExceptionInInitializerError",
-                "IncompatibleClassException",
-                "InstantiationException",
-            ),
-        ),
-        level=Level.NAMED,
-        certainty=Certainty.LIKELY,
+        "ClassNotFoundException NoClassDefFoundError NoSuchMethodError NoSuchFieldError NoSuchMethodException "
+        "AbstractMethodError IncompatibleClassChangeError LinkageError BootstrapMethodError VerifyError "
+        "ServiceConfigurationError InvalidClassException StreamCorruptedException UnsupportedFileSystemException "
+        "ClassFormatError ExceptionInInitializerError IncompatibleClassException InstantiationException",
     ),
     ErrorText(
         "environment-does-not-fit",
