@@ -33,7 +33,13 @@ class NoSession(StubRuntime):
     """Reads pipeline files, and starts nothing."""
 
     def open_replayer(
-        self, _workspace: Workspace, _stream: StreamRecord, _reference: str, _on_jvm: Callable[[int], None], /
+        self,
+        _workspace: Workspace,
+        _stream: StreamRecord,
+        _reference: str,
+        _on_jvm: Callable[[int], None],
+        /,
+        **_: bool,
     ) -> NoReturn:
         raise SessionStartedError
 

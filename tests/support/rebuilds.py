@@ -216,7 +216,13 @@ class StubRuntime:
 
     @contextmanager
     def open_replayer(
-        self, _workspace: Workspace, _stream: StreamRecord, _reference: str, _on_jvm: Callable[[int], None], /
+        self,
+        _workspace: Workspace,
+        _stream: StreamRecord,
+        _reference: str,
+        _on_jvm: Callable[[int], None],
+        /,
+        **_: bool,
     ) -> Iterator[Replayer]:
         yield self.replayer
 

@@ -79,5 +79,7 @@ def _repair(scene: Shaped, query: Query) -> None:
 
 def _stops(scene: Shaped, query: Query) -> list[dict[str, Any]]:
     shown = scene.type("doctor", f"watched/{query.name}", "--format", "json", exit_code=None)
-    (found,) = json.loads(shown[shown.index("{") :])["streams"]
+    # spark-submit has its own lines before the document and after it.
+    document, _ = json.JSONDecoder().raw_decode(shown, shown.index("{"))
+    (found,) = document["streams"]
     return [one for one in found["findings"] if one["severity"] == "stop"]

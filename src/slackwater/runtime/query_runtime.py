@@ -36,7 +36,14 @@ class SparkRuntime:
         require_spark()
 
     def open_replayer(
-        self, workspace: Workspace, stream: StreamRecord, reference: str, on_jvm: Callable[[int], None], /
+        self,
+        workspace: Workspace,
+        stream: StreamRecord,
+        reference: str,
+        on_jvm: Callable[[int], None],
+        /,
+        *,
+        brief: bool = True,
     ) -> SparkReplayer:
         """A replayer that starts Spark when it is first used. Raises PipelineError where the file cannot be loaded."""
         from slackwater.runtime.replay import SparkReplayer  # noqa: PLC0415 - heavy; most plans need no Spark
@@ -45,7 +52,7 @@ class SparkRuntime:
         return SparkReplayer(
             loaded,
             stream.name,
-            session_options(loaded, workspace.settings, self.master, self.spark),
+            session_options(loaded, workspace.settings, self.master, self.spark, brief=brief),
             home=workspace.home.given,
             say=self.say,
             on_jvm=on_jvm,

@@ -52,6 +52,9 @@ DELTA_SNAPSHOT_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
 JVM_END_S = 20.0
 """Spark's shutdown hooks remove its temporary folders; a JVM that takes longer is killed."""
 
+FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
+"""The second one makes code that is several times as fast, and takes the cores for the first minute of a JVM."""
+
 _JVM_OPTIONS = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
 
 log = structlog.get_logger(__name__)
@@ -76,7 +79,7 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     _warn_of_visible_secrets(options.settings, say)
     of_stores = map(session_settings_of, options.connectors)
     of_sinks = map(registry.session_settings_of, options.connectors)
-    settings = _joined(_defaults(master), *of_stores, *of_sinks, options.settings)
+    settings = _joined(_defaults(master, brief=options.brief), *of_stores, *of_sinks, options.settings)
     # References to secrets of catalogs are for Slackwater; Spark is given the values, which are recorded nowhere.
     settings = {key: secret_of(key, value) for key, value in settings.items()}
     jars = _jars(options.connectors, settings, say)
@@ -142,12 +145,13 @@ def _submitted(key: str) -> str | None:
     return str(found) if found is not None else None
 
 
-def _defaults(master: str) -> dict[str, str]:
-    log_settings = Path(__file__).with_name("log4j2.properties").as_uri()
+def _defaults(master: str, *, brief: bool) -> dict[str, str]:
+    options = [f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"]
+    options += [FIRST_COMPILER] if brief else []
     quiet = {
         "spark.ui.showConsoleProgress": "false",
         FULL_TRACEBACKS: "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log_settings}",
+        "spark.driver.extraJavaOptions": " ".join(options),
     }
     if not master.startswith("local"):
         return quiet

@@ -30,7 +30,8 @@ class SessionOptions:
     """How to create the session. ``settings`` are Spark's own and override every default here.
 
     ``existing``: the application has created one, which is used as it is, with ``settings`` added.
-    ``file`` is the pipeline file; the workers of a cluster are sent the modules that it imports.
+    ``file`` is the pipeline file; the workers of a cluster are sent the modules that it imports. ``brief``: it analyses
+    queries, or runs a few batches, and ends.
     """
 
     application: str
@@ -39,10 +40,16 @@ class SessionOptions:
     connectors: tuple[str, ...] = ()
     existing: bool = False
     file: Path | None = None
+    brief: bool = False
 
 
 def session_options(
-    loaded: LoadedPipeline, settings: Settings, master: str | None = None, spark: Mapping[str, str] | None = None
+    loaded: LoadedPipeline,
+    settings: Settings,
+    master: str | None = None,
+    spark: Mapping[str, str] | None = None,
+    *,
+    brief: bool = False,
 ) -> SessionOptions:
     """The session that this pipeline runs in. Python workers can import the modules in the folder of its file."""
     chosen = {**settings.spark, **(spark or {})}
@@ -56,6 +63,7 @@ def session_options(
         settings={**chosen, WORKER_PATH: os.pathsep.join(dict.fromkeys(paths))},
         connectors=tuple(sorted({*loaded.connectors, *settings.connectors, *_of_stores(loaded, settings)})),
         file=loaded.file,
+        brief=brief,
     )
 
 

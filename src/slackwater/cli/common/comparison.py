@@ -48,7 +48,7 @@ def check_pipeline(
     if options.checkpoint is not None:
         definitions = [_stream_of(definitions, options.checkpoint, loaded.reference)]
         generations = {definitions[0].name: GenerationRecord(definitions[0].full_name, 1, options.checkpoint)}
-    session = session_options(loaded, settings, options.master, options.spark)
+    session = session_options(loaded, settings, options.master, options.spark, brief=True)
     streams = judged_streams(loaded, definitions, generations, session, Home(settings.home).given, say)
     return CheckedPipeline(loaded.reference, streams)
 

@@ -39,6 +39,9 @@ from slackwater.storage.location import Location
 Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
 """Opens the replayer of one plan when it is first asked for."""
 
+BRIEF_MS = 30_000
+"""Batches that took no longer in all gain less from a faster JVM than its start costs."""
+
 _COMPARED = (
     "id", "goal", "stream", "pipeline_file", "request", "target", "facts", "preconditions", "actions", "undo",
 )  # fmt: skip
@@ -299,7 +302,7 @@ def _one_at_a_time(workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable
                 _require(runtime, plan)
                 _check_code(workspace, runtime, plan)
                 stream = workspace.ledger.find_stream(plan.stream)
-                opened = runtime.open_replayer(workspace, stream, plan.pipeline_file, on_jvm)
+                opened = runtime.open_replayer(workspace, stream, plan.pipeline_file, on_jvm, brief=_is_brief(plan))
                 kept[plan.id] = stack.enter_context(opened)
             return kept[plan.id]
 
@@ -311,6 +314,11 @@ def _one_at_a_time(workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable
             yield lambda: open_replayer(plan)
 
         yield keep
+
+
+def _is_brief(plan: Plan) -> bool:
+    work = plan.cost.apply
+    return work.batches == 0 or (work.duration_ms is not None and work.duration_ms <= BRIEF_MS)
 
 
 def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan) -> None:

@@ -122,9 +122,18 @@ class QueryRuntime(PipelineReader, Protocol):
         """Raises EnvironmentMissing where Spark or Java is missing. Starts nothing."""
 
     def open_replayer(
-        self, workspace: Workspace, stream: StreamRecord, reference: str, on_jvm: Callable[[int], None], /
+        self,
+        workspace: Workspace,
+        stream: StreamRecord,
+        reference: str,
+        on_jvm: Callable[[int], None],
+        /,
+        *,
+        brief: bool = True,
     ) -> AbstractContextManager[Replayer]:
         """The replayer of a stream's query; Spark is started when it is first used, and ``on_jvm`` is given its pid.
+
+        ``brief``: it analyses the query, or runs so few batches that Spark's start takes longer.
 
         Runs the code of the pipeline file: raises PipelineError where it fails.
         """
