@@ -181,6 +181,12 @@ def test_a_plan_that_cannot_be_read(
     assert (done.code, done.error["code"]) == expected
 
 
+def test_a_plan_file_can_be_named_after_a_batch(slackwater: Slackwater, tmp_path: Path) -> None:
+    _plan(slackwater, tmp_path).rename(tmp_path / "replay-batch:3.json")
+    done = slackwater("apply", "replay-batch:3.json")
+    assert (done.code, "error unconfirmed" in done.err) == (2, True)
+
+
 def test_a_plan_is_not_applied_unconfirmed(slackwater: Slackwater, tmp_path: Path) -> None:
     _plan(slackwater, tmp_path)
 

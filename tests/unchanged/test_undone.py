@@ -44,16 +44,20 @@ CASES: tuple[tuple[Shape, Sequence[tuple[str, ...]]], ...] = (
     (ONE, (KEEP, CLEAR)),
     (ONE, (REBUILD,)),
     (ONE, (REPLAY_ASIDE, SWAP)),
-    (TO_DELTA, (REBUILD,)),
+    (TO_DELTA, (CLEAR, REPLAY, REBUILD)),
     (TO_DELTA, (REPLAY_ASIDE, SWAP)),
     (TO_DELTA_TABLE, (SWAP,)),
     (TO_TABLE, (KEEP, REBUILD)),
+    (TO_ICEBERG, (REPLAY, CLEAR)),
     (TO_ICEBERG, (SWAP, REPLAY_ALL_ASIDE)),
     (TO_ICEBERG_TABLE, (SWAP,)),
     (TO_FILE_TABLE, (CLEAR, REBUILD)),
     (TO_FILE_TABLE, (SWAP,)),
 )
-"""The operations on the application are applied and undone in this order; the last one may be applied again."""
+"""The operations on the application are applied and undone in this order; the last one may be applied again.
+
+A plan that cuts a Delta table cannot: the undo is a version of the table that the plan does not know.
+"""
 JOURNAL_LINES_MAX = 3
 STAGED_LINES = 7
 """With so many lines the journal has the start of the run into the output aside."""

@@ -29,7 +29,8 @@ NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 def read_text(path: AnyLocation) -> str:
     """The content of a regular file. Raises ``OSError``, for a pipe or device too, and ``UnicodeDecodeError``."""
-    file = Location(path)
+    # A path can have a colon in its name, as the one of a batch has; only a string can be a URI.
+    file = Location(path.absolute() if isinstance(path, Path) else path)
     return open_read_store(file.parent).read(file.name).decode()
 
 
