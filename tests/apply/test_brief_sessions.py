@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slackwater.core.records import StreamRecord
-from slackwater.ledger.workspace import Workspace
 from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
-from slackwater.operations.apply.replayer import Replayer
 from slackwater.runtime.session import FIRST_COMPILER, end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from tests.support.rebuilds import Silent, StubReplayer, StubRuntime, make_project
-
-
-@dataclass(frozen=True)
-class NotingRuntime(StubRuntime):
-    """Notes for what life Spark would be started."""
-
-    asked: list[bool] = field(default_factory=list)
-
-    @contextmanager
-    def open_replayer(
-        self,
-        _workspace: Workspace,
-        _stream: StreamRecord,
-        _reference: str,
-        _on_jvm: Callable[[int], None],
-        /,
-        **options: bool,
-    ) -> Iterator[Replayer]:
-        self.asked.append(options["brief"])
-        yield self.replayer
 
 
 @pytest.mark.parametrize(("took_ms", "brief"), [(500, True), (60_000, False), (None, False)])
@@ -49,10 +24,10 @@ def test_a_short_replay_asks_for_a_short_life(tmp_path: Path, took_ms: int | Non
             workspace.ledger.record_batch(replace(batch, durations_ms=durations))
     plan = project.plan()
     assert (plan.cost.apply.batches > 0, plan.cost.apply.duration_ms is None) == (True, took_ms is None)
-    runtime = NotingRuntime(StubReplayer(project.folder / "clicks.py"))
+    runtime = StubRuntime(StubReplayer(project.folder / "clicks.py"))
     with project.open() as workspace:
         apply_plan(workspace, plan, runtime, Silent(), ApplyOptions(stopped=False, discard_others=True))
-    assert runtime.asked == [brief]
+    assert runtime.asked_brief == [brief]
 
 
 @pytest.mark.thorough

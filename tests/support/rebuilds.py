@@ -205,6 +205,8 @@ class StubRuntime:
     """Reads pipeline files; the query is that of a replayer without Spark."""
 
     replayer: Replayer
+    asked_brief: list[bool] = field(default_factory=list)
+    """Of each replayer that was opened, whether it was for a short life."""
 
     def digest(self, reference: str) -> str:
         return digest(reference)
@@ -222,8 +224,10 @@ class StubRuntime:
         _reference: str,
         _on_jvm: Callable[[int], None],
         /,
-        **_: bool,
+        *,
+        brief: bool = True,
     ) -> Iterator[Replayer]:
+        self.asked_brief.append(brief)
         yield self.replayer
 
 
