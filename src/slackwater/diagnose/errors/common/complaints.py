@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from slackwater.diagnose.errors.common.template import Place
 
@@ -56,14 +57,19 @@ def complaints() -> tuple[Complaint, ...]:
     """All complaints, in the order in which they count."""
     return tuple(
         Complaint(name, tuple(frozenset(group.split("|")) for group in one["topics"]), tuple(one["codes"]))
-        for name, one in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["complaints"].items()
+        for name, one in _table()["complaints"].items()
     )
 
 
 @cache
 def topics() -> Mapping[str, re.Pattern[str]]:
     """The pattern of each topic."""
-    table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["topics"]
     return {
-        name: re.compile("|".join(words).replace("<fails>", _FAILS), re.IGNORECASE) for name, words in table.items()
+        name: re.compile("|".join(words).replace("<fails>", _FAILS), re.IGNORECASE)
+        for name, words in _table()["topics"].items()
     }
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
