@@ -13,9 +13,14 @@ from hypothesis import strategies as st
 
 from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry, SinkFile, SourceFile, SourceOffset
 from slackwater.core.errors import FormatError
-from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
-from slackwater.formats.compactible import parse_file_sink_log, parse_file_source_log
-from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
+from slackwater.formats.commit_log import next_watermark_ms, parse_commit_entry, render_commit_entry
+from slackwater.formats.compactible import (
+    parse_file_sink_log,
+    parse_file_source_log,
+    parse_sink_file,
+    parse_source_file,
+)
+from slackwater.formats.offset_log import parse_offset_entry, planned_watermark_ms, render_offset_entry
 from slackwater.formats.text_log import parse_query_metadata
 from slackwater.sources.kafka import parse_initial_offsets, render_initial_offsets
 from tests.support.corpus import VERSIONS, corpus_cases, corpus_folder
@@ -51,6 +56,57 @@ def test_what_spark_wrote_is_rendered_byte_for_byte(version: str) -> None:
                 assert again(data) == data, path
                 checked += 1
     assert checked > 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_watermark_alone_is_that_of_the_whole_entry(version: str) -> None:
+    found = set()
+    for case in corpus_cases(version):
+        checkpoint = corpus_folder(version, case) / "checkpoint"
+        for path in (path for path in checkpoint.glob("offsets/*") if path.name.isdigit()):
+            found.add(_same_watermark(path.read_text(), planned_watermark_ms, _of_offsets))
+        for path in (path for path in checkpoint.glob("commits/*") if path.name.isdigit()):
+            found.add(_same_watermark(path.read_text(), next_watermark_ms, _of_commit))
+    assert len(found) > 10
+
+
+@pytest.mark.parametrize(
+    "text", ["v1", "v1\n{}", 'v1\n{"nextBatchWatermarkMs": 7}', 'v3\n{"x":1,"nextBatchWatermarkMs":7}']
+)
+def test_the_watermark_of_a_commit_that_spark_would_write_otherwise(text: str) -> None:
+    _same_watermark(text, next_watermark_ms, _of_commit)
+
+
+def _of_offsets(data: bytes) -> int:
+    return parse_offset_entry(data).watermark_ms
+
+
+def _of_commit(data: bytes) -> int:
+    return parse_commit_entry(data).next_batch_watermark_ms
+
+
+def _same_watermark(text: str, alone: Callable[[str], int], whole: Callable[[bytes], int]) -> int:
+    assert alone(text) == whole(text.encode()), text
+    return alone(text)
+
+
+@given(sink_files | source_files, st.data())
+def test_a_line_as_spark_writes_it_is_read_as_any_json(file: Any, data: st.DataObject) -> None:
+    sink = isinstance(file, SinkFile)
+    parse: Callable[[str], Any] = parse_sink_file if sink else parse_source_file
+    line = (render_file_sink_log([file]) if sink else render_file_source_log([file])).decode().split("\n")[1]
+    at = data.draw(st.integers(0, len(line)))
+    changed = line[:at] + data.draw(st.sampled_from(['"', "0", "\\", "-", "}", "\x00", "é"])) + line[at + 1 :]
+    for text in (line, changed):
+        # With a space in front it is not as Spark writes it.
+        assert _outcome(parse, text) == _outcome(parse, f" {text}"), text
+
+
+def _outcome(parse: Callable[[str], Any], line: str) -> Any:
+    try:
+        return parse(line)
+    except FormatError as error:
+        return error.message
 
 
 @given(offset_entries())

@@ -10,7 +10,7 @@ import pytest
 
 from slackwater.core.errors import UsageError
 from slackwater.storage.local import LocalStore
-from slackwater.storage.open import is_uri, local_path_of, open_read_store
+from slackwater.storage.open import is_uri, local_file_of, local_path_of, open_read_store
 from slackwater.storage.protocols import FileTooLarge
 
 
@@ -67,6 +67,21 @@ def test_a_named_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) ->
 )
 def test_local_path_of(location: str, path: str | None) -> None:
     assert local_path_of(location) == path
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:/a%20b/c%2Bd", "/a b/c+d"),
+        ("file:///c", "/c"),
+        ("/a%20b", "/a%20b"),
+        ("s3a://bucket/a", None),
+        # Named as data came, and refused where somebody gives it as a place.
+        ("file:///in/AKIAABCDEFGHIJKLMNOP.json", "/in/AKIAABCDEFGHIJKLMNOP.json"),
+    ],
+)
+def test_the_path_of_a_file_in_a_log(uri: str, path: str | None) -> None:
+    assert local_file_of(uri) == path
 
 
 def test_is_uri() -> None:

@@ -290,7 +290,7 @@ class Project:
 
     def plan_backfill(self, files: Sequence[SourceFile], into: Path | None = None) -> Plan:
         """The plan of a backfill of files that nobody has to look up; ``into`` is a side output."""
-        lines = [render_source_file(replace(file, log_offset=0)) for file in files]
+        lines = [render_source_file(file._replace(log_offset=0)) for file in files]
         log = {"0": "\n".join(["v1", *lines])} if files else {}
         start = SourceStart("0", NO_FILES, log, None, f"source 0: {len(files)} files")
         return self.plan_backfill_of(start, '{"logOffset":0}' if files else NO_FILES, into)

@@ -65,7 +65,16 @@ def commit_entries(draw: st.DrawFn) -> CommitEntry:
 
 
 source_files = st.builds(SourceFile, words.map(lambda word: f"file:///{word}"), times, st.integers(0, 100))
-sink_files = st.builds(SinkFile, words.map(lambda word: f"file:///{word}"), counts, times)
+sink_files = st.builds(
+    SinkFile,
+    words.map(lambda word: f"file:///{word}"),
+    counts,
+    times,
+    action=st.sampled_from(["add", "delete"]),
+    is_dir=st.booleans(),
+    block_replication=counts,
+    block_size=counts,
+)
 
 
 @st.composite

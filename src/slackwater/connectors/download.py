@@ -8,8 +8,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from slackwater.connectors.locked import Jar
 from slackwater.connectors.machine import java_program, spark_jars_folder
@@ -53,7 +53,7 @@ def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
     settings = Path.home() / ".ivy2" / "ivysettings.xml"
     if not settings.is_file():
         settings = work / "ivysettings.xml"
-        settings.write_text(_IVY_SETTINGS.format(cache=quoteattr(str(work / "cache"))), encoding="utf-8")
+        settings.write_text(_IVY_SETTINGS.format(cache=_quoted(str(work / "cache"))), encoding="utf-8")
     return _run(
         str(java_program()),
         "-cp",
@@ -86,8 +86,8 @@ WAYS: tuple[Download, ...] = (from_local_stores, by_ivy, by_maven)
 
 def _ivy_module(jars: Sequence[Jar]) -> str:
     dependencies = "\n".join(
-        f"    <dependency org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} rev={quoteattr(jar.version)}"
-        f' transitive="false" conf="*->*"><artifact name={quoteattr(jar.artifact)} type="jar" ext="jar"/></dependency>'
+        f"    <dependency org={_quoted(jar.group)} name={_quoted(jar.artifact)} rev={_quoted(jar.version)}"
+        f' transitive="false" conf="*->*"><artifact name={_quoted(jar.artifact)} type="jar" ext="jar"/></dependency>'
         for jar in jars
     )
     return (
@@ -112,3 +112,8 @@ def _run(*command: str) -> str:
     except subprocess.TimeoutExpired:
         return f"{Path(command[0]).name} did not end within {DOWNLOAD_S_MAX} s"
     return done.stdout
+
+
+def _quoted(value: str) -> str:
+    """The value of an attribute in XML."""
+    return f'"{escape(value)}"'

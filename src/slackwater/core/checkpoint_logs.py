@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ class CommitEntry:
     sink_metadata: Mapping[str, object] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+# A log can list a million files: a named tuple is made in half of a data class's time.
+class SourceFile(NamedTuple):
     """A file taken by a file source in entry ``log_offset`` of its log (field ``batchId``, not the query's batch)."""
 
     path: str
@@ -70,8 +71,7 @@ class SourceFile:
     log_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class SinkFile:
+class SinkFile(NamedTuple):
     """A data file that counts, in the file sink's log. ``path`` is an absolute, encoded URI."""
 
     path: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 STREAM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What pipelines and streams can be named: the names become folders of the home."""
@@ -140,6 +141,17 @@ class BatchRecord:
     durations_ms: Mapping[str, int] = field(default_factory=dict)
     run: int | None = None
     state_bytes: int | None = None
+
+
+class BatchSummary(NamedTuple):
+    """What a plan needs of each batch, with the fields of ``BatchRecord``."""
+
+    batch_id: int
+    run: int | None
+    input_rows: int
+    event_time_min_ms: int | None
+    event_time_max_ms: int | None
+    durations_ms: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from slackwater.sinks.common.contract import ListsFiles
 from slackwater.sinks.common.registry import identity_at, open_output
 from slackwater.sources import kind_of
 from slackwater.sources.common.read_files import replaced_file
-from slackwater.storage.open import local_path_of
+from slackwater.storage.open import local_file_of
 
 _MOST_FILES = 500
 """Of so many files the time is looked up: a few milliseconds on a local disk. On a remote store each is a request."""
@@ -56,14 +56,14 @@ def removed_files(line: SourceLine, end: str | None) -> Fact[tuple[str, ...]]:
     last = kind_of(end, {}).cut_entry(end)
     if last is None:
         return ()
-    paths = [Path(local_path_of(file.path) or "") for file in _newest_local(line) if file.log_offset <= last]
+    paths = [Path(local_file_of(file.path) or "") for file in _newest_local(line) if file.log_offset <= last]
     present = {folder for folder in {path.parent for path in paths} if folder.is_dir()}
     return tuple(str(path) for path in paths if path.parent in present and not path.exists())
 
 
 def read_outputs(line: SourceLine) -> Fact[tuple[ReadOutput, ...]]:
     """The outputs of Spark's file sink that have the newest listed files on local disks."""
-    folders = {_without_partitions(Path(local_path_of(file.path) or "").parent) for file in _newest_local(line)}
+    folders = {_without_partitions(Path(local_file_of(file.path) or "").parent) for file in _newest_local(line)}
     return tried(
         lambda: tuple(found for folder in sorted(folders) if (found := _output_at(folder)) is not None),
         f"the folders of source {line.name} cannot be read",
@@ -90,7 +90,7 @@ def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str
     if not files or (shape is not None and _AGE_OPTIONS & shape.options.keys()):
         return ()
     limit_ms = max(file.timestamp_ms for file in files) - _MAX_AGE_MS
-    listed = {local_path_of(file.path) for file in files}
+    listed = {local_file_of(file.path) for file in files}
     return tried(
         lambda: tuple(sorted(_unlisted_before(limit_ms, _newest_local(line), listed))),
         f"the folders of source {line.name} cannot be listed",
@@ -99,11 +99,11 @@ def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str
 
 def _newest_local(line: SourceLine) -> Sequence[SourceFile]:
     files = line.log.entries if line.log is not None else ()
-    return [file for file in files[-_MOST_FILES:] if local_path_of(file.path) is not None]
+    return [file for file in files[-_MOST_FILES:] if local_file_of(file.path) is not None]
 
 
 def _unlisted_before(limit_ms: int, files: Sequence[SourceFile], listed: set[str | None]) -> Iterator[str]:
-    paths = [Path(local_path_of(file.path) or "") for file in files]
+    paths = [Path(local_file_of(file.path) or "") for file in files]
     suffixes = {path.suffix for path in paths}
     looked_up = 0
     for folder in sorted({path.parent for path in paths}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 from slackwater.core.checkpoint_logs import CommitEntry
@@ -9,6 +10,7 @@ from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import integer_field, parse_object, render_json, shown, split_log
 
 NEWEST_VERSION = 3
+_WATERMARK = re.compile(r'v[123]\n\{"nextBatchWatermarkMs":(\d{1,18})[,}]')
 
 
 def parse_commit_entry(data: bytes) -> CommitEntry:
@@ -22,6 +24,12 @@ def parse_commit_entry(data: bytes) -> CommitEntry:
         _parse_state_ids(record.get("stateUniqueIds")),
         _parse_sinks(record.get("sinkMetadataMap")),
     )
+
+
+def next_watermark_ms(text: str) -> int:
+    """The watermark in an entry, 0 where there is none. The rest is not read where Spark's order shows it."""
+    match = _WATERMARK.match(text)
+    return int(match[1]) if match is not None else parse_commit_entry(text.encode()).next_batch_watermark_ms
 
 
 def render_commit_entry(entry: CommitEntry) -> bytes:

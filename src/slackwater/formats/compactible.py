@@ -6,6 +6,7 @@ The interval is not written anywhere: Spark derives it from the names, and a log
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from slackwater.core.checkpoint_logs import SinkFile, SourceFile
@@ -82,6 +83,14 @@ SINK_LOG = "_spark_metadata"
 NEWEST_VERSION = 1
 _SINK_ENTRY = "a sink entry"
 
+_TEXT, _NUMBER = r'"([^"\\\x00-\x1f]*)"', "(0|[1-9][0-9]{0,17})"
+_SOURCE_LINE = re.compile(rf'\{{"path":{_TEXT},"timestamp":{_NUMBER},"batchId":{_NUMBER}\}}')
+"""A line as Spark writes it, of which a log can have a million. Any other one is read as JSON, which takes longer."""
+_SINK_LINE = re.compile(
+    rf'\{{"path":{_TEXT},"size":{_NUMBER},"isDir":(true|false),"modificationTime":{_NUMBER},'
+    rf'"blockReplication":{_NUMBER},"blockSize":{_NUMBER},"action":{_TEXT}\}}'
+)
+
 
 def parse_file_sink_log(data: bytes) -> tuple[SinkFile, ...]:
     """The files of one log file, none for a batch without output. Raises ``FormatError``."""
@@ -91,6 +100,10 @@ def parse_file_sink_log(data: bytes) -> tuple[SinkFile, ...]:
 
 def parse_sink_file(line: str) -> SinkFile:
     """One line of the log. ``path`` is an absolute, percent-encoded URI. Raises ``FormatError``."""
+    match = _SINK_LINE.fullmatch(line)
+    if match is not None:
+        path, size, is_folder, time, replication, block, action = match.groups()
+        return SinkFile(path, int(size), int(time), action, is_folder == "true", int(replication), int(block))
     record = parse_object(line, _SINK_ENTRY)
     is_dir = record.get("isDir", False)
     if not isinstance(is_dir, bool):
@@ -116,6 +129,10 @@ def parse_file_source_log(data: bytes) -> tuple[SourceFile, ...]:
 
 def parse_source_file(line: str) -> SourceFile:
     """One line of the log. ``path`` is percent-encoded. Raises ``FormatError``."""
+    match = _SOURCE_LINE.fullmatch(line)
+    if match is not None:
+        path, time, entry = match.groups()
+        return SourceFile(path, int(time), int(entry))
     record = parse_object(line, "a file entry")
     return SourceFile(
         text_field(record, "path", "a file entry"),

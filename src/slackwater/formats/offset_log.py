@@ -5,12 +5,15 @@ Version 1 (all releases) names sources by position; version 2 (4.2 and later) wr
 
 from __future__ import annotations
 
+import re
+
 from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.core.units import counted
 from slackwater.formats.text_log import integer_field, parse_json, parse_object, render_json, shown, split_log
 
 NEWEST_VERSION = 2
+_WATERMARK = re.compile(r'v[12]\n\{"batchWatermarkMs":(\d{1,18}),')
 _NO_OFFSET = "-"
 _BY_NAME = 2
 _OWN_FIELDS = frozenset({"batchWatermarkMs", "batchTimestampMs", "conf"})
@@ -28,6 +31,12 @@ def parse_offset_entry(data: bytes) -> OffsetEntry:
         return OffsetEntry(version, metadata, tuple(_parse_named(line) for line in lines[1:]))
     offsets = tuple(SourceOffset(str(index), _checked(line)) for index, line in enumerate(lines[1:]))
     return OffsetEntry(version, metadata, offsets)
+
+
+def planned_watermark_ms(text: str) -> int:
+    """The watermark in an entry, 0 where there is none. The rest is not read where Spark's order shows it."""
+    match = _WATERMARK.match(text)
+    return int(match[1]) if match is not None else parse_offset_entry(text.encode()).watermark_ms
 
 
 def render_offset_entry(entry: OffsetEntry) -> bytes:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from slackwater.core.records import BatchRecord, BatchSource, LogLine, SinkMark
+from slackwater.core.marks import NONE_YET
+from slackwater.core.records import BatchRecord, BatchSource, BatchSummary, LogLine, SinkMark
 from slackwater.ledger.connection import Row
 from slackwater.ledger.part import LedgerPart, as_row, between, inherited
 from slackwater.ledger.tables import batches, log_lines, replaced_lines, sink_marks, unreadable
@@ -14,6 +15,9 @@ from slackwater.ledger.tables import batches, log_lines, replaced_lines, sink_ma
 _OFFSETS = "offsets"
 _ROWS_AT_ONCE = 10_000
 _OWN = "stream = :stream AND generation = :generation AND log = :log"
+_LINE = ("entry", "text")
+_CODEC = ("utf-8", "surrogateescape")
+"""As files are read: bytes that are no UTF-8 survive the way there and back."""
 _FIELDS_OF_SOURCE = {field.name for field in fields(BatchSource)}
 
 
@@ -44,6 +48,15 @@ class BatchesPart(LedgerPart):
             )
         # Of two rows of one batch the younger generation's comes later, and stays.
         newest = {int(row["batch_id"]): _batch(row) for row in rows}
+        return list(newest.values())
+
+    def batch_summaries(self, stream: str) -> list[BatchSummary]:
+        """The same of all batches in short: a long history takes a quarter of the time."""
+        with self._database.read() as connection:
+            counting, values = inherited("batch_id", self._lineage(connection, stream, None), _OFFSETS)
+            condition = f"WHERE stream = :stream AND {counting} ORDER BY batch_id, generation"
+            rows = connection.tuples(batches, BatchSummary._fields, condition, {"stream": stream, **values})
+        newest = {summary.batch_id: summary for summary in map(BatchSummary._make, rows)}
         return list(newest.values())
 
     def batch(self, stream: str, batch_id: int) -> BatchRecord | None:
@@ -79,7 +92,8 @@ class BatchesPart(LedgerPart):
                 {"stream": stream, "log": log},
             )
         return [
-            LogLine(row["stream"], row["generation"], row["log"], row["entry"], _to_text(row["text"])) for row in rows
+            LogLine(row["stream"], row["generation"], row["log"], row["entry"], row["text"].decode(*_CODEC))
+            for row in rows
         ]
 
     def recorded_entries(self, stream: str, generation: int, log: str) -> set[int]:
@@ -95,14 +109,22 @@ class BatchesPart(LedgerPart):
             condition = f"WHERE stream = :stream AND log = :log AND {counting}"
             return set(connection.column(log_lines, "entry", condition, {"stream": stream, "log": log, **values}))
 
+    def newest_entry(self, stream: str, log: str) -> int:
+        """The newest of ``entries``, -1 without any."""
+        with self._database.read() as connection:
+            counting, values = inherited("entry", self._lineage(connection, stream, None), log)
+            condition = f"WHERE stream = :stream AND log = :log AND {counting} ORDER BY entry DESC LIMIT 1"
+            found = connection.column(log_lines, "entry", condition, {"stream": stream, "log": log, **values})
+        return next(iter(found), NONE_YET)
+
     def own_lines(self, stream: str, generation: int, log: str, entries: Iterable[int]) -> dict[int, str]:
         """The content of some entries that this generation itself has."""
         wanted = set(entries)
         condition, span = between("entry", min(wanted, default=0), max(wanted, default=0))
         values = {**_own(stream, generation, log), **span}
         with self._database.read() as connection:
-            rows = connection.rows(log_lines, f"WHERE {_OWN} AND {condition}", values, only=["entry", "text"])
-        return {row["entry"]: _to_text(row["text"]) for row in rows if row["entry"] in wanted}
+            rows = connection.tuples(log_lines, _LINE, f"WHERE {_OWN} AND {condition}", values)
+        return {entry: text.decode(*_CODEC) for entry, text in rows if entry in wanted}
 
     def lines(
         self,
@@ -123,14 +145,14 @@ class BatchesPart(LedgerPart):
             lineage = self._lineage(connection, stream, generation)
             counting, values = inherited("entry", lineage, log)
             wanted, span = between("entry", first, last)
-            rows = connection.rows(
+            rows = connection.tuples(
                 log_lines,
+                _LINE,
                 f"WHERE stream = :stream AND log = :log AND {wanted} AND {counting} ORDER BY entry, generation",
                 {"stream": stream, "log": log, **span, **values},
-                only=["entry", "text"],
             )
         # Of two rows of one entry the younger generation's comes later, and stays.
-        return {row["entry"]: _to_text(row["text"]) for row in rows}
+        return {entry: text.decode(*_CODEC) for entry, text in rows}
 
     def logs(self, stream: str) -> list[str]:
         """The names of the logs of which any generation of the stream has a line."""
@@ -176,19 +198,14 @@ def _own(stream: str, generation: int, log: str) -> dict[str, Any]:
 
 
 def _to_bytes(text: str) -> bytes:
-    # The counterpart of how files are read: bytes that are no UTF-8 survive the way there and back.
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _to_text(stored: bytes) -> str:
-    return stored.decode("utf-8", "surrogateescape")
+    return text.encode(*_CODEC)
 
 
 def _batch(row: Row) -> BatchRecord:
     durations = row["durations_ms"]
     if not all(isinstance(duration, int) for duration in durations.values()):
         raise unreadable("durations as integers", durations)
-    return BatchRecord(**(dict(row) | {"sources": tuple(map(_source, row["sources"]))}))
+    return BatchRecord(**(row | {"sources": tuple(map(_source, row["sources"]))}))
 
 
 def _source(value: object) -> BatchSource:

@@ -56,7 +56,8 @@ def inherited(position: str, lineage: tuple[Contribution, ...], log: str) -> tup
 
     ``position`` is the column that numbers the entries of the log.
     """
-    conditions, values = ["1 = 0"], {}
+    conditions: list[str] = []
+    values: dict[str, int] = {}
     for index, share in enumerate(lineage):
         last = share.last_entry(log)
         condition = f"generation = :generation_{index}"
@@ -65,4 +66,5 @@ def inherited(position: str, lineage: tuple[Contribution, ...], log: str) -> tup
             condition += f" AND {position} <= :last_{index}"
             values[f"last_{index}"] = last
         conditions.append(condition)
-    return f"({' OR '.join(conditions)})", values
+    # With no more than is needed: beside a constant SQLite does not use the index, and sorts.
+    return f"({' OR '.join(conditions) or '1 = 0'})", values

@@ -32,7 +32,7 @@ class PostgresqlServer:
         """A new connection, outside of any transaction."""
         driver = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
         # JSON as it is stored: columns are decoded, and checked, in one place for both databases.
-        set_json_loads(lambda stored: stored, driver)
+        set_json_loads(lambda stored: stored if isinstance(stored, str) else stored.decode(), driver)
         return driver
 
     def is_alive(self, driver: PsycopgConnection) -> bool:

@@ -6,13 +6,14 @@ Times are epoch milliseconds and wide integers. A stream is known by its full na
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from slackwater.core.errors import DataError
 from slackwater.core.masking import brief
+from slackwater.formats.text_log import json_value
 
 
 def unreadable(expected: str, found: object) -> DataError:
@@ -49,12 +50,18 @@ class Kind(Enum):
         value = stored
         if self.is_json:
             try:
-                value = json.loads(stored)
+                value = json_value(stored)
             except (ValueError, TypeError, RecursionError) as error:
                 raise unreadable(self.expected, stored) from error
         if not isinstance(value, self.python_type):
             raise unreadable(self.expected, stored)
         return value
+
+    def read_all(self, stored: Sequence[Any]) -> list[Any]:
+        """As ``read`` for each of the values."""
+        if not self.is_json and {*map(type, stored)} <= {self.python_type, type(None)}:
+            return list(stored)
+        return [self.read(value) for value in stored]
 
     def to_store(self, value: Any) -> Any:
         """A value as both drivers take it."""

@@ -192,10 +192,10 @@ def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
     Raises Refused (``code-needed``) where no pipeline file is known.
     """
     require_code(basis.snapshot.stream, basis.goal, basis.snapshot.stream.pipeline_file)
-    runs = basis.history.runs
+    runs, code = basis.history.runs, basis.code
     # Nothing but its checkpoint shows whether a query that was only watched has state.
     may_have_state = basis.snapshot.stateful or basis.facts.adopted is not None
-    if not may_have_state or all(basis.code.reads_as(runs.get(batch)) for batch in basis.history.offsets):
+    if not may_have_state or all(code.reads_as(runs.get(batch)) for batch in basis.history.offsets):
         return basis
     query = read_query()
     if query is None:

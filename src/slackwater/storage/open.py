@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from os import PathLike
+from urllib.parse import unquote, urlsplit
 
 from slackwater.core.errors import UsageError
 from slackwater.core.masking import mask
@@ -115,8 +116,25 @@ def local_path_of(location: str) -> str | None:
     if not is_uri(location):
         return location
     check_no_secret(location)
-    from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - most locations are plain paths
+    return _local_path(location)
 
+
+def local_file_of(uri: str) -> str | None:
+    """As ``local_path_of``, of a file that a log of Spark names. Whatever its name looks like, nobody typed it."""
+    if not is_uri(uri):
+        return uri
+    folder, _, name = uri.rpartition("/")
+    local = _local_folder(folder)
+    return None if local is None else f"{local}/{unquote(name)}"
+
+
+# A log can name a million files of one folder.
+@lru_cache(maxsize=1000)
+def _local_folder(folder: str) -> str | None:
+    return _local_path(folder)
+
+
+def _local_path(location: str) -> str | None:
     try:
         parts = urlsplit(location)
     except ValueError as error:

@@ -8,8 +8,8 @@ from hashlib import sha256
 from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
 from slackwater.core.history import History
 from slackwater.core.plan import Ranges
-from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.commit_log import next_watermark_ms, parse_commit_entry, render_commit_entry
+from slackwater.formats.offset_log import parse_offset_entry, planned_watermark_ms
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import Reach, Replaced, SourceRange
 from slackwater.sources.common.source import Source
@@ -38,6 +38,16 @@ class BatchHistory:
         """``commits/N``, where it is recorded."""
         text = self.history.commits.get(batch)
         return parse_commit_entry(text.encode()) if text is not None else None
+
+    def watermark_ms(self, batch: int) -> int:
+        """The watermark that a batch was planned with, 0 where there was none, or where the batch is not recorded."""
+        text = self.history.offsets.get(batch)
+        return 0 if text is None else planned_watermark_ms(text)
+
+    def watermark_after_ms(self, batch: int) -> int:
+        """The watermark in the commit of a batch, as ``watermark_ms``."""
+        text = self.history.commits.get(batch)
+        return 0 if text is None else next_watermark_ms(text)
 
     def commit_text(self, batch: int) -> str | None:
         """``commits/N`` as it is recorded, else as the next batch shows it, which starts with the watermark after N.

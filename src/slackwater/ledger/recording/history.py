@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.core.errors import FormatError
 from slackwater.core.history import History
-from slackwater.core.records import BatchRecord, RunRecord, StreamRecord
+from slackwater.core.records import BatchSummary, RunRecord, StreamRecord
 from slackwater.core.sink import Cut
 from slackwater.formats.compactible import parse_file_source_log
 from slackwater.formats.offset_log import parse_offset_entry
@@ -25,9 +25,10 @@ TRIGGER = "triggerExecution"
 def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     """Everything recorded of a stream; ``reconcile`` has copied the checkpoint's own logs there first."""
     name = stream.full_name
-    batches = ledger.batches(name)
+    batches = ledger.batch_summaries(name)
     skipped = _skipped(ledger, stream, batches)
-    sources = [log for log in ledger.logs(name) if log.startswith(SOURCES)]
+    recorded_logs = ledger.logs(name)
+    sources = [log for log in recorded_logs if log.startswith(SOURCES)]
 
     generation = ledger.generation(name, stream.current_generation)
     begins, profile = generation.floor + 1, profile_of(generation)
@@ -48,7 +49,7 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
         runs=_runs(ledger.runs(name), batches, offsets),
         begins=begins,
         newest_of_inputs_ms=_newest_of_inputs(ledger, name),
-        sizes=_sizes(ledger, name),
+        sizes=_sizes(ledger, name, recorded_logs),
         durations_ms={
             batch.batch_id: took_ms
             for batch in batches
@@ -69,8 +70,8 @@ def _newest_of_inputs(ledger: Ledger, name: str) -> dict[int, int]:
     return found
 
 
-def _sizes(ledger: Ledger, name: str) -> dict[str, int]:
-    logs = [log for log in ledger.logs(name) if log.startswith(SIZES)]
+def _sizes(ledger: Ledger, name: str, recorded_logs: Sequence[str]) -> dict[str, int]:
+    logs = [log for log in recorded_logs if log.startswith(SIZES)]
     entries = (json.loads(line) for log in logs for line in ledger.lines(name, log).values())
     return {path: size for entry in entries for path, size in entry.items()}
 
@@ -136,25 +137,37 @@ def _offsets(text: str) -> list[str]:
     return [offset.text for offset in entry.offsets if offset.text]
 
 
-def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord]) -> frozenset[int]:
+def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummary]) -> frozenset[int]:
     """Batches that were, or may have been, run again when the sink held them already.
 
     The file sink skips such a batch without reading its rows: the second run reports no rows and no event times. Each
     start of a run reads both marks first; of a batch that was only watched, an empty second run is all there is.
     """
-    # Only ids that are recorded: a damaged sink can show any number as its newest batch.
-    recorded = {batch.batch_id for batch in batches} | ledger.entries(stream.full_name, "offsets")
-    held: set[int] = set()
-    for mark in ledger.sink_marks(stream.full_name):
-        if mark.committed is not None and mark.committed < mark.written:
-            held |= {mark.committed + 1} | {one for one in recorded if mark.committed < one <= mark.written}
-    held |= {batch.batch_id for batch in batches if batch.run is None}
-    read = {batch.batch_id for batch in batches if batch.input_rows or all(s.start == s.end for s in batch.sources)}
-    return frozenset(held - read)
+    held = {batch.batch_id for batch in batches if batch.run is None}
+    ahead = [
+        (mark.committed, mark.written)
+        for mark in ledger.sink_marks(stream.full_name)
+        if mark.committed is not None and mark.committed < mark.written
+    ]
+    if ahead:
+        # Only ids that are recorded: a damaged sink can show any number as its newest batch.
+        recorded = {batch.batch_id for batch in batches} | ledger.entries(stream.full_name, "offsets")
+        for committed, written in ahead:
+            held |= {committed + 1} | {one for one in recorded if committed < one <= written}
+    held -= {batch.batch_id for batch in batches if batch.input_rows}
+    return frozenset(held - _empty(ledger, stream.full_name, held & {batch.batch_id for batch in batches}))
+
+
+def _empty(ledger: Ledger, name: str, batches: Collection[int]) -> set[int]:
+    """Those of the batches whose sources had nothing to read."""
+    if not batches:
+        return set()
+    found = ledger.batches(name, min(batches), max(batches))
+    return {batch.batch_id for batch in found if all(source.start == source.end for source in batch.sources)}
 
 
 def _runs(
-    runs: Sequence[RunRecord], batches: Sequence[BatchRecord], offsets: Mapping[int, str]
+    runs: Sequence[RunRecord], batches: Sequence[BatchSummary], offsets: Mapping[int, str]
 ) -> dict[int, RunRecord]:
     """The run that executed each batch: as its progress reported, else the newest started before it was planned."""
     by_id = {run.id: run for run in runs}

@@ -15,13 +15,19 @@ from slackwater.core.records import LogLine
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA, SINK, SIZES, SOURCES
 from slackwater.ledger.recording.log_folders import LogFolders
-from slackwater.ledger.recording.log_text import decode, is_whole, split_source_compact, strip_sink_compact
+from slackwater.ledger.recording.log_text import (
+    after_recorded,
+    decode,
+    is_whole,
+    split_source_compact,
+    strip_sink_compact,
+)
 from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.replacement import may_replace, parses
 from slackwater.sinks.common.contract import Output
 from slackwater.sources import kind_of_entry
 from slackwater.sources.common.read_files import sizes_as_read
-from slackwater.storage.open import local_path_of
+from slackwater.storage.open import local_file_of
 from slackwater.storage.protocols import FileTooLarge, ReadStore
 
 _REREAD_LOCAL = 100
@@ -127,7 +133,7 @@ class LogCopier:
             if line.log.startswith(SOURCES):
                 data = line.text.encode("utf-8", "surrogateescape")
                 files = kind_of_entry(data).listed(data)
-                if any(local_path_of(file.path) is None for file in files) and not self._seen_before:
+                if any(local_file_of(file.path) is None for file in files) and not self._seen_before:
                     continue
                 sizes = sizes_as_read(files, StoreReach())
                 log = SIZES + line.log.removeprefix(SOURCES)
@@ -155,9 +161,13 @@ class LogCopier:
         texts: dict[int, str] = {}
         for entry in sorted(names.keys() - progress.known):
             text = _read(listed.store, f"{listed.folder}/{names[entry]}".lstrip("/"))
-            if text is not None and is_whole(log, text) and parses(log, text, self._sink):
-                whole = self._expand(log, entry, text, texts) if _is_compact(names[entry]) else {entry: text}
-                texts.update({number: whole[number] for number in whole.keys() - progress.known})
+            if text is None or not is_whole(log, text):
+                continue
+            if _is_compact(names[entry]):
+                merged = self._expand(log, entry, text, texts)
+                texts.update({number: merged[number] for number in merged.keys() - progress.known})
+            elif parses(log, text, self._sink):
+                texts[entry] = text
         return texts
 
     def _begin(self, log: str, names: Mapping[int, str]) -> _Progress:
@@ -179,11 +189,24 @@ class LogCopier:
         return newest_first[:_REREAD_AT_LEAST] + [entry for entry in further if not _is_compact(names[entry])]
 
     def _expand(self, log: str, entry: int, text: str, this_pass: Mapping[int, str]) -> dict[int, str]:
-        """A compacted entry as the entries that it merges."""
-        if log != SINK:
-            return split_source_compact(text, entry)
-        recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
-        return {entry: strip_sink_compact(text, {**recorded, **this_pass}.values())}
+        """The entries that a compacted one merges, as far as they are not recorded so; none if it cannot be parsed."""
+        earlier = self._earlier(log, entry, this_pass).values()
+        own = after_recorded(text, earlier)
+        if not parses(log, text if own is None else own, self._sink):
+            return {}
+        if log == SINK:
+            return {entry: strip_sink_compact(text, earlier) if own is None else own}
+        return split_source_compact(text if own is None else own, entry)
+
+    def _earlier(self, log: str, entry: int, this_pass: Mapping[int, str]) -> dict[int, str]:
+        """The entries before a compacted one as they are recorded, or as this pass has read them."""
+        if log == SINK:
+            recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
+        else:
+            progress = self._progress[log]
+            before = {one for one in progress.known | progress.doubtful if one < entry}
+            recorded = self._ledger.own_lines(self._stream, self._generation, log, before)
+        return dict(sorted({**recorded, **this_pass}.items()))
 
     def _recorded(self, log: str, texts: Mapping[int, str]) -> Mapping[int, str]:
         """What the ledger has of the entries whose recorded content is in doubt."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 _VERSION_LINE = re.compile(r"v[0-9]+(\n|$)")
+_OWN_MOST = 1000
 _KAFKA_MARK = "\0"
 """Kafka starts the file of its initial offsets with this byte, so that the readers of Spark 2.1 fail on it."""
 
@@ -47,6 +48,23 @@ def _log_offset(line: str, entry: int) -> int:
 def _offset(value: object, entry: int) -> int:
     """A log offset that is an integer and not newer than the entry that lists it; else the entry itself."""
     return value if isinstance(value, int) and 0 <= value <= entry else entry
+
+
+def after_recorded(text: str, earlier: Iterable[str]) -> str | None:
+    """A compacted entry without its first lines, where these are the lines of all earlier entries, oldest first.
+
+    So Spark writes it, and then nothing in these lines has to be parsed again. ``None``: it has other lines, or one of
+    those that remain may name a file of an earlier entry.
+    """
+    version = text.partition("\n")[0]
+    recorded = "\n".join([version, *(lines for _, _, lines in (one.partition("\n") for one in earlier) if lines)])
+    rest = text[len(recorded) :]
+    own = rest.split("\n")[1:]
+    if not text.startswith(recorded) or not rest.startswith("\n" if rest else ""):
+        return None
+    if len(own) > _OWN_MOST or any(_file(line)[0] in recorded for line in own):
+        return None
+    return version + rest
 
 
 def strip_sink_compact(text: str, earlier: Iterable[str]) -> str:

@@ -53,7 +53,8 @@ def look_at_output(
 
     ``recorded`` are the ledger's copies of entries of the output's log, with which a thorough look compares.
     """
-    output, each = open_output(sink), open_each(sink)
+    each = open_each(sink)
+    output = each[0] if member_identities(sink) == (sink,) else open_output(sink)
     unreadable: Unreadable | None = None
     unchecked = ""
     marks: list[int | None] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
-from slackwater.storage.open import local_path_of, open_read_store
+from slackwater.storage.open import local_file_of, open_read_store
 from slackwater.storage.protocols import ReadStore
 
 
@@ -43,7 +43,7 @@ class StoreReach:
         listed: set[str] = set()
         # A listing has what is in the folders below, too, and folders come before those below them.
         for folder, names in sorted(by_folder.items()):
-            if local_path_of(folder) is not None:
+            if local_file_of(folder) is not None:
                 found |= {path: ms for path in names if (ms := self.modified_ms(path)) is not None}
             elif not any(folder.startswith(f"{above}/") for above in listed):
                 listed.add(folder)
@@ -89,5 +89,5 @@ def _times_below(folder: str) -> dict[str, int]:
 
 
 def _place_of(path: str) -> tuple[ReadStore, str]:
-    folder, _, name = (local_path_of(path) or path).rpartition("/")
+    folder, _, name = (local_file_of(path) or path).rpartition("/")
     return open_read_store(folder or "/"), name

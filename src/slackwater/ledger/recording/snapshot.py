@@ -152,9 +152,9 @@ def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
     entry = ledger.lines(name, "offsets", following, following).get(following)
     mark = ledger.last_sink_mark(name)
     return Recorded(
-        planned=max(ledger.entries(name, "offsets"), default=NONE_YET),
-        committed=max(ledger.entries(name, "commits"), default=NONE_YET),
-        shown=max([*ledger.entries(name, SINK), mark.written if mark is not None else NONE_YET]),
+        planned=ledger.newest_entry(name, "offsets"),
+        committed=ledger.newest_entry(name, "commits"),
+        shown=max(ledger.newest_entry(name, SINK), mark.written if mark is not None else NONE_YET),
         next_entry=_parsed(entry) if entry is not None else None,
     )
 

@@ -25,7 +25,7 @@ def check_restorable(
     is refused where a program is not recorded.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
-    batch = max(ledger.entries(stream.full_name, "commits"), default=-1) if target is None else target
+    batch = ledger.newest_entry(stream.full_name, "commits") if target is None else target
     kept = program_of_batch(generation.programs, batch)
     if batch < 0 or kept is None or program is None:
         return

@@ -234,8 +234,8 @@ def _notes_of_positions(basis: Basis, scope: Scope, starts: Sequence[SourceStart
 
 def _code_differs(basis: Basis, scope: Scope) -> bool:
     """Whether some batch that might contribute ran with code that, as far as is known, reads other rows."""
-    runs = basis.history.runs
-    return scope.state.stateful and not all(basis.code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
+    runs, code = basis.history.runs, basis.code
+    return scope.state.stateful and not all(code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
 
 
 def listed(names: Sequence[str]) -> str:

@@ -174,7 +174,7 @@ class _Search:
         known: list[int] = []
         if batch in history.event_time_min_ms and batch not in history.skipped and self._is_evidence(batch):
             known.append(history.event_time_min_ms[batch])
-        before = self.history.offset(batch - 1).watermark_ms if {batch, batch - 1} <= history.offsets.keys() else 0
+        before = self.history.watermark_ms(batch - 1) if batch in history.offsets else 0
         settings = self.history.settings(batch)
         if before > 0 and settings is not None and settings.get(MERGE, "false").lower() == "false":
             known.append(before - gap_ms)
@@ -214,10 +214,7 @@ def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -
     elif batch in history.history.skipped:
         # Spark did not read its rows when it ran it again: they advanced no watermark.
         return None
-    commit = history.commit(batch)
-    if delay_ms is not None and commit is not None and commit.next_batch_watermark_ms > 0:
-        recorded.append(commit.next_batch_watermark_ms + delay_ms)
-    after = history.offset(batch + 1).watermark_ms if batch + 1 in history.history.offsets else 0
-    if delay_ms is not None and after > 0:
-        recorded.append(after + delay_ms)
+    if delay_ms is not None:
+        after = max(history.watermark_after_ms(batch), history.watermark_ms(batch + 1))
+        recorded += [after + delay_ms] if after > 0 else []
     return max(recorded, default=None)

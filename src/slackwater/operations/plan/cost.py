@@ -157,8 +157,8 @@ def _backfilled(basis: Basis) -> Work:
 
 def _processed(basis: Basis) -> list[int]:
     """The batches that were processed, finished or at least written; a planned one that never was is new input."""
-    history = basis.history
-    shown = [batch for batch in history.offsets if batch <= basis.written]
+    history, written = basis.history, basis.written
+    shown = [batch for batch in history.offsets if batch <= written]
     return sorted({*history.commits, *history.input_rows, *shown})
 
 

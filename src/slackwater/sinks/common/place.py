@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import unquote, urlsplit
 
-from slackwater.storage.open import is_uri, local_path_of, resolved
+from slackwater.storage.open import is_uri, local_file_of, resolved
 
 
 class Place:
@@ -27,7 +27,7 @@ class Place:
         return None if name == path or any(part in {"", ".", ".."} for part in name.split("/")) else name
 
     def _resolved_file(self, uri: str) -> str:
-        local = local_path_of(uri)
+        local = local_file_of(uri)
         if local is None:
             parts = urlsplit(uri)
             return resolved(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}")

@@ -176,7 +176,7 @@ class Files(Source):
         summary = "; ".join([f"{len(wanted)} files", *parts])
         if not wanted:
             return Range(NO_FILES, NO_FILES, summary=summary)
-        lines = [render_source_file(replace(file, log_offset=0)) for file in wanted]
+        lines = [render_source_file(file._replace(log_offset=0)) for file in wanted]
         log = {name: encoded(content) for name, content in lay_out({0: lines}, 0, claims.interval).items()}
         return Range(NO_FILES, _FIRST, log, summary)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
@@ -42,7 +41,7 @@ from slackwater.sources.common.targets import listed, out_of_range, unrecorded
 from slackwater.sources.files import NO_FILES
 from slackwater.sources.files import SOURCE as FILES
 from slackwater.storage.local import LocalStore
-from slackwater.storage.open import local_path_of
+from slackwater.storage.open import local_file_of
 
 _AGE, _DEFAULT_AGE = "maxFileAge", "7d"
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -135,7 +134,7 @@ def _max_age_ms(source: SparkSource) -> int | None:
 
 def _unread(store: LocalStore, read: Sequence[SourceFile], files_max: int) -> list[int]:
     """The bytes of each file of a directory that was not read."""
-    known = {local_path_of(file.path) for file in read}
+    known = {local_file_of(file.path) for file in read}
     written = _of_manifest(store, files_max)
     if written is not None:
         return [size for path, size in written.items() if path not in known]
@@ -144,7 +143,7 @@ def _unread(store: LocalStore, read: Sequence[SourceFile], files_max: int) -> li
 
 def _without_partitions(path: str) -> str:
     """The folder of a file, without those of partitions. Paths in the log of a source are percent-encoded URIs."""
-    folder = (local_path_of(path) or path).rpartition("/")[0]
+    folder = (local_file_of(path) or path).rpartition("/")[0]
     while "=" in folder.rpartition("/")[2]:
         folder = folder.rpartition("/")[0]
     return folder
@@ -168,7 +167,7 @@ def _present(source: SourceSeen) -> tuple[SourceFile, ...]:
 
 
 def _base(source: SourceSeen, read: Iterable[SourceFile]) -> EmptyBase:
-    lines = [render_source_file(replace(file, log_offset=_READ)) for file in read]
+    lines = [render_source_file(file._replace(log_offset=_READ)) for file in read]
     if not lines:
         return EmptyBase(NO_FILES)
     # With cleanSource, Spark deletes or archives the files of the newest entry when the next batch starts. Files that
@@ -280,7 +279,7 @@ def _of_manifest(store: LocalStore, files_max: int) -> dict[str | None, int] | N
     for name in names_read(listed_names):
         files += parse_file_sink_log(store.read(f"{SINK_LOG}/{name}"))
         _require_countable(files, files_max)
-    return {local_path_of(file.path): file.size for file in files}
+    return {local_file_of(file.path): file.size for file in files}
 
 
 def _names(store: LocalStore, files_max: int) -> list[str]:

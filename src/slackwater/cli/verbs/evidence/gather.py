@@ -135,7 +135,7 @@ def _recorded(settings: Settings, examined: Examined, problem: SlackwaterError |
 
 def _read(ledger: Ledger, name: str) -> Recorded:
     lease = view_of(ledger.lease(name), ledger.now_ms())
-    planned = max(ledger.entries(name, "offsets"), default=0)
+    planned = max(ledger.newest_entry(name, "offsets"), 0)
     return Recorded(
         stream=ledger.stream(name),
         place=ledger.place,
