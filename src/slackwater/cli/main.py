@@ -27,7 +27,7 @@ INTERRUPTED = 130
 SEPARATOR = "--"
 INTERRUPT_AGAIN_S = 0.05
 """Until a Ctrl-C that arrived where Python drops exceptions is raised again: the finalizer is over then."""
-GARBAGE_MIN = 50_000
+GARBAGE_MIN = 100_000
 """New objects before Python looks for cycles among them."""
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
