@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 from slackwater.core.beside import beside
@@ -198,6 +197,8 @@ class ManifestSwap:
 
     def _move(self, names: Iterable[str], source: str, target: str) -> None:
         """Move files between the two directories. A move that was killed may have left a file in both."""
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - brings logging; only a swap needs it
+
         here, there = (set(_sizes(Below(self._stores, folder))) for folder in (source, target))
 
         def move(name: str) -> None:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, UsageError
-from slackwater.core.facts import Unserved
-from slackwater.core.program import SourceShape
 from slackwater.core.targets import Earliest, SourceTarget
 from slackwater.formats.text_log import shown
 from slackwater.sources.common.contract import (
@@ -39,6 +37,11 @@ from slackwater.sources.common.contract import (
 )
 from slackwater.sources.common.shapes import decoded
 from slackwater.sources.common.targets import unsupported
+
+if TYPE_CHECKING:
+    # The facts of doctor, which other commands do without.
+    from slackwater.core.facts import Unserved
+    from slackwater.core.program import SourceShape
 
 NO_OFFSET = "no offset yet"
 
