@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 How = Literal["plan", "run", "not-detectable"]
+
+_CODES = re.compile(r"`[a-z-]+`(?:, `[a-z-]+`)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,11 @@ class Failure:
     title: str
     how: How | None = None
     text: str = ""
+
+    @property
+    def met_as(self) -> str:
+        """``text`` as the end of a sentence: of codes alone it says what they are."""
+        return f"a start is refused as {self.text}" if _CODES.fullmatch(self.text) else self.text
 
 
 def _run(title: str, text: str) -> Failure:
@@ -214,7 +222,11 @@ CATALOGUE: Mapping[str, Failure] = {
     "DELTA-04": Failure("Delta's own sink does not know the batch any more"),
     "DELTA-05": Failure("The source table was created again"),
     "DELTA-06": Failure("The log of the source table was cleaned"),
-    "DELTA-07": _run("The schema of the source table changed", "Delta's own message; a restart takes the new schema"),
+    "DELTA-07": _run(
+        "The source table has another schema, or rows of it were changed",
+        "Delta's own message; a restart takes a new schema, and stops again at rows that were deleted or updated: "
+        "skipChangeCommits leaves these out, a reset reads the table again",
+    ),
     "SRC-01": _hidden(
         "A source no longer has the position in the checkpoint",
         "only the connector can read it (Iceberg, Hudi, Kinesis, Event Hubs, Pulsar, MongoDB); its message says so",
@@ -227,8 +239,8 @@ CATALOGUE: Mapping[str, Failure] = {
         "The records of a source have new fields", "only the connector compares them; a restart takes the new schema"
     ),
     "SRC-05": _run(
-        "A source or the service of a sink cannot be reached",
-        "a transient failure: the run is started again; refused credentials have to be corrected",
+        "A source or the service of a sink cannot be reached, or refuses access",
+        "a transient failure: the run is started again; what is refused has to be granted, and credentials corrected",
     ),
     "SRC-06": _run(
         "Another reader has taken a partition of the source",
