@@ -189,24 +189,15 @@ class LogCopier:
         return newest_first[:_REREAD_AT_LEAST] + [entry for entry in further if not _is_compact(names[entry])]
 
     def _expand(self, log: str, entry: int, text: str, this_pass: Mapping[int, str]) -> dict[int, str]:
-        """The entries that a compacted one merges, as far as they are not recorded so; none if it cannot be parsed."""
-        earlier = self._earlier(log, entry, this_pass).values()
+        """The entries that a compacted one merges, or of a sink its own; none if it cannot be parsed."""
+        if log != SINK:
+            return split_source_compact(text, entry) if parses(log, text, None) else {}
+        recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
+        earlier = [one for _, one in sorted({**recorded, **this_pass}.items())]
         own = after_recorded(text, earlier)
         if not parses(log, text if own is None else own, self._sink):
             return {}
-        if log == SINK:
-            return {entry: strip_sink_compact(text, earlier) if own is None else own}
-        return split_source_compact(text if own is None else own, entry)
-
-    def _earlier(self, log: str, entry: int, this_pass: Mapping[int, str]) -> dict[int, str]:
-        """The entries before a compacted one as they are recorded, or as this pass has read them."""
-        if log == SINK:
-            recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
-        else:
-            progress = self._progress[log]
-            before = {one for one in progress.known | progress.doubtful if one < entry}
-            recorded = self._ledger.own_lines(self._stream, self._generation, log, before)
-        return dict(sorted({**recorded, **this_pass}.items()))
+        return {entry: strip_sink_compact(text, earlier) if own is None else own}
 
     def _recorded(self, log: str, texts: Mapping[int, str]) -> Mapping[int, str]:
         """What the ledger has of the entries whose recorded content is in doubt."""

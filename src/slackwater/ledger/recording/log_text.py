@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 _VERSION_LINE = re.compile(r"v[0-9]+(\n|$)")
 _OWN_MOST = 1000
+_LAST_FIELD = re.compile(r',"batchId":(0|[1-9][0-9]{0,17})\}$')
+"""Where Spark puts it in a line of a source's log."""
 _KAFKA_MARK = "\0"
 """Kafka starts the file of its initial offsets with this byte, so that the readers of Spark 2.1 fail on it."""
 
@@ -38,6 +40,9 @@ def split_source_compact(text: str, entry: int) -> dict[int, str]:
 
 
 def _log_offset(line: str, entry: int) -> int:
+    match = _LAST_FIELD.search(line)
+    if match is not None:
+        return _offset(int(match[1]), entry)
     try:
         return _offset(json.loads(line)["batchId"], entry)
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
@@ -51,7 +56,7 @@ def _offset(value: object, entry: int) -> int:
 
 
 def after_recorded(text: str, earlier: Iterable[str]) -> str | None:
-    """A compacted entry without its first lines, where these are the lines of all earlier entries, oldest first.
+    """A compacted entry of a sink without its first lines, where these are those of all earlier entries, oldest first.
 
     So Spark writes it, and then nothing in these lines has to be parsed again. ``None``: it has other lines, or one of
     those that remain may name a file of an earlier entry.
