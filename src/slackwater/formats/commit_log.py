@@ -10,7 +10,7 @@ from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import integer_field, parse_object, render_json, shown, split_log
 
 NEWEST_VERSION = 3
-_WATERMARK = re.compile(r'v[123]\n\{"nextBatchWatermarkMs":(\d{1,18})[,}]')
+_WATERMARK = re.compile(r'v[123]\n\{"nextBatchWatermarkMs":([0-9]{1,18})[,}]')
 
 
 def parse_commit_entry(data: bytes) -> CommitEntry:

@@ -13,7 +13,7 @@ from slackwater.core.units import counted
 from slackwater.formats.text_log import integer_field, parse_json, parse_object, render_json, shown, split_log
 
 NEWEST_VERSION = 2
-_WATERMARK = re.compile(r'v[12]\n\{"batchWatermarkMs":(\d{1,18}),')
+_WATERMARK = re.compile(r'v[12]\n\{"batchWatermarkMs":([0-9]{1,18}),')
 _NO_OFFSET = "-"
 _BY_NAME = 2
 _OWN_FIELDS = frozenset({"batchWatermarkMs", "batchTimestampMs", "conf"})

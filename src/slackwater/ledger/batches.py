@@ -51,7 +51,7 @@ class BatchesPart(LedgerPart):
         return list(newest.values())
 
     def batch_summaries(self, stream: str) -> list[BatchSummary]:
-        """The same of all batches in short: a long history takes a quarter of the time."""
+        """All of ``batches`` with few of their fields: a long history takes a quarter of the time."""
         with self._database.read() as connection:
             counting, values = inherited("batch_id", self._lineage(connection, stream, None), _OFFSETS)
             condition = f"WHERE stream = :stream AND {counting} ORDER BY batch_id, generation"

@@ -28,6 +28,7 @@ def _code(text: str) -> str:
         ("s3a://b/ck/state/0/17/left-keyToNumValues/42.snapshot", "STATE-01"),
         ("s3a://b/ck/state/0/17/42_6f0a.zip", "STATE-04"),
         ("hdfs://n/out/_spark_metadata/12", "FSINK-01"),
+        ("hdfs://n/in/part-00136-b6403bac-a240-44f8-a792-fc2e174682b7-c000.csv", "FSRC-03"),
         ("hdfs://n/ck/sources/0/12", "FSRC-01"),
         ("hdfs://n/ck/offsets/12", "LOG-06"),
         ("s3://b/t/metadata/snap-123-1-abc.avro", "SRC-01"),

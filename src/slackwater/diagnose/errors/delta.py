@@ -27,6 +27,7 @@ GROUP = (
         ("DELTA-05",),
         (
             "The streaming query was reading from an unexpected Delta table (id = '<table>')",
+            "reading from an unexpected Delta table",
             "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
             "Detected incompatible Delta table id when trying to read Delta stream",
             "DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID",

@@ -28,5 +28,6 @@ GROUP = (
     _of("missing entry of offsets", "LOG-06", "LOG-10"),
     _of("missing log of table", "SRC-01", "DELTA-06", "APP-06"),
     _of("missing file of snapshot", "SRC-01", "STORE-04"),
+    _of("missing data file", "FSRC-03", "FSINK-06", "STORE-04"),
     _of("missing shuffle file", "APP-02", "APP-03"),
 )

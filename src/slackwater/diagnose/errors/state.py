@@ -215,6 +215,7 @@ GROUP = (
             "CANNOT_LOAD_STATE_STORE.ROCKSDB_STORE_PROVIDER_OUT_OF_MEMORY",
             "CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR",
             "RocksDB instance could not be acquired by",
+            "Insert failed due to LRU cache being full",
             "/LOCK: No locks available",
             "/LOCK: Resource temporarily unavailable",
             "While lock file: ",

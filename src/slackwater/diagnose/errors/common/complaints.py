@@ -21,7 +21,7 @@ PREFIX = "in plain words: "
 """Before a complaint in the names of a table of texts."""
 
 _TABLE = Path(__file__).with_name("complaints.toml")
-_FAILS = r"(?:not|n't|never|cannot|nothing|no longer|stop(?:s|ped)?|without)"
+_FAILS = r"(?:not(?! found)|n't|never|cannot|nothing|no longer|stop(?:s|ped)?|without)"
 _PROSE_MAX = 4000
 _WORDS_MIN = 4
 _NO_PROSE = re.compile(

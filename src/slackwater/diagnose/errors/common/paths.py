@@ -37,6 +37,7 @@ _OWNERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("missing entry of offsets", r"/offsets/\d+$"),
         ("missing log of table", r"/_delta_log/|\.hoodie/"),
         ("missing file of snapshot", r"/metadata/(?:snap-)?[\w-]+\.(?:avro|metadata\.json)$"),
+        ("missing data file", r"/part-\d{5}-[0-9a-f-]{36}[^/]*\.(?:csv|json|txt|xml|avro|orc|parquet|gz)$"),
         ("missing shuffle file", r"/blockmgr-[0-9a-f-]{36}/"),
     )
 )
