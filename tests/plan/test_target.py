@@ -16,7 +16,7 @@ from slackwater.core.records import GenerationRecord, RunRecord
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.operations.goals.rebuild import scope_of_rebuild, target_batch
+from slackwater.operations.goals.rebuild import GOAL, scope_of_rebuild, target_batch
 from slackwater.operations.plan.basis import Basis, is_cut, state_bounds, written_text
 from slackwater.operations.plan.notes import risks_of
 from slackwater.operations.plan.stream_facts import CheckpointFacts, PipelineFacts, StreamFacts
@@ -54,7 +54,7 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> Basis:
         next_generation=2,
     )
     at = "last-written" if target is None else "earliest" if target < 0 else f"batch:{target}"
-    return Basis(facts, Request.at("rebuild", at))
+    return Basis(facts, Request.at("rebuild", at), GOAL)
 
 
 def _recorded(rebuild: Basis, history: History) -> Basis:

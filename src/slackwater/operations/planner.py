@@ -94,8 +94,10 @@ def refuse_without_session(planning: Planning, facts: StreamFacts, request: Requ
     """
     _refuse(facts, operation=planning.identity)
     _refuse_unmarked(facts.snapshot, request)
-    basis = Basis(facts, replace(request, pipeline_file=facts.stream.pipeline_file))
-    scope = goal_named(request.goal).scope_without_positions(basis)
+    goal = goal_named(request.goal)
+    asked = replace(request, pipeline_file=facts.stream.pipeline_file)
+    basis = Basis(facts, asked, goal)
+    scope = goal.scope_without_positions(basis)
     if scope is not None:
         _change(planning, basis, scope, planning.identity)
 
@@ -111,7 +113,8 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
     _refuse(facts, operation=identity)
     _refuse_unmarked(facts.snapshot, request)
     _check_offsets(request, BatchHistory(facts.history))
-    unread = Basis(facts, request, side=backfill_directory(planning.workspace, facts.stream, request))
+    side = backfill_directory(planning.workspace, facts.stream, request)
+    unread = Basis(facts, request, goal, side=side)
 
     def read_query() -> QueryProfile | None:
         at_all = goal.scope_without_query(unread)

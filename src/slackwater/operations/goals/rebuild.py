@@ -8,8 +8,9 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
 from slackwater.operations.goals.common.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
-from slackwater.operations.plan.basis import Basis, Scope, check_cut, check_since_start, state_bounds
+from slackwater.operations.plan.basis import Basis, Scope, check_since_start, state_bounds
 from slackwater.operations.plan.contributing import StateBounds, first_contributing
+from slackwater.operations.plan.cut_check import check_cut
 from slackwater.operations.plan.words import ALL, plan_command
 from slackwater.sources import kinds
 

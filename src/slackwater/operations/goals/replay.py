@@ -15,7 +15,8 @@ from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.goals.common.goal import RETENTION, Flag, Goal, Lookups, WithQuery
 from slackwater.operations.goals.rebuild import check_shown, recomputed, scope_at
 from slackwater.operations.goals.resume import kept_scope
-from slackwater.operations.plan.basis import Basis, Scope, check_cut, check_since_start
+from slackwater.operations.plan.basis import Basis, Scope, check_since_start
+from slackwater.operations.plan.cut_check import check_cut
 from slackwater.operations.plan.targets import parse_target, position_target, target_text
 from slackwater.sources.common.contract import SourceRange
 from slackwater.sources.common.source import Source

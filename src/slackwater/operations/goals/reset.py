@@ -12,8 +12,9 @@ from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, So
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.operations.goals.common.goal import Flag, Goal, Lookups, WithQuery
-from slackwater.operations.plan.basis import Basis, Scope, check_cut
+from slackwater.operations.plan.basis import Basis, Scope
 from slackwater.operations.plan.contributing import StateBounds
+from slackwater.operations.plan.cut_check import check_cut
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target
 from slackwater.sources import kind_of
 

@@ -11,8 +11,9 @@ from slackwater.diagnose.number_line import stops
 from slackwater.diagnose.refusal import refusal
 from slackwater.operations.goals.common.goal import Goal, WithQuery
 from slackwater.operations.goals.rebuild import check_shown
-from slackwater.operations.plan.basis import Basis, Scope, check_cut
+from slackwater.operations.plan.basis import Basis, Scope
 from slackwater.operations.plan.contributing import StateBounds
+from slackwater.operations.plan.cut_check import check_cut
 
 _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "sink-foreign"})

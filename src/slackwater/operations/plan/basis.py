@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from slackwater.core.commands import command, output_command
+from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.history import History
 from slackwater.core.plan import BEFORE_ALL, Request, RowOrder, SourceStart
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
-from slackwater.core.sink import Cut, SideOutput, newest_batch
-from slackwater.core.snapshot import MemberSeen, Snapshot
-from slackwater.core.units import batch_range
+from slackwater.core.sink import Cut, SideOutput
+from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.contributing import Code, StateBounds
 from slackwater.operations.plan.stream_facts import StreamFacts
+
+
+class Continues(Protocol):
+    """A goal, as far as what it is planned from has to know."""
+
+    def continued_after(self, request: Request, /) -> int | None:
+        """As ``Goal`` has it. Raises UsageError (``target``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,7 @@ class Basis:
 
     facts: StreamFacts
     request: Request
+    asked: Continues
     query: QueryProfile | None = None
     side: SideOutput | None = None
     readers: tuple[str, ...] = ()
@@ -46,7 +52,7 @@ class Basis:
     @property
     def target(self) -> int | None:
         """The batch to continue after that was asked for, ``None`` for the last written one."""
-        return goal_named(self.goal).continued_after(self.request)
+        return self.asked.continued_after(self.request)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -134,55 +140,6 @@ def check_since_start(basis: Basis, target: int) -> None:
 def written_text(snapshot: Snapshot) -> str:
     """The newest batch of each output, as a precondition compares it."""
     return ", ".join(str(one.written) for one in snapshot.outputs)
-
-
-def check_cut(basis: Basis, scope: Scope) -> None:
-    """Raises Refused where an output holds batches after the target and cannot remove what they wrote.
-
-    A sink that does not show what it holds gets them a second time where their ranges are not recorded, but only if it
-    does not skip them. Nothing is checked where nothing is to be removed.
-    """
-    if basis.request.output in {"keep", "swap"}:
-        return
-    cutting, committed, target = is_cut(basis, scope), basis.snapshot.known_committed, scope.target
-    for output in basis.snapshot.outputs:
-        if output.written is not None:
-            if cutting and output.written > target and not output.can_cut:
-                raise _uncuttable(basis, output, target, output.written)
-        elif target < committed and (basis.target is not None or output.batches_skipped):
-            raise _uncuttable(basis, output, target, committed)
-
-
-def _uncuttable(basis: Basis, output: MemberSeen, target: int, written: int) -> Refused:
-    snapshot, stream = basis.snapshot, basis.snapshot.stream
-    later, mode = batch_range(target + 1, written), stream.output_mode
-    sink = f"its output {output.name}" if snapshot.output.members else "the sink"
-    reason = (
-        f"{sink} cannot remove what {later} wrote"
-        if mode == "append"
-        else f"in {mode} mode {later} replaced rows of earlier batches, which the sink does not keep"
-    )
-    return Refused(
-        "sink-uncuttable",
-        f"The stream would {_start_of(target)}, but {reason}",
-        where=output.location,
-        expected=f"batch {written}, the newest that {sink} holds",
-        found=newest_batch(target),
-        hint="\n".join(_instead_of_cut(basis)),
-    )
-
-
-def _instead_of_cut(basis: Basis) -> Iterator[str]:
-    """How to record where the query writes, where that is not recorded; and what the goal can do without a cut."""
-    snapshot = basis.snapshot
-    if not snapshot.stream.has_output:
-        recorded = output_command(snapshot.stream, snapshot.generation.location, snapshot.code_file)
-        yield f"record where the query writes: {recorded}"
-    yield goal_named(basis.goal).without_cut(basis)
-
-
-def _start_of(target: int) -> str:
-    return f"continue after batch {target}" if target >= 0 else "start again at batch 0"
 
 
 def batches_used(first: int, target: int, pending: int | None) -> range:

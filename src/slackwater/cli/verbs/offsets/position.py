@@ -26,6 +26,7 @@ from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.gather import gather, refuse_unreadable
+from slackwater.operations.goals.rebuild import GOAL as REBUILD
 from slackwater.operations.goals.rebuild import target_batch
 from slackwater.operations.plan.basis import Basis, bounds_of, not_reproducible
 from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing
@@ -124,7 +125,7 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
     request = Request.at("rebuild", LAST_WRITTEN if at.batch is None else f"{BATCH}{at.batch}")
     # The code that ran: what it read is what a restart would have to read again.
     code = Code(_code_of(history))
-    target = target_batch(Basis(facts, request))
+    target = target_batch(Basis(facts, request, REBUILD))
     contributing = _contributing(known, at, code)
     after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
     sources = position_after(known.batches, after)
