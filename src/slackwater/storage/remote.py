@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from glob import has_magic
-from typing import Any
+from typing import Any, Protocol
 
 import fsspec
 
 from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.storage.below import copy_pieces
 from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
-from slackwater.storage.registry import FsspecKind
 from slackwater.storage.replacement import (
     move,
     put_in_place,
@@ -38,7 +37,19 @@ _LEVELS_BEFORE_FLAT = 2
 """Two levels are listed by name, what is below each flat: ``state/<operator>`` is then one paged request each."""
 
 
-def open_remote_store(location: str, kind: FsspecKind) -> RemoteStore:
+class Opens(Protocol):
+    """What fsspec needs to open a location, as ``FsspecKind`` has it."""
+
+    protocol: str
+    implementation: str | None
+    package: str
+    traits: StoreTraits
+
+    def connection(self, location: str, /) -> tuple[str, dict[str, object]]:
+        """The URL and the options for a location. Raises UsageError where it is incomplete."""
+
+
+def open_remote_store(location: str, kind: Opens) -> RemoteStore:
     """The store of an fsspec URI; credentials and endpoint come from fsspec's own configuration and environment."""
     scheme = location.partition(":")[0]
     url, options = kind.connection(location)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from slackwater.core.damage import Damage
 from slackwater.core.errors import SinkUnreadable
@@ -13,6 +14,7 @@ from slackwater.sinks.common.silent import SilentOutput, silent_traits
 from slackwater.sinks.common.uncut import MarkerTarget, UncutOutput
 from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.cluster import cluster_in
+from slackwater.sinks.kafka.opened import open_topic
 
 AT_LEAST_ONCE = silent_traits(
     Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
@@ -64,13 +66,13 @@ class MarkedTopicOutput(UncutOutput[MarkerTarget]):
 
     def __init__(self, address: TopicAddress) -> None:
         message = f"Kafka cannot remove single batches from the topic {address.topic}"
-        super().__init__("kafka", EXACTLY_ONCE, address.location, address.open, message)
+        super().__init__("kafka", EXACTLY_ONCE, address.location, partial(open_topic, address), message)
         self.address = address
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         """The topic is missing, although batches were written."""
         written = self.last_written()
-        if written < 0 or not thorough or self.address.open().exists():
+        if written < 0 or not thorough or open_topic(self.address).exists():
             return ()
         return (Damage(self.address.topic, "missing", f"rows of batches up to {written}", "no topic"),)
 
@@ -78,7 +80,7 @@ class MarkedTopicOutput(UncutOutput[MarkerTarget]):
 
     def may_have_rows(self, marked: int) -> bool:
         """A topic that nobody has ever written to has none."""
-        return marked >= 0 or not self.address.open().is_new()
+        return marked >= 0 or not open_topic(self.address).is_new()
 
     def how_to_empty(self, marked: int) -> str:
         both = f"the topics {self.address.topic} and {self.address.marker}"

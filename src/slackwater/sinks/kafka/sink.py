@@ -11,9 +11,10 @@ from slackwater.core.errors import PipelineError
 from slackwater.core.sink import WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import batch_function
 from slackwater.sinks.common.options import is_text, option_strings, refuse_partitions
-from slackwater.sinks.kafka.address import TopicAddress, has_client
+from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.cluster import cluster_of
 from slackwater.sinks.kafka.columns import check_columns
+from slackwater.sinks.kafka.opened import has_client, open_topic
 from slackwater.sinks.kafka.output import AT_LEAST_ONCE, EXACTLY_ONCE, MARKER
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class ExactlyOnceKafkaSink:
     @property
     def target(self) -> MarkedTopic:
         """The topic, opened. Raises EnvironmentMissing (``extra-missing``)."""
-        return self.address.open()
+        return open_topic(self.address)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Check columns, topics and permissions, and refuse earlier runs from now on.

@@ -1,0 +1,29 @@
+"""From the name of a topic to the topic itself: Kafka's client, an extra, is imported when one is opened."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.sinks.kafka.address import TopicAddress
+
+if TYPE_CHECKING:
+    from slackwater.sinks.kafka.marked import MarkedTopic
+
+
+def open_topic(address: TopicAddress) -> MarkedTopic:
+    """The topic as the client reads and writes it. Raises EnvironmentMissing (``extra-missing``)."""
+    if not has_client():
+        raise EnvironmentMissing(
+            "extra-missing", "An exactly-once Kafka sink needs confluent-kafka", where=address.location,
+            hint="pip install 'slackwater[kafka]'",
+        )  # fmt: skip
+    from slackwater.sinks.kafka.marked import MarkedTopic  # noqa: PLC0415 - imports confluent_kafka, an extra
+
+    return MarkedTopic(address.cluster, address.topic, address.marker)
+
+
+def has_client() -> bool:
+    """Whether confluent-kafka is installed."""
+    return find_spec("confluent_kafka") is not None
