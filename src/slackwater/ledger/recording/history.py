@@ -159,7 +159,7 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummar
 
 
 def _empty(ledger: Ledger, name: str, batches: Collection[int]) -> set[int]:
-    """Those of the batches whose sources had nothing to read."""
+    """The given batches whose sources had nothing to read."""
     if not batches:
         return set()
     found = ledger.batches(name, min(batches), max(batches))
