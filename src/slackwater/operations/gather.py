@@ -8,6 +8,7 @@ from slackwater.checkpoint.layout import SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import bytes_if_cheap
 from slackwater.checkpoint.logs import loadable_batches
 from slackwater.checkpoint.opened import OpenedCheckpoint
+from slackwater.checkpoint.reader import collector_off
 from slackwater.core.errors import DataError, SlackwaterError
 from slackwater.core.records import StreamRecord
 from slackwater.core.snapshot import Snapshot
@@ -24,6 +25,7 @@ from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store
 
 
+@collector_off()
 def gather(
     workspace: Workspace,
     stream: StreamRecord,
