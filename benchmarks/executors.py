@@ -3,8 +3,8 @@
     python benchmarks/executors.py [--rounds N]
 
 One stream with state is run on the cluster. Then its checkpoint is deleted and rebuilt, in turns by one executor and by
-two. Each batch reads several files whose rows take long to compute, as on a cluster worth its name; a batch of the
-rebuild is timed from the commit of the one before to its own. Needs Java 17.
+two. Each batch reads several files whose rows take long to compute; a batch of the rebuild is timed from the commit of
+the batch before to its own. Needs Java 17.
 """
 
 from __future__ import annotations

@@ -6,14 +6,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 How = Literal["plan", "run", "not-detectable"]
-
-_CODES = re.compile(r"`[a-z-]+`(?:, `[a-z-]+`)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +24,14 @@ class Failure:
     how: How | None = None
     text: str = ""
 
-    @property
-    def met_as(self) -> str:
-        """``text`` as the end of a sentence: of codes alone it says what they are."""
-        return f"a start is refused as {self.text}" if _CODES.fullmatch(self.text) else self.text
-
 
 def _run(title: str, text: str) -> Failure:
     return Failure(title, "run", text)
+
+
+def _reported(title: str, *codes: str) -> Failure:
+    """Slackwater itself reports it, by a refusal, an error or a finding of these codes."""
+    return _run(title, f"reported as {', '.join(f'`{code}`' for code in codes)}")
 
 
 def _hidden(title: str, text: str) -> Failure:
@@ -58,17 +55,17 @@ CATALOGUE: Mapping[str, Failure] = {
     "LOG-14": Failure("The query id is not the one that the sink knows"),
     "LOG-15": Failure("The checkpoint has only the file metadata"),
     "LOG-16": _run("A query has no checkpoint location", "`run` gives each stream a checkpoint in the home"),
-    "LOG-17": _run("The sink cannot continue from a checkpoint", "`memory-restart`"),
+    "LOG-17": _reported("The sink cannot continue from a checkpoint", "memory-restart"),
     "LOG-18": Failure("An entry of a log is a copy of an older one"),
     "LOG-19": Failure("A pinned setting changes from one batch to the next"),
     "SHARE-01": _run(
         "Two drivers use one checkpoint",
         "`lease-held` between runs; of other drivers the slower one fails, and says so",
     ),
-    "SHARE-02": _run("A session starts the query of a checkpoint twice", "`lease-held`"),
+    "SHARE-02": _reported("A session starts the query of a checkpoint twice", "lease-held"),
     "SHARE-03": Failure("Two different queries use one checkpoint"),
     "SHARE-04": Failure("Two queries write to one output"),
-    "SHARE-05": _run("Two queries of a session have one name", "`stream-duplicate`"),
+    "SHARE-05": _reported("Two queries of a session have one name", "stream-duplicate"),
     "SHARE-06": _run(
         "Two Delta sources share a schema location", "Delta refuses it: DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT"
     ),
@@ -91,7 +88,9 @@ CATALOGUE: Mapping[str, Failure] = {
     "FSINK-10": _run(
         "The compaction interval of the manifest changed", "Spark derives a compatible interval; nothing is lost"
     ),
-    "FSINK-11": _run("The output mode or the schema of a file sink changed", "`output-mode`, `output-schema-changed`"),
+    "FSINK-11": _reported(
+        "The output mode or the schema of a file sink changed", "output-mode", "output-schema-changed"
+    ),
     "FSRC-01": Failure("The newest entry of a source's log is missing"),
     "FSRC-02": Failure("A compacted entry of a source's log is missing"),
     "FSRC-03": Failure("A planned file was deleted before its batch ran"),
@@ -103,7 +102,7 @@ CATALOGUE: Mapping[str, Failure] = {
         "Spark knows the files that it has read from its log; those that are too old are `SW-FSRC-006`, and "
         "`source-files-too-old` where batches have read them",
     ),
-    "FSRC-08": _run("fileNameOnly was switched", "`source-options-changed`"),
+    "FSRC-08": _reported("fileNameOnly was switched", "source-options-changed"),
     "FSRC-09": Failure("cleanSource has removed files that a replay needs"),
     "FSRC-10": Failure("The source is the output of another stream"),
     "FSRC-11": Failure("A rollback left the source's log as it was"),
@@ -114,7 +113,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "KAFKA-03": Failure("A topic was created again and has more records than before"),
     "KAFKA-04": Failure("Partitions or topics disappeared"),
     "KAFKA-05": Failure("Partitions or topics were added"),
-    "KAFKA-06": _run("Other topics are subscribed", "`sources-changed`"),
+    "KAFKA-06": _reported("Other topics are subscribed", "sources-changed"),
     "KAFKA-07": _run("startingOffsets changed and has no effect", "in the code, by `check` and `doctor --pipeline`"),
     "KAFKA-08": _run(
         "startingOffsets does not name each partition",
@@ -129,11 +128,11 @@ CATALOGUE: Mapping[str, Failure] = {
     "KAFKA-12": _run("Topics changed during an available-now run", "the run is started again: a transient failure"),
     "KAFKA-13": _run("A planned batch is larger than its new limit", "the planned range is kept, as Spark keeps it"),
     "KAFKA-14": Failure("The topics are on another cluster"),
-    "CHG-01": _run("The number of sources changed", "`sources-changed`"),
+    "CHG-01": _reported("The number of sources changed", "sources-changed"),
     "CHG-02": Failure("The order of the sources changed"),
-    "CHG-03": _run("A source is of another kind", "`sources-changed`, `source-format-changed`"),
-    "CHG-04": _run("The sink changed", "`sink-changed`"),
-    "CHG-05": _run("The schema of state changed", "`state-schema-changed`, `aggregates-changed`"),
+    "CHG-03": _reported("A source is of another kind", "sources-changed", "source-format-changed"),
+    "CHG-04": _reported("The sink changed", "sink-changed"),
+    "CHG-05": _reported("The schema of state changed", "state-schema-changed", "aggregates-changed"),
     "CHG-06": _run(
         "The meaning of state changed, and its schema did not",
         "`check`: `window-changed`, `aggregates-changed`, `function-changed`",
@@ -145,14 +144,14 @@ CATALOGUE: Mapping[str, Failure] = {
     "CHG-09": Failure("The state store provider was changed, in the session or in offsets/"),
     "CHG-10": Failure("The watermark policy was changed in the session"),
     "CHG-11": Failure("The state of an outer join has the old format"),
-    "CHG-12": _run("The state of an arbitrary function changed", "`function-changed`, `state-schema-changed`"),
-    "CHG-13": _run("A state variable changed", "`state-schema-changed`"),
+    "CHG-12": _reported("The state of an arbitrary function changed", "function-changed", "state-schema-changed"),
+    "CHG-13": _reported("A state variable changed", "state-schema-changed"),
     "CHG-14": _hidden(
         "Pickled values in state cannot be read by another Python", "they are bytes for Spark and for every tool"
     ),
-    "CHG-15": _run("The columns of a deduplication changed", "`dedup-kind-changed`, `state-schema-changed`"),
-    "CHG-16": _run("A limit changed", "`operators-changed`"),
-    "CHG-17": _run("A named source was renamed", "`sources-changed`"),
+    "CHG-15": _reported("The columns of a deduplication changed", "dedup-kind-changed", "state-schema-changed"),
+    "CHG-16": _reported("A limit changed", "operators-changed"),
+    "CHG-17": _reported("A named source was renamed", "sources-changed"),
     "CHG-18": _run("Options of a rate source changed", "Spark refuses another number of partitions, and names it"),
     "STATE-01": Failure("A delta or snapshot of state is missing"),
     "STATE-02": Failure("A file of state is empty or damaged"),
@@ -174,12 +173,12 @@ CATALOGUE: Mapping[str, Failure] = {
         "without checksum, only a changelog of format 2 names its version; batches may well write the same bytes",
     ),
     "WM-01": Failure("Rows come late after a replay"),
-    "WM-02": _run("The windows of the only batch are not written", "`no-data-batch-pending`"),
+    "WM-02": _reported("The windows of the only batch are not written", "no-data-batch-pending"),
     "WM-03": Failure("An idle source keeps the watermark"),
-    "WM-04": _run("The delay of a watermark changed", "`check`"),
+    "WM-04": _run("The delay of a watermark changed", "in the code, by `check`"),
     "WM-05": Failure("A commit has no watermark"),
     "WM-06": Failure("A timestamp in the future has moved the watermark"),
-    "WM-07": _run("Stateful operators follow each other in an old Spark", "`query-refused`"),
+    "WM-07": _reported("Stateful operators follow each other in an old Spark", "query-refused"),
     "WM-08": Failure("A commit and the next batch have different watermarks"),
     "WM-09": _hidden(
         "State is never removed: no watermark, or its column is not part of the key",
@@ -190,7 +189,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "VER-01": Failure("A log has a version that this Spark cannot read"),
     "VER-02": Failure("A newer Spark continues"),
     "VER-03": Failure("An older Spark continues"),
-    "VER-04": _run("A connector is for another Spark", "`connector-not-locked`, `pipeline-connectors`"),
+    "VER-04": _reported("A connector is for another Spark", "connector-not-locked", "pipeline-connectors"),
     "VER-05": _hidden(
         "The runtime of a vendor has written the checkpoint", "fields of vendors are kept and not interpreted"
     ),
@@ -252,16 +251,16 @@ CATALOGUE: Mapping[str, Failure] = {
         "A rename found its target", "`checkpoint-shared`, or a transient failure: the run is started again"
     ),
     "STORE-04": Failure("A lifecycle rule has removed files"),
-    "STORE-05": _run("No permission, no quota or no space", "`disk-full`, `cannot-write`"),
+    "STORE-05": _reported("No permission, no quota or no space", "disk-full", "cannot-write"),
     "STORE-06": Failure("A checkpoint on a local disk is used by a cluster"),
     "STORE-07": Failure("A tool has left files in a log"),
     "STORE-08": _run("A store does not answer, or throttles", "a transient failure: the run is started again"),
     "MODE-01": _run("Trigger once leaves new data", "`run --until-caught-up` runs available-now"),
-    "MODE-02": _run("Asynchronous progress tracking is not supported here", "`query-refused`"),
+    "MODE-02": _reported("Asynchronous progress tracking is not supported here", "query-refused"),
     "MODE-03": Failure("Asynchronous progress tracking was switched off"),
     "MODE-04": Failure("A continuous query becomes a micro-batch query"),
     "MODE-05": _run("A task of a continuous query failed", "the run is started again; `at-least-once`"),
-    "MODE-06": _run("Real-time mode does not take the checkpoint", "`query-refused`"),
+    "MODE-06": _reported("Real-time mode does not take the checkpoint", "query-refused"),
     "MODE-07": Failure("A batch was skipped by hand"),
     "APP-01": _run(
         "A function of the program has failed", "the checkpoint is intact; correct the function, and run again"
@@ -270,7 +269,7 @@ CATALOGUE: Mapping[str, Failure] = {
         "A driver or an executor had no memory left", "the checkpoint is intact; the batch runs again with more memory"
     ),
     "APP-03": _run("An executor or a Python worker has exited", "a transient failure: the run is started again"),
-    "APP-04": _run("Spark refuses the query as it is written", "`query-refused`, `query-start`"),
+    "APP-04": _reported("Spark refuses the query as it is written", "query-refused", "query-start"),
     "APP-05": _run(
         "A record or file of the input cannot be parsed",
         "the batch runs again at the next start, and fails again until the record or its parser is corrected",

@@ -56,7 +56,7 @@ def _causes(symptom: Symptom, diagnosis: Diagnosis | None, finders: Mapping[str,
 def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Cause:
     failure = CATALOGUE[code]
     if not finders:
-        return Cause(code, failure.title, "not-visible", failure.met_as)
+        return Cause(code, failure.title, "not-visible", failure.text)
     if diagnosis is None:
         return Cause(code, failure.title, "not-checked", "no checkpoint and no stream was given")
     found = [one.finding.code for one in diagnosis.found if code in one.covers]
@@ -64,7 +64,7 @@ def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Ca
         return Cause(code, failure.title, "confirmed", ", ".join(dict.fromkeys(found)))
     if failure.how is not None:
         # Finders see a part of it only: the code, or Spark, shows the rest.
-        return Cause(code, failure.title, "not-visible", failure.met_as)
+        return Cause(code, failure.title, "not-visible", failure.text)
     missed = next((one for one in diagnosis.not_checked if one.code in finders), None)
     if missed is not None:
         return Cause(code, failure.title, "not-checked", missed.reason)

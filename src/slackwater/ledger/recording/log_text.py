@@ -10,10 +10,11 @@ import json
 import re
 from collections.abc import Iterable
 
+from slackwater.core.errors import FormatError
+from slackwater.formats.text_log import parse_object
+
 _VERSION_LINE = re.compile(r"v[0-9]+(\n|$)")
 _OWN_MOST = 1000
-_LAST_FIELD = re.compile(r',"batchId":(0|[1-9][0-9]{0,17})\}$')
-"""Where Spark puts it in a line of a source's log."""
 _KAFKA_MARK = "\0"
 """Kafka starts the file of its initial offsets with this byte, so that the readers of Spark 2.1 fail on it."""
 
@@ -40,12 +41,9 @@ def split_source_compact(text: str, entry: int) -> dict[int, str]:
 
 
 def _log_offset(line: str, entry: int) -> int:
-    match = _LAST_FIELD.search(line)
-    if match is not None:
-        return _offset(int(match[1]), entry)
     try:
-        return _offset(json.loads(line)["batchId"], entry)
-    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
+        return _offset(parse_object(line, "a file entry")["batchId"], entry)
+    except (FormatError, KeyError):
         # A line that cannot be parsed is kept where it was found.
         return entry
 
