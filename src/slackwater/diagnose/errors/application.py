@@ -155,11 +155,19 @@ GROUP = (
             "ExecutorLostFailure",
             "Remote RPC client disassociated",
             "Executor heartbeat timed out",
-            "Cannot call methods on a stopped SparkContext",
             "SparkContext was shut down",
             "Job <any>cancelled because SparkContext was",
         ),
         level=Level.WRAPPER,
+        follows=("APP-02",),
+    ),
+    ErrorText(
+        # The program has come to its end, or the driver was told to stop: either stops the context under the query.
+        "context-stopped",
+        ("APP-11", "APP-03"),
+        ("Cannot call methods on a stopped SparkContext",),
+        level=Level.WRAPPER,
+        certainty=Certainty.LIKELY,
         follows=("APP-02",),
     ),
     ErrorText(

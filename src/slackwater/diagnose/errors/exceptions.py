@@ -231,6 +231,7 @@ GROUP = (
             "JAVA_GATEWAY_EXITED",
             "A JNI error has occurred, please check",
             "JAVA_HOME is not set",
+            "Assembly '<any>' file not found",
             "ModuleNotFoundError: No module named",
             "ImportError: cannot import name",
             "ImportError: Pandas >=",

@@ -24,7 +24,7 @@ GROUP = (
     ErrorText(
         "compacted-log-gap",
         ("FSINK-01", "FSINK-02", "FSRC-02"),
-        ("BATCH_METADATA_NOT_FOUND", "doesn't exist when compacting batch <batch>"),
+        ("BATCH_METADATA_NOT_FOUND", "compacting batch <batch>"),
         near=(Near(("/sources/",), ("FSRC-02",)),),
     ),
     ErrorText(
