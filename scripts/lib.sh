@@ -80,7 +80,7 @@ ensure_venv() {
 
 # fingerprint KIND: changes when anything does that an installed environment depends on.
 fingerprint() {
-    (cd -- "$ROOT" && printf '%s\n' "$ROOT" && cat "requirements/$1.txt" requirements/build.txt pyproject.toml) |
+    (cd -- "$ROOT" && printf '%s\n' "$ROOT" && cat "requirements/$1.txt" requirements/build.txt pyproject.toml scripts/compile_workers.py) |
         sha256sum | cut -d ' ' -f 1
 }
 
@@ -97,6 +97,9 @@ environment_is() {
     return 1
 }
 
+# Spark's Python workers import pyspark from an archive of sources: compiled once, not by each worker.
+compile_workers() { "$VENV/bin/python" "$ROOT/scripts/compile_workers.py" "$1"; }
+
 pip_install() { "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" </dev/null; }
 
 # The build tools come first and hashed too, so that what is shipped as source is built with nothing unpinned.
@@ -111,6 +114,7 @@ install_environment() {
     pip_install --no-deps --no-build-isolation -e "$ROOT"
     # What pip does for every other package: without it each start compiles our modules again where Python may not write.
     "$VENV/bin/python" -m compileall -q "$ROOT/src"
+    compile_workers "$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
     fingerprint "$kind" >"$VENV/.complete-$kind.part"
     mv -f -- "$VENV/.complete-$kind.part" "$VENV/.complete-$kind"
 }
@@ -142,6 +146,7 @@ use_spark() {
             rm -rf -- "$staging"
             fail "PySpark $1 could not be installed"
         }
+        compile_workers "$staging"
         cp -- "$lock" "$staging/.complete"
         rm -rf -- "$folder"
         mv -T -- "$staging" "$folder"

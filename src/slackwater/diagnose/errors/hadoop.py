@@ -5,7 +5,7 @@ One class of exception stands for many statuses of a service: the message decide
 
 from __future__ import annotations
 
-from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level
+from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Near
 
 _LIKELY = Certainty.LIKELY
 
@@ -83,6 +83,7 @@ GROUP = (
             "does not have WRITE FILES",
         ),
         certainty=_LIKELY,
+        near=(Near(("Service: Kinesis", "AmazonKinesis"), ("SRC-05",)),),
     ),
     ErrorText(
         "store-option-refused",

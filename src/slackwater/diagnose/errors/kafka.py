@@ -81,6 +81,14 @@ GROUP = (
         near=(Near(("has been set on this query", "GROUP_ID_CONFIG_PRESENT"), ("KAFKA-10",)),),
     ),
     ErrorText(
+        # The checkpoint has positions of a topic that the source does not read now, or the other way about.
+        "partition-not-in-positions",
+        ("KAFKA-06", "KAFKA-04"),
+        ("NoSuchElementException: key not found: [", "NoSuchElementException: key not found: {\"ehName"),
+        certainty=Certainty.LIKELY,
+        needs=("KafkaSource", "kafka010", "EventHubs", "eventhubs"),
+    ),
+    ErrorText(
         "topic-unknown",
         ("KAFKA-04",),
         ("UnknownTopicOrPartitionException: This server does not host this topic-partition",),

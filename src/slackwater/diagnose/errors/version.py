@@ -85,6 +85,10 @@ GROUP = (
             "java.lang.NoSuchMethodError",
             "java.lang.AbstractMethodError",
             "java.lang.NoClassDefFoundError",
+            # Its message alone: the name of the class, with slashes.
+            "terminated with exception: org/",
+            "terminated with exception: com/",
+            "terminated with exception: scala/",
             "java.lang.IncompatibleClassChangeError",
         ),
         certainty=Certainty.LIKELY,

@@ -95,7 +95,7 @@ _ALTERNATIVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "option",
         (
-            r"\boptions?\b|configur|\bpropert(?:y|ies)\b|\bparameters?(?:\(s\))?\b|\bsettings?\b",
+            r"\boptions?\b(?!\{)|configur|\bpropert(?:y|ies)\b|\bparameters?(?:\(s\))?\b|\bsettings?\b",
             r"must be (?:set|specified|provided|one of|positive)|must exist|is required|missing required",
             r"not (?:set|specified|configured|defined)\b|invalid (?:value|argument|url|uri|name|format)",
             r"illegal character|please (?:set|specify|provide|configure)",
