@@ -2,8 +2,8 @@
 
 python scripts/compile_workers.py FOLDER-OF-PACKAGES
 
-The archives hold sources only, and Python keeps no byte code for modules of an archive: each worker and each reader of a
-Python data source compiles them again when it starts.
+The archives hold sources only, and Python keeps no byte code for modules of an archive: each worker and each reader of
+a Python data source compiles them again when it starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NEVER_COMPARED = (1).to_bytes(4, "little")
 
 
 def compile_archive(path: Path) -> None:
-    """Replaces an archive by one with its sources and their byte code, which is valid whatever the sources' times are."""
+    """Replaces an archive by one with its sources and their byte code, which holds whatever the sources' times are."""
     part = path.with_name(f"{path.name}.part")
     with zipfile.ZipFile(path) as archive, zipfile.ZipFile(part, "w") as compiled:
         names = archive.namelist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from slackwater.diagnose.catalogue import CATALOGUE
@@ -50,6 +50,8 @@ def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple
 
 def _causes(symptom: Symptom, diagnosis: Diagnosis | None, finders: Mapping[str, list[str]]) -> tuple[Cause, ...]:
     causes = [_cause(code, diagnosis, finders.get(code, [])) for code in symptom.codes]
+    if symptom.says and causes[0].state in ("not-checked", "not-visible"):
+        causes[0] = replace(causes[0], state="not-visible", by=symptom.says)
     return tuple(sorted(causes, key=lambda cause: _RANKS[cause.state]))
 
 

@@ -161,6 +161,7 @@ def _judged(error: ErrorText, place: Place, around: str, part: Part) -> _Found:
         certainty=certainty,
         level=error.level,
         params={name: one_line(mask(value)) for name, value in place.params.items()},
+        says=error.says,
     )
     return _Found(error, codes, certainty, part.position + place.start, part.position + place.end, symptom)
 

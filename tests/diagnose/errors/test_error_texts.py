@@ -173,7 +173,7 @@ def test_the_memory_for_a_long_log_does_not_grow_with_it() -> None:
 
 @pytest.mark.parametrize("error", ALL, ids=lambda error: error.symptom)
 def test_an_entry_of_a_table_is_complete(error: ErrorText) -> None:
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", error.symptom)
+    assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", error.symptom)
     assert len(set(error.codes)) == len(error.codes) > 0
     assert CATALOGUE.keys() >= {*error.codes, *(code for near in error.near for code in near.codes)}
     for text in error.texts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.doctor.cases import Case, last_run, nothing, write
+from tests.doctor.cases import AGGREGATION, Case, last_run, nothing, write
 from tests.doctor.recorded import with_runs
 
 CASES = [
@@ -50,4 +50,40 @@ CASES = [
     ),
     Case("a newer release", "SW-VER-003", nothing, ledger=with_runs("4.3.0", "4.0.5"), fires=False),
     Case("the same release", "SW-VER-003", nothing, ledger=with_runs("4.3.0", "4.3.1"), fires=False),
+    Case(
+        "a release with a defect of the stores",
+        "SW-VER-006",
+        nothing,
+        corpus=AGGREGATION,
+        version="3.5.9",
+        ledger=last_run("3.5.1"),
+        says=("Spark 3.5.1 has the defect SPARK-48105", "use Spark 3.4.4 or 3.5.2 or 4.0.0, or newer"),
+    ),
+    Case(
+        "a release with its correction",
+        "SW-VER-006",
+        nothing,
+        corpus=AGGREGATION,
+        version="3.5.9",
+        ledger=last_run("3.5.2"),
+        fires=False,
+    ),
+    Case("a release with the defect, and no state", "SW-VER-006", nothing, ledger=last_run("3.5.1"), fires=False),
+    Case(
+        "a release with a defect of joins",
+        "SW-VER-006",
+        nothing,
+        corpus="join_inner_hdfs",
+        ledger=last_run("3.5.3"),
+        says=("SPARK-49829",),
+    ),
+    Case(
+        "the release with a defect of joins, and an aggregation",
+        "SW-VER-006",
+        nothing,
+        corpus=AGGREGATION,
+        version="3.5.9",
+        ledger=last_run("3.5.3"),
+        fires=False,
+    ),
 ]

@@ -84,7 +84,7 @@ GROUP = (
         # The checkpoint has positions of a topic that the source does not read now, or the other way about.
         "partition-not-in-positions",
         ("KAFKA-06", "KAFKA-04"),
-        ("NoSuchElementException: key not found: [", "NoSuchElementException: key not found: {\"ehName"),
+        ("NoSuchElementException: key not found: [", 'NoSuchElementException: key not found: {"ehName'),
         certainty=Certainty.LIKELY,
         needs=("KafkaSource", "kafka010", "EventHubs", "eventhubs"),
     ),

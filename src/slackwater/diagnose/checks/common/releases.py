@@ -17,16 +17,21 @@ class Releases(NamedTuple):
 
 def changed_release(facts: Facts) -> Releases | None:
     """The releases, where the last run of this checkpoint had another minor release than the newest one before."""
-    if not isinstance(facts.history, HistoryFacts):
-        return None
-    generation = facts.snapshot.generation.number
-    last, *earlier = [run.spark_version for run in facts.history.runs if run.generation == generation] or [""]
+    last, *earlier = releases(facts) or [""]
     if not earlier:
         return None
     before = max(earlier, key=minor_release)
     if minor_release(before) == minor_release(last):
         return None
     return Releases(before, last, minor_release(last) > minor_release(before))
+
+
+def releases(facts: Facts) -> list[str]:
+    """The releases of the runs of this checkpoint, the last run's first; none where they were not read."""
+    if not isinstance(facts.history, HistoryFacts):
+        return []
+    generation = facts.snapshot.generation.number
+    return [run.spark_version for run in facts.history.runs if run.generation == generation]
 
 
 def minor_release(version: str) -> tuple[int, ...]:

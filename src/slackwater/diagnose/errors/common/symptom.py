@@ -58,6 +58,7 @@ class ErrorText:
     are error conditions, SQLSTATEs and exceptions (``common/names``); where they are part of a text, the text counts.
     ``follows`` are codes of which this is a consequence: where one of them is certain, that failure is reported first.
     ``below`` names two values of the message: the text counts only where the first is smaller than the second.
+    ``says`` is what is known of this text beyond what the catalogue has for its first code.
     """
 
     symptom: str
@@ -70,6 +71,7 @@ class ErrorText:
     needs: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
     below: tuple[str, str] | None = None
+    says: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class Symptom:
     """A symptom that was recognised in a text.
 
     ``params`` are values of the message, such as ``batch`` or ``path``; ``line`` is the matched text up to the end of
-    its line. Both are masked. ``where`` is the number of the line in the input, from 1.
+    its line. Both are masked. ``where`` is the number of the line in the input, from 1. ``says`` is what is known of it
+    beyond what the catalogue has for its first code.
     """
 
     symptom: str
@@ -87,6 +90,7 @@ class Symptom:
     certainty: Certainty
     level: Level
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
+    says: str = ""
 
     def codes_given(self, facts: Collection[str]) -> tuple[str, ...]:
         """The codes with those first whose fact (``common/facts``) was seen in the stream's files."""
