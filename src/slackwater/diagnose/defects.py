@@ -20,8 +20,8 @@ class Defect:
     """``issue``: its number in Spark's issue tracker. ``what``: a sentence without its end.
 
     ``texts``: templates of its message (``errors/common/template``), none for a defect that nobody sees; they count
-    only close to one of ``needs``. ``since``: the first release that has it, empty if that is not known. ``fixed``: of each
-    line of releases the first one that does not. ``avoid``: what helps without another release. ``operators`` and
+    only close to one of ``needs``. ``since``: the first release that has it, empty if that is not known. ``fixed``: of
+    each line of releases the first one that does not. ``avoid``: what helps without another release. ``operators`` and
     ``provider``: the streams whose rows it can change without any message, empty for a defect that has one.
     """
 
