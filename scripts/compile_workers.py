@@ -22,11 +22,12 @@ def compile_archive(path: Path) -> None:
     """Replaces an archive by one with its sources and their byte code, which holds whatever the sources' times are."""
     part = path.with_name(f"{path.name}.part")
     with zipfile.ZipFile(path) as archive, zipfile.ZipFile(part, "w") as compiled:
-        names = archive.namelist()
-        for name in names:
+        for name in archive.namelist():
+            if name.endswith(".pyc"):
+                continue
             source = archive.read(name)
             compiled.writestr(name, source, zipfile.ZIP_DEFLATED)
-            if name.endswith(".py") and f"{name}c" not in names:
+            if name.endswith(".py"):
                 code = compile(source, f"{path}/{name}", "exec", dont_inherit=True)
                 head = MAGIC_NUMBER + _NEVER_COMPARED + source_hash(source)
                 compiled.writestr(f"{name}c", head + marshal.dumps(code), zipfile.ZIP_STORED)
