@@ -131,7 +131,7 @@ class StreamsPart(LedgerPart):
     def remove_generation(self, stream: str, number: int) -> None:
         """Remove the record of a generation that an operation built and removed, with its runs and their batches.
 
-        The one in use cannot be removed.
+        The caller holds the lease, and has taken it out of use.
         """
         values = {"stream": stream, "number": number}
         with self._database.write() as connection:

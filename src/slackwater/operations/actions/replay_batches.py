@@ -106,6 +106,7 @@ class ReplayBatches(Action):
         store, batches = operation.store(self.number), operation.batches
         done = read_logs(store).committed
         for batch in range(max(self.first, done + 1), self.last + 1):
+            operation.check_lease()
             entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
             if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
                 write_log(store, offset_path(batch), entry)

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.core.action import Action, ActionFacts, Inverse, Places, Step
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.records import leader_id
 from slackwater.core.sink import Swap
+from slackwater.ledger.recording.history import readers_of
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.staging import swappable
 from slackwater.operations.apply.operation import Operation
@@ -31,6 +35,25 @@ class SwapBack(Inverse):
         check_records(operation, operation.index_of(self))
         if not changed_nothing(operation, operation.index_of(self)):
             swappable(operation).check_swap_back(self.swap, operation.backup)
+
+    def check_unused(self, operation: Operation) -> None:
+        """Streams that have read the new output would read all of the old one as new rows."""
+        index, output = operation.index_of(self), swappable(operation)
+        if operation.journal.state(index) == "undoing" or changed_nothing(operation, index):
+            return
+        whole = output.whole(operation.history.written)
+        readers = [
+            one for one in readers_of(operation.ledger, operation.stream, whole) if not _is_undone_with(operation, one)
+        ]
+        if readers:
+            raise Refused(
+                "cut-was-read",
+                "The output that was put in place has been read: all of the old one would be new to its readers",
+                where=operation.output.location,
+                expected="an output that no other stream has read since",
+                found=", ".join(readers),
+                hint=f"nothing was changed; the stream can stay with it: {command('status', operation.plan.stream)}",
+            )
 
     def take_back(self, operation: Operation) -> None:
         if not changed_nothing(operation, operation.index_of(self)):
@@ -75,6 +98,12 @@ class SwapOutput(Action):
         if written is not None:
             operation.ledger.record_sink_mark(operation.plan.stream, written)
         return NOTHING
+
+
+def _is_undone_with(operation: Operation, reader: str) -> bool:
+    """Whether a later stage was changed by the same operation, and goes back to what it had read before with it."""
+    whole = leader_id(operation.plan.id)
+    return any(leader_id(one.id) == whole for one in operation.ledger.operations(reader))
 
 
 ACTION = SwapOutput

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from slackwater.core.action import Action
 from slackwater.core.commands import command, undo_command
-from slackwater.core.errors import OutcomeUnknown, SlackwaterError
+from slackwater.core.errors import LeaseHeld, OutcomeUnknown, SlackwaterError
 from slackwater.core.plan import Plan, Undo
 from slackwater.operations.apply import preconditions
 from slackwater.operations.apply.journal import End
@@ -98,8 +98,11 @@ def _forget_work_on_it(operation: Operation) -> None:
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
     """Remove what was built aside; once the change of something in use was started, nothing more is changed.
 
-    Before a later stage is changed, the earlier ones have been.
+    Before a later stage is changed, the earlier ones have been. Where the lease was lost, another process has the
+    operation now, and what was built aside may be in use.
     """
+    if isinstance(error, LeaseHeld):
+        return
     if operation.is_part or has_changed_what_is_in_use(operation):
         raise OutcomeUnknown(
             "apply-interrupted",

@@ -8,7 +8,7 @@ or is too short is written again from there, and one with other lines is refused
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
@@ -48,18 +48,27 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
+def _unguarded() -> None:
+    """Nobody else can write: nothing is held, or nothing will be written."""
+
+
 class Journal:
     """``journal.jsonl`` in an operation's folder, and its copy.
 
-    ``files`` is the ledger's record of the folder as it was read, ``None`` where it has none.
+    ``files`` is the ledger's record of the folder as it was read, ``None`` where it has none. ``check_lease`` is called
+    before each line: a process that was paused while another one took its lease over must not write, nor do what the
+    line announces.
     Raises FormatError (``journal-damaged``) if the journal cannot be parsed, or if the copy has other lines.
     """
 
-    def __init__(self, folder: AnyLocation, copies: Copies | None = None) -> None:
+    def __init__(
+        self, folder: AnyLocation, copies: Copies | None = None, check_lease: Callable[[], None] = _unguarded
+    ) -> None:
         self._folder = Location(folder)
         self._path = self._folder / JOURNAL
         self._store = open_write_store(self._folder, private=True)
         self._copies = copies
+        self._check_lease = check_lease
         self.files = copies.operation_files(self._folder.name) if copies is not None else None
         self._states: dict[int, State] = {}
         self._facts: dict[int, Mapping[str, Any]] = {}
@@ -119,6 +128,7 @@ class Journal:
             self._facts.clear()
 
     def _append(self, record: Mapping[str, Any]) -> None:
+        self._check_lease()
         lines = self._lines + (json.dumps(record, sort_keys=True) + "\n").encode()
         if self._copies is not None and self.files is not None:
             # First, so that no file has a line that the copy lacks.

@@ -45,7 +45,8 @@ class Operation:
     """One operation on one stream, under the stream's lease.
 
     ``look`` begins a new look at what the preconditions of an action are about; ``open_replayer`` starts Spark when it
-    is first needed. ``epoch`` is the fence number of the lease. ``whole`` is the folder of the operation that this one
+    is first needed. ``epoch`` is the fence number of the lease, and ``check_lease`` raises LeaseHeld (``lease-lost``)
+    where another process has taken it over. ``whole`` is the folder of the operation that this one
     belongs to: its own, unless it is on a later stage of a plan for several streams.
     """
 
@@ -60,6 +61,7 @@ class Operation:
     open_replayer: Callable[[], Replayer]
     progress: Progress
     epoch: int
+    check_lease: Callable[[], None]
     whole: Location
 
     @property

@@ -12,6 +12,7 @@ from slackwater.core.precondition import PreconditionName
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.snapshot import Snapshot
+from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of, readers_of
 from slackwater.ledger.recording.reach import StoreReach
@@ -43,18 +44,22 @@ def operations_of(
     for one in plan.members:
         stream = workspace.ledger.find_stream(one.stream)
         history = history_of(workspace.ledger, stream)
+        epoch = fence(stream.full_name)
+        check_lease = LeaseCheck(workspace.ledger, stream.full_name, epoch)
+        folder = workspace.home.operation(stream.pipeline, stream.name, one.id)
         operation = Operation(
             plan=one,
             stream=replace(stream, id=stream_id(workspace.home, stream)),
             home=workspace.home,
             ledger=workspace.ledger,
-            journal=Journal(workspace.home.operation(stream.pipeline, stream.name, one.id), workspace.ledger),
+            journal=Journal(folder, workspace.ledger, check_lease),
             output=of_query(open_output(stream.sink), query_in(one)),
             history=history,
             look=dict,
             open_replayer=_no_replayer,
             progress=progress,
-            epoch=fence(stream.full_name),
+            epoch=epoch,
+            check_lease=check_lease,
             whole=whole,
         )
         found.append(operation)

@@ -26,6 +26,7 @@ from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_running import in_progress
 from slackwater.diagnose.rules.operation_unfinished import unfinished
+from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.lease.lease import RUN
 from slackwater.ledger.lease.view import view_of
@@ -101,11 +102,11 @@ def delete_prunable(
             removed.append(one)
             continue
         stream = workspace.ledger.find_stream(one.stream)
-        with _no_operation_starts(workspace, stream, say):
+        with _no_operation_starts(workspace, stream, say) as check_lease:
             # What is in use may have changed until the lease was taken.
             again = _of_stream(workspace, stream, keep)
             say(f"{one.stream}: removing {len(again.folders)} folders")
-            _remove(workspace, stream, again)
+            _remove(workspace, stream, again, check_lease)
             removed.append(again)
     return tuple(removed)
 
@@ -220,31 +221,40 @@ def _owns(workspace: Workspace, stream: StreamRecord) -> bool:
 
 
 @contextmanager
-def _no_operation_starts(workspace: Workspace, stream: StreamRecord, say: Callable[[str], None]) -> Iterator[None]:
-    """A run holds the lease until it ends, and keeps operations away; else the lease is taken here."""
-    lease = view_of(workspace.ledger.lease(stream.full_name), workspace.ledger.now_ms())
+def _no_operation_starts(
+    workspace: Workspace, stream: StreamRecord, say: Callable[[str], None]
+) -> Iterator[LeaseCheck]:
+    """A run holds the lease until it ends, and keeps operations away; else the lease is taken here.
+
+    Where it has gone to somebody else, a call of what is yielded raises LeaseHeld: an operation may use the folders.
+    """
+    ledger, name = workspace.ledger, stream.full_name
+    lease = view_of(ledger.lease(name), ledger.now_ms())
     if lease.state == "held" and lease.record is not None and lease.record.purpose == RUN:
-        yield
+        yield LeaseCheck(ledger, name, lease.record.fence)
         return
-    with LeaseKeeper([stream], workspace.home, workspace.ledger, "prune", say):
-        yield
+    with LeaseKeeper([stream], workspace.home, ledger, "prune", say) as leases:
+        yield LeaseCheck(ledger, name, leases.fence(name))
 
 
-def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable) -> None:
+def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_lease: Callable[[], None]) -> None:
     home, ledger = workspace.home, workspace.ledger
     for number, folder in zip(what.generations, what.folders, strict=False):
         # What only the folder has of ranges and watermarks stays in the ledger.
         copy_new(ledger, stream.full_name, number, open_read_store(str(folder)))
     for identifier in what.operations:
-        Journal(home.operation(stream.pipeline, stream.name, identifier), ledger).write_end(PRUNED, ledger.now_ms())
+        folder = home.operation(stream.pipeline, stream.name, identifier)
+        Journal(folder, ledger, check_lease).write_end(PRUNED, ledger.now_ms())
         ledger.end_operation(identifier, PRUNED, "applied; can no longer be undone")
     output = of_any_query(open_output(stream.sink))
     if isinstance(output, Swappable) and output.traits.swaps:
         # Before its backup is removed, which shows that a prune was interrupted.
         for identifier in (*what.operations, *what.interrupted):
             if is_own(workspace, identifier) and _owns(workspace, stream):
+                check_lease()
                 output.discard_replaced(identifier)
     for folder in what.folders:
+        check_lease()
         _remove_folder(folder)
 
 

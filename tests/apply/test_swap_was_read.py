@@ -1,0 +1,51 @@
+"""An undo of a swap whose new output another stream has read: to this stream all of the old one would be new."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from slackwater.core.errors import Refused
+from slackwater.core.records import LogLine
+from tests.support.homes import HomeSpec
+from tests.support.rebuilds import Project, make_project
+from tests.support.stages import add_stage
+
+
+def _read_by_another(project: Project, file: Path) -> None:
+    add_stage(project, "late", "out", HomeSpec(planned=1, committed=1, state=1, written=1))
+    entry = json.dumps({"path": file.as_uri(), "timestamp": 1, "batchId": 0})
+    with project.open() as workspace:
+        workspace.ledger.record_lines([LogLine("clicks/late", 1, "sources/0", 0, f"v1\n{entry}")])
+
+
+def test_an_output_that_was_read_since_stays(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.claim_output()
+    plan = project.plan("earliest", goal="replay", output="swap")
+    project.apply(plan)
+    out = project.folder / "out"
+    new = sorted(path for path in out.iterdir() if path.suffix == ".parquet")
+    _read_by_another(project, new[0])
+
+    with pytest.raises(Refused) as caught:
+        project.undo(plan)
+
+    assert (caught.value.code, caught.value.found) == ("cut-was-read", "clicks/late")
+    assert sorted(path for path in out.iterdir() if path.suffix == ".parquet") == new
+    with project.open() as workspace:
+        assert [one.status for one in workspace.ledger.operations(plan.stream)] == ["applied"]
+
+
+def test_an_output_that_nobody_has_read_goes_back(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.claim_output()
+    old = sorted((project.folder / "out").glob("*.parquet"))
+    plan = project.plan("earliest", goal="replay", output="swap")
+    project.apply(plan)
+    _read_by_another(project, project.folder / "elsewhere.parquet")
+
+    assert project.undo(plan).outcome == "undone"
+    assert sorted((project.folder / "out").glob("*.parquet")) == old
