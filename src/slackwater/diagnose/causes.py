@@ -10,8 +10,8 @@ from slackwater.diagnose.catalogue import CATALOGUE
 from slackwater.diagnose.doctor import Diagnosis, documented
 from slackwater.diagnose.errors.common.symptom import Symptom
 
-State = Literal["confirmed", "not-checked", "not-visible", "excluded"]
-_RANKS: Mapping[State, int] = {"confirmed": 0, "not-checked": 1, "not-visible": 1, "excluded": 2}
+State = Literal["confirmed", "known", "not-checked", "not-visible", "excluded"]
+_RANKS: Mapping[State, int] = {"confirmed": 0, "known": 1, "not-checked": 1, "not-visible": 1, "excluded": 2}
 """What the files say is first; between causes of which they say nothing, the likelihood decides."""
 
 
@@ -20,7 +20,8 @@ class Cause:
     """A failure of the catalogue that a text may mean.
 
     ``confirmed``: the finding ``by`` shows it in the files. ``excluded``: what would find it, ``by``, found nothing.
-    ``not-checked``: ``by`` says which fact is missing. ``not-visible``: files do not show it.
+    ``known``: the text is that of a known defect, which ``by`` names. ``not-checked``: ``by`` says which fact is
+    missing. ``not-visible``: files do not show it.
     """
 
     code: str
@@ -51,7 +52,7 @@ def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple
 def _causes(symptom: Symptom, diagnosis: Diagnosis | None, finders: Mapping[str, list[str]]) -> tuple[Cause, ...]:
     causes = [_cause(code, diagnosis, finders.get(code, [])) for code in symptom.codes]
     if symptom.says and causes[0].state in ("not-checked", "not-visible"):
-        causes[0] = replace(causes[0], state="not-visible", by=symptom.says)
+        causes[0] = replace(causes[0], state="known", by=symptom.says)
     return tuple(sorted(causes, key=lambda cause: _RANKS[cause.state]))
 
 

@@ -29,6 +29,7 @@ _FILE_OF_CHECKPOINT = re.compile(rf"((?:[a-z][a-z0-9+.-]*:/)?{_PATH}+?)/(?:state
 CAUSES = {
     "confirmed": "the cause, as {by} shows",
     "not-checked": "possible; not checked: {by}",
+    "known": "likely; {by}",
     "not-visible": "possible; files do not show it: {by}",
     "excluded": "not the cause: {by} found nothing",
 }
