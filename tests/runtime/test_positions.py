@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import DataFrame, SparkSession
 
@@ -346,6 +346,36 @@ def test_with_committed_records_only_the_end_is_before_an_open_transaction(spark
         ends.append(query.resolve(Latest())["0"].base.end)
     producer.abort_transaction(30)
     assert ends == ['{"orders":{"0":1}}', '{"orders":{"0":0}}']
+
+
+@pytest.mark.parametrize("pattern", ["visits", ".*"])
+def test_a_pattern_and_an_assignment_select_the_partitions_that_spark_reads(
+    spark: SparkSession, servers: str, tmp_path: Path, pattern: str
+) -> None:
+    for topic in ("visits", "web-visits"):
+        if topic not in AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30).topics:
+            create_topic(servers, topic)
+    # Kafka creates __consumer_offsets for the first group.
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "g", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["visits"])
+    deadline = time.monotonic() + 30
+    while "__consumer_offsets" not in consumer.list_topics(timeout=30).topics and time.monotonic() < deadline:
+        consumer.poll(0.2)
+    assert "__consumer_offsets" in consumer.list_topics(timeout=30).topics
+    consumer.close()
+
+    internal = '{"visits":[0,9],"none":[0],"__consumer_offsets":[0]}'
+    for selection, value in (("subscribePattern", f" {pattern} "), ("assign", internal)):
+        options = {"kafka.bootstrap.servers": servers, selection: value, "startingOffsets": "latest"}
+        frame = spark.readStream.format("kafka").options(**options).load().selectExpr("0 AS id")
+        found = json.loads(Query(frame, {}, {}, tmp_path).resolve(Latest())["0"].base.end or "")
+        if selection == "assign":
+            assert found == {"visits": {"0": 0}}
+            continue
+        _run(frame, tmp_path / "first")
+        assert found == json.loads(_recorded(frame, tmp_path / "first").current["0"] or "")
+        assert {"visits", "web-visits"} <= found.keys()
+        assert "__consumer_offsets" not in found
 
 
 def test_one_source_of_several_moves_alone(of_kafka: Query, of_files: Query) -> None:

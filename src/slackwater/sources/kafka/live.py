@@ -93,21 +93,25 @@ def _admin_client(jvm: Any, options: Mapping[str, str]) -> Iterator[Any]:
 
 
 def _partitions(jvm: Any, admin: Any, options: Mapping[str, str]) -> Iterator[Partition]:
-    """What the source's ``subscribe``, ``subscribePattern`` or ``assign`` selects, of the topics that exist."""
-    listing = jvm.org.apache.kafka.clients.admin.ListTopicsOptions().listInternal(True)
-    existing = {str(name) for name in admin.listTopics(listing).names().get()}
-    if "assign" in options:
-        assigned = json.loads(options["assign"])
-        yield from ((topic, int(number)) for topic in assigned if topic in existing for number in assigned[topic])
-        return
+    """What the source's ``subscribe``, ``subscribePattern`` or ``assign`` selects, of the partitions that exist.
+
+    As Spark selects it (``ConsumerStrategy``): a pattern need only occur in the name of a topic, and Kafka's internal
+    topics are left out.
+    """
+    assigned = {
+        (topic, int(one)) for topic, numbers in json.loads(options.get("assign", "{}")).items() for one in numbers
+    }
+    existing = sorted(str(name) for name in admin.listTopics().names().get())
     if "subscribepattern" in options:
-        pattern = jvm.java.util.regex.Pattern.compile(options["subscribepattern"])
-        chosen = sorted(topic for topic in existing if pattern.matcher(topic).matches())
+        pattern = jvm.java.util.regex.Pattern.compile(options["subscribepattern"].strip())
+        chosen = [topic for topic in existing if pattern.matcher(topic).find()]
     else:
-        chosen = sorted(existing & {topic.strip() for topic in options.get("subscribe", "").split(",")})
+        named = {topic.strip() for topic in options.get("subscribe", "").split(",")} | {topic for topic, _ in assigned}
+        chosen = [topic for topic in existing if topic in named]
     described = admin.describeTopics(_java_list(jvm, chosen)).allTopicNames().get()
     for topic in chosen:
-        yield from ((topic, int(partition.partition())) for partition in described[topic].partitions())
+        found = [(topic, int(partition.partition())) for partition in described[topic].partitions()]
+        yield from (one for one in found if not assigned or one in assigned)
 
 
 def _isolation(jvm: Any, options: Mapping[str, str]) -> Any:
