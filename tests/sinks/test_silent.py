@@ -113,6 +113,7 @@ TABLE: Any = sw.sinks.table
         (lambda: KAFKA("a", bootstrap_servers="b:1", marker_topic="m"), "kafka-option"),
         (lambda: _once("a b"), "kafka-address"),
         (lambda: _once("a", marker_topic=".."), "kafka-address"),
+        (lambda: _once("a", marker_topic="a"), "kafka-address"),
         (lambda: _once("a", includeHeaders=True), "kafka-option"),
         (lambda: _once("a", **{"kafka.transactional.id": "x"}), "sink-option"),
         (lambda: _once("a", **{"kafka.sasl.jaas.config": "required;"}), "kafka-option"),

@@ -6,7 +6,7 @@ about the outputs together: there is no moment at which such a record and theirs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.all_of import FEWEST, KIND, identity_of
 from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.common.batch_function import batch_function, persisted
-from slackwater.sinks.common.contract import Creates, Staged, WritesBatches
+from slackwater.sinks.common.contract import Creates, MarkedElsewhere, Staged, WritesBatches
 from slackwater.sinks.common.registry import catalogue, open_output
 from slackwater.sinks.common.swapping import unsupported
 
@@ -119,12 +119,30 @@ def _one_after_the_other(writes: list[Callable[[DataFrame, int], None]]) -> Call
 
 
 def _check_apart(sinks: tuple[WritesBatches, ...]) -> None:
-    places = [open_output(sink.identity()).location for sink in sinks if sink.traits.one_writer]
-    twice = next((place for place in places if place is not None and places.count(place) > 1), None)
+    outputs = [open_output(sink.identity()) for sink in sinks if sink.traits.one_writer]
+    twice = _first_repeated(frozenset({one.location} - {None}) for one in outputs)
     if twice is not None:
         raise PipelineError(
             "sink-shared", "Two of the sinks write to one output; the second would skip each batch", where=twice
         )
+    twice = _first_repeated(one.marker_locations for one in outputs if isinstance(one, MarkedElsewhere))
+    if twice is not None:
+        raise PipelineError(
+            "sink-marker-shared",
+            "Two of the sinks have one marker topic; the second would skip each batch",
+            where=twice,
+            hint="leave out marker_topic, or give each sink another one",
+        )
+
+
+def _first_repeated(places: Iterable[frozenset[str | None]]) -> str | None:
+    """A place that two of the outputs have."""
+    seen: set[str | None] = set()
+    for one in places:
+        if shared := seen & one:
+            return min(filter(None, shared))
+        seen |= one
+    return None
 
 
 def _not_combined(sink: object) -> PipelineError:

@@ -287,6 +287,15 @@ class MarkedBesideRows(Protocol):
 
 
 @runtime_checkable
+class MarkedElsewhere(Protocol):
+    """An output whose marker is at a place that the user names, and that may be named for several outputs."""
+
+    @property
+    def marker_locations(self) -> frozenset[str]:
+        """The place by each of its addresses. Of two outputs with one marker, each counts the other's batches."""
+
+
+@runtime_checkable
 class ReplacesUnmarked(Protocol):
     """An output that can be swapped although its marker was lost: it counts all rows that may be the stream's."""
 

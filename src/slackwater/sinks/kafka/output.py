@@ -76,6 +76,12 @@ class MarkedTopicOutput(UncutOutput[MarkerTarget]):
             return ()
         return (Damage(self.address.topic, "missing", f"rows of batches up to {written}", "no topic"),)
 
+    @property
+    def marker_locations(self) -> frozenset[str]:
+        """The marker topic on each of the servers."""
+        servers = (server.strip() for server in self.address.cluster.servers.split(","))
+        return frozenset(f"{server} {self.address.marker}" for server in servers)
+
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:

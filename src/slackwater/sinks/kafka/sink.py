@@ -136,6 +136,13 @@ def kafka(
                 expected='such as sinks.kafka("clicks", bootstrap_servers="broker:9092")',
                 found=repr(value),
             )
+    if marker == topic:
+        raise PipelineError(
+            "kafka-address",
+            "The marker topic of the Kafka sink is the topic itself; its consumers would read the markers as rows",
+            expected="another topic, or no marker_topic for the default",
+            found=repr(marker),
+        )
     reserved = ("checkpointlocation", "topic", SERVERS)
     if exactly_once:
         cluster = cluster_of(bootstrap_servers, option_strings(options, (*reserved, *OURS)), password)
