@@ -167,7 +167,10 @@ def test_whoever_writes_while_the_output_is_built_or_after_the_swap_keeps_the_ro
     for kind in ("delta", "postgres"):
         operation = shared.swap(kind)
         shared.write_as_another(kind, -2)
+        (stream,) = shared.folder.rglob(f"web/{kind}/stream.json")
+        before = stream.read_bytes()
         assert error_code(shared.undo(operation, code=5)) == "restore-conflict", kind
+        assert stream.read_bytes() == before, "refused before the generation is switched back"
         assert shared.found(kind) == shared.expected(-1, -2)
 
 

@@ -61,6 +61,9 @@ class Scene(SwapScene):
         self.fill(self.aside, last, 100)
         self.execute(f"UPDATE slackwater_marker SET batch_id = {last}, epoch = 4 WHERE target <> 'public.out'")
 
+    def check_undo(self) -> None:
+        self.output.check_swap_back(self.swap, self.backup)
+
     def fill(self, table: str, last: int, first: int) -> None:
         for batch in range(last + 1):
             self.execute(f"INSERT INTO {table} (id, _slackwater_batch) VALUES ({first + batch}, {batch})")
@@ -253,6 +256,7 @@ class TestOfOthers:
         scene.backup.delete("swap.json")
         scene.make()
         scene.execute(change.replace("id = 2", "id = 102"))
+        refused(scene, "restore-conflict", scene.check_undo)
         refused(scene, "restore-conflict", scene.undo)
 
     def test_batches_since_the_swap_do_not_hide_rows_of_others(self, scene: Scene) -> None:
@@ -260,9 +264,12 @@ class TestOfOthers:
         scene.make()
         scene.execute(f"INSERT INTO out (id, _slackwater_batch) VALUES (200, {STAGED + 1})")
         scene.execute(f"UPDATE slackwater_marker SET batch_id = {STAGED + 1} WHERE target = 'public.out'")
+        scene.check_undo()
         scene.undo()
+        scene.check_undo()
         scene.make()
         scene.execute(f"INSERT INTO out (id, _slackwater_batch) VALUES (201, {STAGED + 1})")
+        refused(scene, "restore-conflict", scene.check_undo)
         refused(scene, "restore-conflict", scene.undo)
 
     def test_a_writer_that_has_not_committed_is_waited_for(self, scene: Scene) -> None:

@@ -197,26 +197,17 @@ class PostgresOutput:
                 swapping.exchange(connection, self._table, swap.operation, "replaced")
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        if started(backup, self.location, swap) is not None:
+        known = started(backup, self.location, swap)
+        if known is not None:
             with reading(self.location), self.target.engine.connect() as connection:
-                if swapping.state_of(connection, self._table, swap.operation) is None:
-                    raise damaged(str(self._table.aside(swap.operation)), "the table before the swap", "no table")
-                swapping.check_supported(connection, self._table)
+                self._has_to_go_back(connection, known, swap.operation, lock=False)
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
         if known is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
-        aside = self._table.aside(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:
-            mark = self.target.marker.read(connection, lock=True)
-            state = swapping.state_of(connection, self._table, swap.operation)
-            if state is None:
-                raise damaged(str(aside), "the table before the swap", "no table")
-            if state == "replaced":
-                swapping.check_supported(connection, self._table)
-                lock_writers_out(connection, self._table)
-                self._check_own(connection, known, NONE_YET if mark is None else mark.batch_id)
+            if self._has_to_go_back(connection, known, swap.operation, lock=True):
                 swapping.exchange(connection, self._table, swap.operation, "staged")
 
     def discard_staged(self, operation: str) -> None:
@@ -260,6 +251,19 @@ class PostgresOutput:
         check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
         swapping.check_supported(connection, self._table)
         check_unmoved(self.location, swap, state_of_rows(connection, self._table))
+
+    def _has_to_go_back(self, connection: Connection, known: Record, operation: str, *, lock: bool) -> bool:
+        """Whether the swap was made and not undone yet. Raises Refused if it cannot be undone."""
+        mark = self.target.marker.read(connection, lock=lock)
+        state = swapping.state_of(connection, self._table, operation)
+        if state is None:
+            raise damaged(str(self._table.aside(operation)), "the table before the swap", "no table")
+        if state == "replaced":
+            swapping.check_supported(connection, self._table)
+            if lock:
+                lock_writers_out(connection, self._table)
+            self._check_own(connection, known, NONE_YET if mark is None else mark.batch_id)
+        return state == "replaced"
 
     def _check_own(self, connection: Connection, known: Record, written: int) -> None:
         """Raises Refused (``restore-conflict``) if others have changed rows since the swap that made ``known``."""
