@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
+from pyspark.sql.types import ArrayType, StructField, StructType, TimestampNTZType, TimestampType
 
 import slackwater as sw
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.registry import open_output
+from tests.support.postgres_server import PostgresServer
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
 
@@ -28,8 +34,13 @@ def _as_dict(value: dict[str, Any], *, recursive: bool) -> dict[str, Any]:
 def rows_of(*numbers: int) -> Any:
     """As much of a DataFrame as the sink reads where rows pass through the driver."""
     values = [{"id": number, "name": f"row {number}"} for number in numbers]
+    return frame_of(StructType().add("id", "long").add("name", "string"), values)
+
+
+def frame_of(schema: StructType, values: list[dict[str, Any]]) -> Any:
+    """The same, with any columns."""
     rows = [SimpleNamespace(asDict=partial(_as_dict, value)) for value in values]
-    return SimpleNamespace(columns=["id", "name"], toLocalIterator=lambda: iter(rows), write=NoOutput())
+    return SimpleNamespace(columns=schema.names, schema=schema, toLocalIterator=lambda: iter(rows), write=NoOutput())
 
 
 class NoOutput:
@@ -56,9 +67,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def start(sink: sw.sinks.JdbcSink, context: WriteContext = CONTEXT) -> Any:
+def start(sink: sw.sinks.JdbcSink, context: WriteContext = CONTEXT, frame: Any = None) -> Any:
     open_output(sink.identity()).claim(Owner(context.stream_id, context.stream, "/srv/home"))
-    sink.check(rows_of(), context)
+    sink.check(frame or rows_of(), context)
     writer: Any = SimpleNamespace(foreachBatch=lambda function: function)
     return sink.attach(writer, context)
 
@@ -94,6 +105,60 @@ def test_complete_mode_replaces_and_a_replaced_run_is_refused(file: Path) -> Non
     with pytest.raises(BatchFailed, match=r"\[sink-fenced\]"):
         old(rows_of(8), 2)
     assert ids(file) == [7]
+
+
+TIMES = StructType([
+    StructField("at", TimestampType()), StructField("wall", TimestampNTZType()),
+    StructField("several", ArrayType(TimestampType())),
+])  # fmt: skip
+ZONES = pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "UTC"])
+
+
+@pytest.fixture
+def local(zone: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[dt.datetime], dt.datetime]]:
+    """A timestamp as PySpark gives it to a driver in that zone: without the zone."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    yield lambda at: TimestampType().fromInternal(int(at.timestamp()) * 1_000_000)
+    monkeypatch.undo()
+    time.tzset()
+
+
+@ZONES
+def test_timestamps_are_stored_in_utc(file: Path, local: Callable[[dt.datetime], dt.datetime]) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("DROP TABLE out")
+        connection.execute("CREATE TABLE out (at TIMESTAMP, wall TIMESTAMP)")
+    # The second hour of this name on the day on which summer time ends in Berlin.
+    at = dt.datetime(2025, 10, 26, 1, 30, tzinfo=dt.UTC)
+    wall = dt.datetime.fromisoformat("2025-10-26 02:30")
+    rows = frame_of(StructType(TIMES.fields[:2]), [{"at": local(at), "wall": wall}, {"at": None, "wall": None}])
+    start(sw.sinks.jdbc(f"sqlite:///{file}", "out"), frame=rows)(rows, 0)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT * FROM out").fetchall() == [
+            ("2025-10-26 01:30:00.000000", "2025-10-26 02:30:00.000000"),
+            (None, None),
+        ]
+
+
+@ZONES
+def test_timestamps_do_not_depend_on_the_zone_of_the_driver(
+    postgres: PostgresServer, local: Callable[[dt.datetime], dt.datetime]
+) -> None:
+    url = postgres.url(postgres.new_database())
+    at, wall = dt.datetime(2024, 3, 31, 1, 30, tzinfo=dt.UTC), dt.datetime.fromisoformat("2024-03-31 02:30")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE out (at timestamptz, wall timestamp, several timestamptz[])")
+        values = [{"at": local(at), "wall": wall, "several": [local(at), None]}]
+        if time.timezone > 0:
+            values.append({"at": dt.datetime.fromisoformat("9999-12-31 23:59:59"), "wall": None, "several": None})
+        rows = frame_of(TIMES, values)
+        start(sw.sinks.jdbc(url.replace("postgresql:", "postgresql+psycopg:"), "out"), frame=rows)(rows, 0)
+        connection.execute("SET TimeZone = 'UTC'")
+        found = connection.execute("SELECT at, wall, several FROM out WHERE wall IS NOT NULL").fetchall()
+        assert found == [(at, wall, [at, None])]
+        last = connection.execute("SELECT at::text FROM out WHERE wall IS NULL").fetchall()
+        assert last == ([("10000-01-01 04:59:59+00",)] if time.timezone > 0 else [])
 
 
 def test_a_table_or_an_option_that_cannot_be_used(file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import partial
@@ -98,6 +99,16 @@ class Database:
 
 
 @pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The zone of the driver, which is not that of the server."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
 def database(server: PostgresServer) -> Database:
     return Database(server.url(server.new_database()))
 
@@ -122,6 +133,7 @@ TYPES = {
 """Column to an expression of Spark, the type in the table, and what psycopg reads."""
 
 
+@pytest.mark.usefixtures("in_berlin")
 @pytest.mark.parametrize("staged", [True, False], ids=["staged", "through-the-driver"])
 def test_each_batch_once_with_its_values(spark: SparkSession, database: Database, *, staged: bool) -> None:
     from pyspark.sql import functions as F  # noqa: PLC0415 - heavy

@@ -100,8 +100,9 @@ def jdbc(url: str, table: str, *, jdbc_url: str | None = None, password: str | N
     """A table of the database at ``url``, an address of SQLAlchemy: append inserts, complete replaces all rows.
 
     With ``jdbc_url`` executors stage rows by Spark's JDBC writer, with ``options`` such as ``driver`` and ``user``.
-    Without it rows pass through the driver, which suits SQLite and small batches. ``password`` is ``"env:NAME"`` or
-    ``"file:PATH"``. Raises PipelineError for what cannot be used.
+    Without it rows pass through the driver, which suits SQLite and small batches; a column without a time zone gets
+    timestamps in UTC, in PostgreSQL in the zone of the session. ``password`` is ``"env:NAME"`` or ``"file:PATH"``.
+    Raises PipelineError for what cannot be used.
     """
     if not 0 < len(str(table).strip()) <= NAME_MAX:
         raise PipelineError(

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, timedelta
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark import cloudpickle
 from pyspark.accumulators import _accumulatorRegistry
 from pyspark.errors import PySparkException
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 from sqlalchemy import Connection, Table, delete, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError
 
@@ -164,6 +173,19 @@ def _one_attempt(connection: Connection, staged: str, columns: Iterable[str]) ->
 
 
 def _chunks(frame: DataFrame) -> Iterator[list[dict[str, Any]]]:
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
     rows = (row.asDict(recursive=True) for row in frame.toLocalIterator())
     while chunk := list(itertools.islice(rows, CHUNK_ROWS)):
-        yield chunk
+        yield [{name: _in_utc(value, kinds[name]) for name, value in row.items()} for row in chunk]
+
+
+def _in_utc(value: Any, kind: DataType) -> Any:
+    """A timestamp with its zone: PySpark's are in the driver's, and a database would take them for its session's."""
+    if isinstance(kind, TimestampType) and value is not None:
+        try:
+            return value.astimezone(UTC)
+        except OverflowError:  # West of UTC, the evening of 9999-12-31, which is a usual value for "no end".
+            return value.replace(tzinfo=(value - timedelta(days=1)).astimezone().tzinfo)
+    if isinstance(kind, ArrayType) and value is not None:
+        return [_in_utc(one, kind.elementType) for one in value]
+    return value
