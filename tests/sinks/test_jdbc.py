@@ -173,3 +173,9 @@ def test_a_table_or_an_option_that_cannot_be_used(file: Path) -> None:
         with pytest.raises(PipelineError) as bad:
             sw.sinks.jdbc(f"sqlite:///{file}", "out", **options)
         assert bad.value.code == "sink-option"
+    for number in ("0", "-1", "many", ""):
+        with pytest.raises(PipelineError) as bad:
+            sw.sinks.jdbc(f"sqlite:///{file}", "out", jdbc_url="jdbc:x:", numPartitions=number)
+        assert bad.value.code == "sink-option-value"
+    limited = sw.sinks.jdbc(f"sqlite:///{file}", "out", jdbc_url="jdbc:x:", NumPartitions="4", batchsize="9")
+    assert (limited.partitions_max, limited.options) == (4, {"batchsize": "9"})

@@ -70,9 +70,9 @@ class Database:
         self.url = url
         self.jdbc_url = "jdbc:" + url.replace("slackwater@", "")
 
-    def start(self, frame: DataFrame, *, staged: bool = True, context: WriteContext = CONTEXT) -> Any:
+    def start(self, frame: DataFrame, *, staged: bool = True, context: WriteContext = CONTEXT, **more: str) -> Any:
         """Claim and check as a run does; the batch function."""
-        options = {"jdbc_url": self.jdbc_url, "user": "slackwater"} if staged else {}
+        options = {"jdbc_url": self.jdbc_url, "user": "slackwater", **more} if staged else {}
         sink = sw.sinks.jdbc(self.url.replace("postgresql:", "postgresql+psycopg:"), "out", **options)
         open_output(sink.identity()).claim(Owner(context.stream_id, context.stream, "/srv/home"))
         sink.check(frame, context)
@@ -152,6 +152,15 @@ def test_each_batch_once_with_its_values(spark: SparkSession, database: Database
     assert all(dict(zip(TYPES, row[1:], strict=False)) == expected for row in rows)
     assert {row[-1] for row in rows} == {"x"}
     assert database.tables() == {"out", "slackwater_marker"}
+
+
+@pytest.mark.parametrize("number", ["1", "3", "9"])
+def test_fewer_connections_than_partitions(spark: SparkSession, database: Database, number: str) -> None:
+    frame = spark.range(0, 100, 1, 5)
+    database.execute("CREATE TABLE out (id bigint)")
+    write = database.start(frame, numPartitions=number)
+    write(frame, 0)
+    assert [row[0] for row in database.rows()] == list(range(100))
 
 
 def test_a_task_that_fails_in_its_last_row_is_published_once(

@@ -26,6 +26,7 @@ NAME_MAX = 200
 """Fits into the marker's key."""
 POSTGRESQL_DRIVER = "org.postgresql.Driver"
 RESERVED_OPTIONS = frozenset({"url", "dbtable", "query", "isolationlevel", "truncate"})
+NUM_PARTITIONS = "numpartitions"
 """Without transactions (``isolationLevel=NONE``) half an attempt could be published."""
 
 
@@ -37,6 +38,7 @@ class JdbcSink:
     table: str
     jdbc_url: str | None = field(default=None, repr=False)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    partitions_max: int | None = None
 
     kind = "jdbc"
     traits = JDBC_TRAITS
@@ -85,7 +87,9 @@ class JdbcSink:
         from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         target = JdbcOutput(self.address, self.table).target
-        staging = None if self.jdbc_url is None else JdbcStaging(self.jdbc_url, self._spark_options())
+        staging = (
+            None if self.jdbc_url is None else JdbcStaging(self.jdbc_url, self._spark_options(), self.partitions_max)
+        )
         replace = context.output_mode == "complete"
         return JdbcWriter(target, context, self.table, replace, staging).write
 
@@ -116,4 +120,21 @@ def jdbc(url: str, table: str, *, jdbc_url: str | None = None, password: str | N
             found=", ".join(reserved or sorted(options)),
             hint='give jdbc_url for options of Spark\'s writer, and password="env:NAME" for a password',
         )
-    return JdbcSink(address_of(url, password), str(table), jdbc_url, dict(options))
+    given = {name: value for name, value in options.items() if name.lower() != NUM_PARTITIONS}
+    return JdbcSink(address_of(url, password), str(table), jdbc_url, given, _partitions_max(options))
+
+
+def _partitions_max(options: Mapping[str, str]) -> int | None:
+    """Spark's option ``numPartitions``. Raises PipelineError (``sink-option-value``)."""
+    value = next((value for name, value in options.items() if name.lower() == NUM_PARTITIONS), None)
+    if value is None:
+        return None
+    if not str(value).isdecimal() or int(value) < 1:
+        raise PipelineError(
+            "sink-option-value",
+            "The jdbc sink cannot use this number of partitions",
+            expected="numPartitions=N with N from 1",
+            found=repr(value),
+            hint="leave the option out to write with as many connections as the batch has partitions",
+        )
+    return int(value)

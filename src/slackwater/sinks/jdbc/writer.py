@@ -52,10 +52,14 @@ ATTEMPT, PARTITION = "slackwater_attempt", "slackwater_partition"
 
 @dataclass(frozen=True, slots=True)
 class JdbcStaging:
-    """How Spark's writer stages: its url, and its options with the driver's class and the login."""
+    """How Spark's writer stages: its url, and its options with the driver's class and the login.
+
+    ``partitions_max`` is Spark's option ``numPartitions``, the most connections at once.
+    """
 
     url: str
     options: Mapping[str, str]
+    partitions_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,9 @@ def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
     """
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
     register(attempts)
+    if staging.partitions_max is not None:
+        # Given the option, Spark's writer does this after the rows have their attempts: a task would have several.
+        frame = frame.coalesce(staging.partitions_max)
     more = [StructField(ATTEMPT, StringType()), StructField(PARTITION, IntegerType())]
     counter = frame.sparkSession.sparkContext.accumulator(0)
     tagged = frame.mapInArrow(attempts.tagger(counter), StructType([*frame.schema.fields, *more]))
