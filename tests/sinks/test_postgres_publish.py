@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import text
 
 import slackwater as sw
@@ -241,6 +242,41 @@ def test_two_addresses_of_one_database() -> None:
     }
     assert len(same) == 1
     assert address_of("postgresql://host:5433/db").location not in same
+
+
+@pytest.mark.parametrize(
+    ("query", "recorded"),
+    [
+        ("options=-c%20search_path%3Dfoo", "options=-c%20search_path%3Dfoo"),
+        ("options=-csearch_path=foo", "options=-csearch_path%3Dfoo"),
+        # As it was always recorded.
+        ("application_name=a+b&dbname=c%2Bd", "application_name=a+b&dbname=c%2Bd"),
+        ("host=%2Ftmp%2Fpg&&sslmode=require", "host=/tmp/pg&sslmode=require"),
+        ("host=a:1,b&options", "host=a:1,b&options="),
+        ("application_name=%c3%bc~", "application_name=%C3%BC~"),
+    ],
+)
+def test_parameters_are_recorded_as_libpq_reads_them(query: str, recorded: str) -> None:
+    address = address_of(f"postgresql://host/db?{query}")
+    assert address.url == f"postgresql://host/db?{recorded}"
+    assert address_of(address.url) == address
+    if query.count("=") == query.count("&") + 1:
+        assert conninfo_to_dict(address.url) == conninfo_to_dict(f"postgresql://host/db?{query}")
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://me@/a%20b?password=p+q%20%2B", "postgresql://me@/?dbname=a%20b&Password=p+q%20%2B"]
+)
+def test_a_password_among_the_parameters_is_read_as_libpq_reads_it(url: str) -> None:
+    address = address_of(url)
+    assert address.secret() == "p+q +"
+    assert "p+q" not in address.url
+    assert address.location == "postgresql:///a b"
+
+
+def test_parameters_of_other_databases_are_those_of_a_web_form() -> None:
+    address = address_of("mysql+pymysql://host/db?password=p+q&init_command=a%20b")
+    assert (address.url, address.secret()) == ("mysql+pymysql://host/db?init_command=a+b", "p q")
 
 
 def test_a_literal_password_is_refused_and_not_shown() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
@@ -40,9 +40,9 @@ class Address:
         """Names the database without the user: two addresses with one location are the same database."""
         parts = _parts(self.url)
         hosts = parts["authority"].rpartition("@")[2].lower()
-        options = dict(parse_qsl(parts["query"] or ""))
         if not self.is_postgresql:
             return f"{parts['scheme'].partition('+')[0]}://{hosts}{parts['path']}"
+        options = {unquote(key): unquote(value) for key, value in _parameters(parts["query"] or "") if value}
         database = unquote(parts["path"].lstrip("/")) or options.get("dbname", "")
         if not hosts:
             hosts = options.get("host", "")
@@ -137,17 +137,45 @@ def _psycopg() -> Any:
 
 def _without_password(match: re.Match[str]) -> tuple[str, str | None]:
     scheme, authority, path = match["scheme"].lower(), match["authority"], match["path"]
-    if scheme.partition("+")[0] in _POSTGRESQL:
+    is_postgresql = scheme.partition("+")[0] in _POSTGRESQL
+    if is_postgresql:
         scheme = "postgresql"
     if scheme.startswith("sqlite") and path not in {"", "/", "/:memory:"}:
         path = "/" + os.path.abspath(path[1:])  # noqa: PTH100 - symlinks stay as the user wrote them
     user, at, hosts = authority.rpartition("@")
     name, colon, secret = user.partition(":")
     found = unquote(secret) if colon else None
-    pairs = parse_qsl(match["query"] or "", keep_blank_values=True)
-    found = next((value for key, value in pairs if key.lower() == "password"), found)
-    kept = urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,")
-    return f"{scheme}://{name}{at}{hosts}{path}" + (f"?{kept}" if kept else ""), found
+    without = _without_parameter if is_postgresql else _without_form_parameter
+    kept, secret = without(match["query"] or "")
+    bare = f"{scheme}://{name}{at}{hosts}{path}" + (f"?{kept}" if kept else "")
+    return bare, found if secret is None else secret
+
+
+def _without_parameter(query: str) -> tuple[str, str | None]:
+    """The parameters that libpq reads, without the password, and the password. A ``+`` is no space for libpq."""
+    pairs = list(_parameters(query))
+    secret = next((unquote(value) for key, value in pairs if unquote(key).lower() == "password"), None)
+    kept = (f"{_encoded(key)}={_encoded(value)}" for key, value in pairs if unquote(key).lower() != "password")
+    return "&".join(kept), secret
+
+
+def _without_form_parameter(query: str) -> tuple[str, str | None]:
+    """The same for SQLAlchemy, which reads parameters as those of a web form."""
+    pairs = parse_qsl(query, keep_blank_values=True)
+    secret = next((value for key, value in pairs if key.lower() == "password"), None)
+    return urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,"), secret
+
+
+def _parameters(query: str) -> Iterator[tuple[str, str]]:
+    """Names and values, not decoded."""
+    for one in filter(None, query.split("&")):
+        name, _, value = one.partition("=")
+        yield name, value
+
+
+def _encoded(text: str) -> str:
+    """A name or a value in one spelling, in which addresses are recorded: ``+`` and ``%2B`` stay as they are."""
+    return "+".join(quote(unquote(part), safe="/:,") for part in text.split("+"))
 
 
 def _parts(url: str) -> re.Match[str]:
