@@ -11,6 +11,7 @@ from slackwater.core.program import InputShape, OperatorShape, Program, SourceSh
 from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.diagnose.program_changes import changes, verdict
 
+ISOLATION = "kafka.isolation.level"
 KAFKA = SourceShape("kafka", "topics clicks", {"value": "binary"}, {"kafka.bootstrap.servers": "a:9092,b:9092"})
 COUNT = OperatorShape(
     "aggregate",
@@ -42,6 +43,9 @@ def _source(**others: Any) -> Program:
         (_source(kind="rate", location=""), "not-restorable", "sources-changed"),
         (_source(options={"kafka.bootstrap.servers": "b:9092,c:9092"}), "compatible", "source-options-changed"),
         (_source(options={"kafka.bootstrap.servers": "x:9092"}), "changes-rows", "source-options-changed"),
+        (_source(options={**KAFKA.options, ISOLATION: "read_committed"}), "changes-rows", "source-options-changed"),
+        (_source(options={**KAFKA.options, ISOLATION: "read_uncommitted"}), "compatible", "source-options-changed"),
+        (_source(options={**KAFKA.options, "kafka.client.id": "a"}), "compatible", "source-options-changed"),
         (_source(options={**KAFKA.options, "maxoffsetspertrigger": "10"}), "same", None),
         (_source(options={**KAFKA.options, "startingoffsets": "latest"}), "compatible", "start-position-ignored"),
         (_source(options={**KAFKA.options, "includeheaders": "true"}), "changes-rows", "source-options-changed"),

@@ -238,6 +238,8 @@ class Kafka(Source):
     def is_client_option(self, key: str, before: str | None, after: str | None) -> bool:
         if key == "kafka.bootstrap.servers" and before and after:
             return bool(set(before.split(",")) & set(after.split(",")))
+        if key == "kafka.isolation.level":
+            return {before, after} <= {None, "read_uncommitted"}
         return key.startswith("kafka.")
 
     def restart_fields(
