@@ -71,9 +71,16 @@ def test_the_empty_base_of_a_topic_starts_where_the_range_starts() -> None:
         ('{"t":{"0":5,"1":2}}', ("t-1: offsets 0 to 1; the oldest that is left is 2",)),
         ('{"t":{"1":0}}', ("t-0: offsets 5 to 9; the partition no longer exists",)),
         ('{"t":{"0":5,"1":0,"2":7}}', ()),
+        (
+            "{}",
+            (
+                "t-0: offsets 5 to 9; the partition no longer exists",
+                "t-1: offsets 0 to 2; the partition no longer exists",
+            ),
+        ),
         (None, ()),
     ],
-    ids=["kept", "some", "all", "new partition", "partition deleted", "another partition", "unknown"],
+    ids=["kept", "some", "all", "new partition", "partition deleted", "another partition", "topic deleted", "unknown"],
 )
 def test_what_a_topic_no_longer_has(earliest: str | None, unavailable: tuple[str, ...]) -> None:
     span = _kafka('{"t":{"0":5}}', '{"t":{"0":10,"1":3}}')

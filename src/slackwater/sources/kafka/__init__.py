@@ -139,8 +139,10 @@ class Kafka(Source):
         return counted | {partition_name(one): None for one in starts if one not in ranges}
 
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
-        ranges, earliest = self._ranges(span), positions_of(reach.earliest(span.source))
-        if ranges is None or not earliest:
+        ranges, oldest = self._ranges(span), reach.earliest(span.source)
+        earliest = positions_of(oldest)
+        # Without any topic the position is known, and empty.
+        if ranges is None or not (earliest or decoded(oldest) == {}):
             return ()
         return tuple(
             _loss(partition, start, end, earliest.get(partition))
