@@ -255,9 +255,14 @@ class StreamRun:
     def _has_progressed(self) -> bool:
         """Whether a batch was committed since the last start: such a stream is not stuck."""
         try:
-            return read_logs(open_read_store(self._generation.location)).committed > self._committed_before
+            committed = read_logs(open_read_store(self._generation.location)).committed
         except OSError:
             return False
+        if committed <= self._committed_before:
+            return False
+        # These batches count once, also where the next start fails before it has read the checkpoint.
+        self._committed_before = committed
+        return True
 
     def _wait_for_restart(self, failure: Failure) -> None:
         self._services.say(f"{self.stream.full_name}: {failure.reason}; {self._restarts.plan_next()}")

@@ -1,0 +1,89 @@
+"""Starts and restarts of a stream without Spark: what ends them is a ledger, a lease or a request to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.trigger import Trigger
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.ledger import Ledger
+from slackwater.runtime.query_run import RunServices
+from slackwater.runtime.stream_run import StreamRun
+from tests.support.homes import STATELESS, STREAM, HomeSpec, make_home
+
+WAIT_S_MAX = 20
+ANY: Any = None
+BUILT: Any = SimpleNamespace(
+    definition=SimpleNamespace(settings={}, partition_by=(), sink=None, trigger=Trigger("available-now")),
+    frame=None,
+    profile=None,
+    upstreams=frozenset(),
+)
+"""A stream whose query is never started."""
+
+
+class UnreliableLedger:
+    """A ledger that is unreachable while a test wants it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.unreachable = False
+
+    def __getattr__(self, name: str) -> Any:
+        return self._refuse if self.unreachable else getattr(self._ledger, name)
+
+    def _refuse(self, *_: object, **__: object) -> None:
+        raise EnvironmentMissing("ledger-unreachable", "The ledger cannot be used")
+
+
+@dataclass
+class Scene:
+    """A home whose stream has committed six batches, and what a run says of it."""
+
+    home: Path
+    ledger: Any
+    said: list[str] = field(default_factory=list)
+
+    def stream_run(self, *, epoch: int = 1) -> StreamRun:
+        services = RunServices(Home(self.home), self.ledger, ANY, "4.1.3", 1, self.said.append)
+        return StreamRun(services, self.ledger.find_stream(STREAM), BUILT, Trigger("processing-time"), epoch)
+
+    def asked_run(self) -> int:
+        """A run that was asked to stop."""
+        run: int = self.ledger.begin_run(STREAM, 1, "4.1.3").id
+        assert self.ledger.request_stop(STREAM).id == run
+        return run
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    home = make_home(tmp_path, HomeSpec(state=None, layout=STATELESS))
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        yield Scene(home, UnreliableLedger(ledger))
+
+
+def _poll(run: StreamRun, until: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S_MAX
+    while not until() and time.monotonic() < deadline:
+        run.poll()
+        time.sleep(0.05)
+
+
+def test_restarts_end_while_the_ledger_is_unreachable(scene: Scene) -> None:
+    run = scene.stream_run()
+    scene.ledger.unreachable = True
+
+    run.start()
+    _poll(run, lambda: run.outcome is not None or run.restarts > 1)
+
+    assert run.outcome is not None, scene.said
+    assert (run.outcome.end, run.outcome.restarts) == ("failed", 1)
+    assert "ledger-unreachable" in str(run.outcome.reason)
