@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.errors import EnvironmentMissing, LeaseHeld
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.lease import Lease, lost
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.query_run import RunServices
+from slackwater.runtime.runner import Application, NotStarted, RunRequest
 from slackwater.runtime.stream_run import StreamRun
 from tests.support.homes import STATELESS, STREAM, HomeSpec, make_home
 
@@ -87,3 +89,34 @@ def test_restarts_end_while_the_ledger_is_unreachable(scene: Scene) -> None:
     assert run.outcome is not None, scene.said
     assert (run.outcome.end, run.outcome.restarts) == ("failed", 1)
     assert "ledger-unreachable" in str(run.outcome.reason)
+
+
+def test_a_driver_that_has_lost_its_lease_records_nothing(scene: Scene, tmp_path: Path) -> None:
+    Lease.acquire(scene.ledger, STREAM, tmp_path, "run").release()
+    run, before = scene.stream_run(), scene.ledger.runs(STREAM)
+    with Lease.acquire(scene.ledger, STREAM, tmp_path, "run"), pytest.raises(LeaseHeld) as caught:
+        run.start()
+
+    assert caught.value.code == "lease-lost"
+    assert scene.ledger.runs(STREAM) == before
+    assert not (tmp_path / "out" / "_slackwater.json").exists()
+
+
+def test_no_stage_starts_once_a_lease_was_lost(scene: Scene) -> None:
+    loaded: Any = SimpleNamespace(reference=str(scene.home.parent / "clicks.py"))
+    session: Any = SimpleNamespace(
+        _jsparkSession=SimpleNamespace(sessionUUID=str), streams=SimpleNamespace(addListener=id, removeListener=id)
+    )
+    built: Any = SimpleNamespace(**vars(BUILT) | {"frame": SimpleNamespace(sparkSession=session)})
+    built.definition = SimpleNamespace(**vars(BUILT.definition) | {"name": "per_page"})
+    leases: Any = SimpleNamespace(lost=lost("clicks/other", 1, None), fence=lambda _: 1, release=id)
+    display: Any = SimpleNamespace(say=scene.said.append, state=lambda *_: None, batch=id)
+    request = RunRequest(loaded, ANY, until_caught_up=True)
+    application = Application(request, Home(scene.home), scene.ledger, display, session)
+
+    streams = [(scene.ledger.find_stream(STREAM), built)]
+    outcomes = application.run(streams, leases, NotStarted(2, scene.said.append))
+
+    assert [(one.end, one.reason) for one in outcomes.values()] == [
+        ("not-started", "the run was stopped before its turn")
+    ]

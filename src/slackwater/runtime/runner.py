@@ -274,7 +274,8 @@ class Application:
         if broken:
             why = "failed" if outcomes[broken[0]].end == "failed" else "was not started"
             return StreamOutcome(record.full_name, "not-started", f"{broken[0]}, whose output it reads, {why}")
-        if signals.count or self._time_is_up():
+        if signals.count or self._time_is_up() or leases.lost:
+            # Another driver may have the streams of a run that has lost a lease.
             return StreamOutcome(record.full_name, "not-started", "the run was stopped before its turn")
         trigger = built.definition.trigger
         if self._request.until_caught_up and not trigger.ends_by_itself:

@@ -107,8 +107,10 @@ class StreamRun:
             check_left_out(self._services.ledger, self._generation, ready.planned, self._built.frame)
             if self._trigger.kind == "available-now":
                 check_reads_all(self.stream.full_name, self._built.frame)
-            claim_output(self._services.home, self.stream)
             context = self._write_context(ready.planned)
+            # Before the first write: a driver that was paused, also while it waited for a restart, may have lost it.
+            context.check_lease()
+            claim_output(self._services.home, self.stream)
             self._built.definition.sink.check(self._built.frame, context)
             # Nothing refuses the start from here on; and the query, which may change state, is not started yet.
             record_start(self._services.home, self._services.ledger, self.stream)
