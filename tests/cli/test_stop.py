@@ -71,6 +71,34 @@ def test_a_stream_that_waits_to_try_again_is_asked_as_soon_as_it_runs(
     assert (done.code, done.document["end"]) == (0, "stopped")
 
 
+def test_a_stream_that_does_not_run_again_within_the_wait(
+    slackwater: Slackwater, ledger: Ledger, tmp_path: Path
+) -> None:
+    with Lease.acquire(ledger, STREAM, tmp_path, "run"):
+        run = ledger.begin_run(STREAM, 1, "4.1.3")
+        ledger.end_run(run.id, "failed", "a broker was away")
+        done = slackwater("stop", "per_page", "--wait", "0s", "--format", "json")
+
+    assert (done.code, done.error["code"]) == (6, "stop-pending")
+    assert f"Stream {STREAM} was not asked to stop" in done.error["message"]
+    assert done.error["hint"] == f"wait for its next start: slackwater stop {STREAM} --wait 10m"
+    assert not ledger.stop_requested(run.id)
+
+
+def test_a_driver_that_ended_without_its_ledger(slackwater: Slackwater, ledger: Ledger, tmp_path: Path) -> None:
+    lease = Lease.acquire(ledger, STREAM, tmp_path, "run")
+    run = ledger.begin_run(STREAM, 1, "4.1.3")
+
+    def end_unrecorded() -> None:
+        _until(lambda: ledger.stop_requested(run.id))
+        lease.release()
+
+    with _beside(end_unrecorded):
+        done = slackwater("stop", "per_page", "--format", "json", "--wait", "10s")
+
+    assert (done.code, done.document["end"]) == (0, "killed")
+
+
 def test_a_holder_that_is_dead(slackwater: Slackwater, ledger: Ledger) -> None:
     run = ledger.begin_run(STREAM, 1, "4.1.3")
     dead = replace(this_process(), pid=NO_SUCH_PROCESS)

@@ -72,6 +72,15 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield Scene(home, UnreliableLedger(ledger))
 
 
+def _ended_query(scene: Scene, run: int, error: Exception | None) -> Any:
+    """A query that has ended, with its run in the ledger."""
+
+    def end(end: str, _failure: object = None) -> None:
+        scene.ledger.end_run(run, end)
+
+    return SimpleNamespace(query=SimpleNamespace(isActive=False, exception=lambda: error), end=end)
+
+
 def _poll(run: StreamRun, until: Callable[[], bool]) -> None:
     deadline = time.monotonic() + WAIT_S_MAX
     while not until() and time.monotonic() < deadline:
@@ -120,3 +129,45 @@ def test_no_stage_starts_once_a_lease_was_lost(scene: Scene) -> None:
     assert [(one.end, one.reason) for one in outcomes.values()] == [
         ("not-started", "the run was stopped before its turn")
     ]
+
+
+@pytest.mark.parametrize("error", [ConnectionError("Connection refused"), None], ids=["failed", "finished"])
+def test_a_stop_of_a_query_that_ended_before_it_was_noticed(scene: Scene, error: Exception | None) -> None:
+    """The query failed and would be restarted, or ran a batch that was owed and would be started again."""
+    run = scene.stream_run()
+    run._active, run._once_more = _ended_query(scene, scene.asked_run(), error), error is None
+
+    run.poll()
+
+    assert run.outcome is not None, scene.said
+    assert (run.outcome.end, run.restarts) == ("stopped", 0)
+    assert scene.ledger.last_run(STREAM).end == ("failed" if error else "finished")
+    assert scene.said == (
+        ["clicks/per_page: Connection refused; not restarted, as a stop was requested"] if error else []
+    )
+
+
+def test_a_stop_that_could_not_be_read_counts_at_the_next_start(scene: Scene) -> None:
+    run = scene.stream_run()
+    ended = _ended_query(scene, scene.asked_run(), ConnectionError("Connection refused"))
+    ended.end = lambda *_: None  # as without its ledger
+    run._active = ended
+    scene.ledger.unreachable = True
+    run.poll()
+    assert run.state == "waiting", run.outcome
+    scene.ledger.unreachable = False
+
+    _poll(run, lambda: run.outcome is not None)
+
+    assert run.outcome is not None
+    assert run.outcome.end == "stopped"
+
+
+def test_a_stop_of_an_earlier_driver_does_not_count(scene: Scene) -> None:
+    scene.ledger.end_run(scene.asked_run(), "stopped")
+    run = scene.stream_run()
+
+    with pytest.raises(LeaseHeld):
+        run.start()
+
+    assert run.outcome is None

@@ -60,6 +60,8 @@ class StreamRun:
         self._trigger = trigger
         self._epoch = epoch
         self._generation = services.ledger.generation(stream.full_name, stream.current_generation)
+        newest = services.ledger.last_run(stream.full_name)
+        self._run_before = newest.id if newest is not None else 0
         self._no_data = NoDataBatch(self._generation, stream.output_mode, built, services.ledger)
         self._restarts = Restarts(services.restarts_most)
         self._active: QueryRun | None = None
@@ -100,6 +102,9 @@ class StreamRun:
         After a transient failure ``poll`` tries again later.
         """
         self._once_more = False
+        if self._stop_is_pending():
+            self._conclude("stopped")
+            return
         try:
             ready = check(self._services.home, self._services.ledger, self.stream)
             self._committed_before, self._planned_before = ready.committed, ready.planned
@@ -267,7 +272,20 @@ class StreamRun:
         return True
 
     def _wait_for_restart(self, failure: Failure) -> None:
-        self._services.say(f"{self.stream.full_name}: {failure.reason}; {self._restarts.plan_next()}")
+        stops = self._stop_is_pending()
+        then = "not restarted, as a stop was requested" if stops else self._restarts.plan_next()
+        self._services.say(f"{self.stream.full_name}: {failure.reason}; {then}")
+        if stops:
+            self._conclude("stopped")
+
+    def _stop_is_pending(self) -> bool:
+        """Whether a stop was requested of the last run here, which had ended before that was noticed."""
+        try:
+            last = self._services.ledger.last_run(self.stream.full_name)
+        except SlackwaterError:
+            # The start that follows fails for this reason, and the one after it asks again.
+            return False
+        return last is not None and last.id > self._run_before and last.stop_requested_ms is not None
 
     def _conclude(self, end: End, failure: Failure | None = None, *, reason: str | None = None) -> None:
         """End the active run, if there is one, and set the outcome."""

@@ -13,7 +13,8 @@ def declare(parser: Parser) -> None:
     add_home(parser)
     add_format(parser)
     parser.epilog = (
-        "Exit code 0: the run has ended. 6: the run had not ended within --wait; it will end after its batch."
+        "Exit code 0: the run has ended. 6: the run had not ended within --wait and will end after its batch, or the "
+        "stream was between two starts and was not asked."
     )
     parser.set_defaults(verb="slackwater.cli.verbs.stop.stop_run:stop")
 

@@ -22,7 +22,10 @@ POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The outcome of a request. ``ended`` is how the run ended, ``None`` if it had not ended within the wait."""
+    """The outcome of a request. ``run`` is the run that was asked, ``None`` if none was active within the wait.
+
+    ``ended`` is how it ended, ``None`` if it had not ended within the wait.
+    """
 
     stream: str
     run: int | None
@@ -66,7 +69,8 @@ def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: 
             return Stopped(stream.full_name, run.id, "ended")
         if last.end is not None:
             return Stopped(stream.full_name, run.id, last.end)
-        if lease.state in {"abandoned", "expired"}:
+        if lease.state in {"abandoned", "expired", "free"}:
+            # A driver records the end before it releases the lease; of this one the ledger was unreachable.
             return Stopped(stream.full_name, run.id, KILLED)
         if time.monotonic() >= deadline:
             return Stopped(stream.full_name, run.id, None)
@@ -108,6 +112,12 @@ def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
     settings, wait_s = prepare(home, shown_as), parse_seconds(wait)
     with open_workspace(settings) as workspace:
         stopped = stop_stream(workspace, stream, wait_s, lambda text: err().print(text))
+    if stopped.run is None:
+        raise OutcomeUnknown(
+            "stop-pending",
+            f"Stream {stopped.stream} was not asked to stop: its query did not run within {wait_s:g} s",
+            hint=f"wait for its next start: {command('stop', stopped.stream, '--wait', '10m')}",
+        )
     if stopped.ended is None:
         raise OutcomeUnknown(
             "stop-pending",
