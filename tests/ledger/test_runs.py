@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord
+from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease.view import is_running, view_of
 from slackwater.ledger.ledger import Ledger
 from tests.support.ledgers import STREAM, Clock
 
@@ -42,6 +46,14 @@ def test_a_run_that_was_killed_has_ended_once_the_next_one_begins(ledger: Ledger
     assert first.reason == "the driver exited without recording an end"
     assert second == active
     assert ledger.last_run(STREAM) == active
+
+
+def test_a_run_is_running_although_the_clock_was_set_back(ledger: Ledger, clock: Clock, tmp_path: Path) -> None:
+    with Lease.acquire(ledger, STREAM, tmp_path, "run") as lease:
+        clock.forward(-3600)
+        run = ledger.begin_run(STREAM, 1, "4.1.3")
+        assert run.started_ms == lease.record.acquired_ms
+        assert is_running(run, view_of(ledger.lease(STREAM), clock.now_ms))
 
 
 def test_a_stop_reaches_the_active_run(ledger: Ledger, clock: Clock) -> None:

@@ -9,7 +9,7 @@ from slackwater.core.masking import mask
 from slackwater.core.records import OperationFiles, OperationRecord, RunRecord
 from slackwater.ledger.connection import Connection
 from slackwater.ledger.part import LedgerPart, as_row
-from slackwater.ledger.tables import operation_files, operations, runs
+from slackwater.ledger.tables import leases, operation_files, operations, runs
 
 KILLED = "killed"
 """The end of a run that could not record its own: its driver was killed, or the ledger was unreachable."""
@@ -33,14 +33,14 @@ class RunsPart(LedgerPart):
         """Record the start of a run: its SQL settings, the SHA-256 of its pipeline file, its program, what is accepted.
 
         The caller holds the lease, so an earlier run without an end has exited; it is ended as ``killed``. Of a run
-        without a lease ``end`` is recorded at once, as nothing else shows whether it still runs.
+        without a lease ``end`` is recorded at once, as nothing else shows whether it still runs. A run starts no
+        earlier than its lease was taken, also where the clock was set back meanwhile: ``is_running`` relies on it.
         """
         now = self._now_ms()
         started = {
             "stream": stream,
             "generation": generation,
             "spark_version": spark_version,
-            "started_ms": now,
             "settings": dict(settings) if settings is not None else None,
             "code": code,
             "program": program,
@@ -50,6 +50,8 @@ class RunsPart(LedgerPart):
         with self._database.write() as connection:
             killed = {"ended_ms": now, "end": KILLED, "reason": "the driver exited without recording an end"}
             connection.update(runs, killed, "stream = :stream AND ended_ms IS NULL", {"stream": stream})
+            taken = connection.column(leases, "acquired_ms", "WHERE stream = :stream", {"stream": stream})
+            started["started_ms"] = max([now, *taken])
             return _run(connection, connection.insert_numbered(runs, started))
 
     def end_run(
