@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.main import main
+from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.ledger import Ledger
 from tests.refusals.of_operations import all_run_since, applied_twice, planned, run_since, undo_of
 from tests.refusals.of_streams import edited_offsets
 from tests.refusals.scene import APPLY, Scene
-from tests.support.homes import HomeSpec
+from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import CLEAN, Project
 
 UNCOMPARED = ("ledger.db", "lease.json")
@@ -115,6 +117,19 @@ def test_a_home_copied_alone_leaves_the_original_and_its_output_alone(scene: Sce
     assert found.keys() - expected.keys() == {"out/_slackwater.json"}
     assert expected.items() <= found.items()
     assert scene.type("run clicks.py").started
+
+
+def test_a_home_copied_while_the_original_runs_has_a_lease_of_its_own(scene: Scene, tmp_path: Path) -> None:
+    copy = tmp_path / "backup" / "home"
+    with (
+        Ledger.open(scene.project.home / "ledger.db", create=False) as ledger,
+        Lease.acquire(ledger, STREAM, scene.stream, "run"),
+    ):
+        ledger.begin_run(STREAM, 1, "4.1.3")
+        shutil.copytree(scene.project.home, copy)
+
+        assert scene.type(f"run clicks.py --home {copy} --copied").code == "sink-owned"
+        assert scene.type("run clicks.py").code == "lease-held"
 
 
 def test_a_rebuild_after_an_edited_entry_has_the_recorded_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

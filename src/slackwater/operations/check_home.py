@@ -23,6 +23,7 @@ from slackwater.ledger.home.identity import (
 )
 from slackwater.ledger.home.operation_files import files_in
 from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, write_stream_file
+from slackwater.ledger.lease.lease_file import delete_lease_file
 from slackwater.ledger.recording.stream_files import restore_lost, write_stream_file_of
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.registry import open_each
@@ -91,6 +92,9 @@ def _accept(workspace: Workspace, place: Place) -> None:
             )
         _leave_outputs_to_the_original(workspace, streams, place)
         ledger.replace_ids({stream.full_name: _new_id(workspace, stream) for stream in streams})
+        for stream in streams:
+            # It names a process of the original, which may still run and does not write to this copy.
+            delete_lease_file(home.stream_folder(stream.pipeline, stream.name))
     ledger.relocate(str(place.was), home.resolved)
     if place.place == "copied":
         _end_operations_of_the_original(workspace, streams, place)

@@ -37,6 +37,11 @@ def write_lease_file(stream_folder: AnyLocation, lease: LeaseRecord) -> None:
     open_write_store(stream_folder, private=True).write(LEASE_FILE, document.encode())
 
 
+def delete_lease_file(stream_folder: AnyLocation) -> None:
+    """Delete the file where it is not of this stream: a copy of a home has those of the original."""
+    open_write_store(stream_folder, private=True).delete(LEASE_FILE)
+
+
 def _is_well_typed(record: Any) -> bool:
     """Whether the fields of a record have the types that they are declared with: numbers, strings, other records."""
     hints = get_type_hints(type(record))
