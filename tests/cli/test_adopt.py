@@ -20,7 +20,7 @@ import pytest
 from slackwater.cli.main import main
 from slackwater.cli.verbs.adopt.take_in import Request, adopt_checkpoint
 from slackwater.core.errors import Refused
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.core.sink import Owner
 from slackwater.ledger.ledger import Ledger
@@ -424,6 +424,25 @@ def test_a_table_of_files_that_is_recorded_by_its_name_is_cut_and_restored(tmp_p
     assert open_output(table).last_written() == 3
     project.undo(plan)
     assert project.in_use() == before
+
+
+@pytest.mark.parametrize("name", ["../clicks", "per_page/operations", "."])
+def test_a_stream_whose_name_is_a_path_is_released_alone(slackwater: Slackwater, tmp_path: Path, name: str) -> None:
+    project, other = make_adopted(tmp_path), tmp_path / "other"
+    for folder in (other, *(project.home / "streams" / one for one in ("clicks", "watched/per_page/operations"))):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "kept").write_text("of another stream")
+    before = project.files(project.home / "streams")
+    with Ledger.open(project.home / "ledger.db", create=False) as ledger:
+        stream = StreamRecord("watched", name, dict(UNKNOWN), "append", "")
+        ledger.register_stream(stream, GenerationRecord(stream.full_name, 1, str(other)))
+
+    done = slackwater("release", stream.full_name, "--yes", "--i-stopped-it")
+
+    assert done.code == 0, done.err
+    assert project.files(project.home / "streams") == before
+    with Ledger.open(project.home / "ledger.db", create=False) as ledger:
+        assert ledger.stream_names() == ["watched/per_page"]
 
 
 def test_a_stream_of_a_pipeline_is_not_released(slackwater: Slackwater, tmp_path: Path) -> None:

@@ -35,3 +35,10 @@ def test_a_local_location_is_found_by_a_link_and_after_it_was_deleted(tmp_path: 
         ledger.register_stream(stream, GenerationRecord(stream.full_name, 1, str(place)))
         for spelling in (str(place), f"{place}/", place.as_uri(), f"{tmp_path}/link/clicks", f"{place}/../clicks"):
             assert find_stream(ledger, spelling).full_name == stream.full_name, spelling
+
+
+def test_a_full_name_that_looks_like_a_path(tmp_path: Path) -> None:
+    stream = StreamRecord(WATCHED, "a/b", {"kind": "unknown"}, "append", "")
+    with Ledger.open(tmp_path / "ledger.db", create=True) as ledger:
+        ledger.register_stream(stream, GenerationRecord(stream.full_name, 1, "/data/clicks"))
+        assert find_stream(ledger, "watched/a/b") == stream

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from slackwater.core.errors import NotFound, UsageError
-from slackwater.core.records import GenerationRecord
+from slackwater.core.records import WATCHED, GenerationRecord
 from slackwater.ledger.ledger import Ledger
 from tests.support.ledgers import STREAM, stream_record
 
@@ -29,6 +29,12 @@ def test_a_name_that_two_pipelines_share_must_be_given_in_full(ledger: Ledger) -
         ledger.find_stream("hourly")
     assert caught.value.code == "stream-ambiguous"
     assert ledger.find_stream("tides/hourly").pipeline == "tides"
+
+
+def test_a_full_name_comes_before_the_name_of_a_watched_query(ledger: Ledger) -> None:
+    ledger.register_stream(stream_record(STREAM, WATCHED), GenerationRecord(f"{WATCHED}/{STREAM}", 1, "/elsewhere"))
+    assert ledger.find_stream(STREAM) == stream_record()
+    assert ledger.find_stream(f"{WATCHED}/{STREAM}").pipeline == WATCHED
 
 
 def test_registering_again_changes_what_the_run_says_but_not_the_generation_in_use(ledger: Ledger) -> None:

@@ -88,7 +88,8 @@ class StreamsPart(LedgerPart):
         Raises ``NotFound`` (``stream-unknown``) or ``UsageError`` (``stream-ambiguous``: pipelines share the name).
         """
         known = self.stream_names()
-        matches = [full_name for full_name in known if name in {full_name, full_name.partition("/")[2]}]
+        # A full name first: a watched query may have been recorded under a name that is another stream's full name.
+        matches = [name] if name in known else [one for one in known if one.partition("/")[2] == name]
         if len(matches) == 1:
             return self.stream(matches[0])
         raise _ambiguous(name, matches) if matches else _unknown(name, known)

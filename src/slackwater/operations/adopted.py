@@ -202,5 +202,6 @@ def _check_name(stream: StreamRecord) -> None:
             where=f"stream {stream.full_name}",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(stream.name),
-            hint="give the query such a name with .queryName(...), and start it once more with slackwater.watch",
+            hint=f"forget the stream: {command('release', stream.full_name)}; then give the query such a name with "
+            ".queryName(...), and start it once more with slackwater.watch",
         )

@@ -10,7 +10,7 @@ import structlog
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.operators import state_stores
-from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
+from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.state_programs import with_started
 from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_unfinished import unfinished
@@ -41,9 +41,10 @@ log = structlog.get_logger(__name__)
 def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     """Record every query that ``spark`` starts from now on in ``ledger`` (a path, or a database URL).
 
-    A query is known as ``watched/NAME``: its ``queryName``, else the last part of its output, or its table. With it are
-    recorded what a run records: settings, code and the query's plan. Call ``close()`` at the end. In a program that
-    ``slackwater run`` runs, or whose queries are read for a plan, nothing is recorded by this.
+    A query is known as ``watched/NAME``: its ``queryName``, else the last part of its output, or its table; its id
+    where that cannot be the name of a stream. With it are recorded what a run records: settings, code and the query's
+    plan. Call ``close()`` at the end. In a program that ``slackwater run`` runs, or whose queries are read for a plan,
+    nothing is recorded by this.
     Raises UsageError or EnvironmentMissing where the ledger cannot be opened, Refused (``connect-session``) for a
     session of Spark Connect; later errors are only logged.
     """
@@ -174,7 +175,7 @@ class SessionWatch:
 
     def _stream(self, life: QueryLife, location: str, noticed: Noticed | None, execution: Any) -> StreamRecord:
         """The stream of this checkpoint: the one that the ledger has, else one by the name that a run would take."""
-        name = noticed.definition.name if noticed is not None else life.name or life.id
+        name = noticed.definition.name if noticed is not None else name_of(life)
         known = stream_with(self._ledger, name, location)
         name = name if known is None else known.name
         sink = noticed.definition.sink.identity() if noticed is not None else _sink_identity(execution)
@@ -199,6 +200,11 @@ class SessionWatch:
                 layout[STATE_STORES] = state_stores(open_read_store(generation.location))
             self._ledger.record_rows_digest(run, built.profile.rows_digest, program_digest(built.program))
         self._ledger.update_generation(generation.stream, generation.number, layout=layout, programs=programs)
+
+
+def name_of(life: QueryLife) -> str:
+    """The name of a stream for a query of which only the listener knows: a stream's name is a folder of the home."""
+    return life.name if life.name is not None and STREAM_NAME.fullmatch(life.name) else life.id
 
 
 def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:

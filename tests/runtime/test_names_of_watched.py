@@ -1,0 +1,18 @@
+"""Names of watched queries: a name becomes a folder of the home, so a query of another name is known by its id."""
+
+from __future__ import annotations
+
+import pytest
+
+from slackwater.runtime.listener import QueryLife
+from slackwater.runtime.watch import name_of
+
+QUERY = "61a84303-80aa-4970-973a-8b729f494d48"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("clicks", "clicks"), (None, QUERY), ("", QUERY), ("a/b", QUERY), ("../orders", QUERY), ("my query", QUERY)],
+)
+def test_the_name_of_a_query_that_only_the_listener_shows(given: str | None, name: str) -> None:
+    assert name_of(QueryLife(QUERY, "run", given)) == name
