@@ -31,6 +31,7 @@ from slackwater.storage.local import LocalStore
 from tests.support.homes import STATELESS, STREAM, HomeSpec
 from tests.support.outputs import manifest_ids
 from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
+from tests.support.stages import add_stage, read_uncopied
 
 SPEC = HomeSpec(state=None, layout=STATELESS)
 KAFKA = HomeSpec(state=None, layout=STATELESS, source="kafka")
@@ -384,6 +385,19 @@ def test_a_batch_that_another_stream_has_read_is_not_taken_out(project: Project)
         workspace.ledger.add_generation(GenerationRecord("clicks/later", 1, str(project.folder / "later")))
         file = {"path": f"file://{project.folder}/out/older-{BATCH}.parquet", "timestamp": 1, "batchId": 0}
         workspace.ledger.record_lines([LogLine("clicks/later", 1, "sources/0", 0, f"v1\n{_json(file)}")])
+
+    with pytest.raises(Refused) as refused:
+        project.undo(plan)
+
+    assert (refused.value.code, refused.value.found) == ("cut-was-read", "clicks/later")
+    assert manifest_ids(project.folder / "out") == [*range(BATCH + 1)]
+
+
+def test_nor_one_of_which_only_the_log_of_the_other_stream_shows_it(project: Project) -> None:
+    plan = project.plan_backfill(old_files(project, 3))
+    _apply(project, plan)
+    add_stage(project, "later", "out", HomeSpec(planned=1, committed=1, state=1, written=1))
+    read_uncopied(project, "later", f"out/older-{BATCH}.parquet", 2)
 
     with pytest.raises(Refused) as refused:
         project.undo(plan)

@@ -27,6 +27,7 @@ from slackwater.storage.local import LocalStore
 from tests.support.homes import STATELESS, STREAM, HomeSpec
 from tests.support.outputs import manifest_ids
 from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
+from tests.support.stages import add_stage, read_uncopied
 
 SPEC = HomeSpec(state=None, layout=STATELESS)
 NEWEST = 5
@@ -245,6 +246,19 @@ def test_rows_that_another_stream_has_read_are_not_removed(project: Project, pla
         workspace.ledger.add_generation(GenerationRecord("clicks/later", 1, str(project.folder / "later")))
         text = json.dumps({"path": f"file://{rows}", "timestamp": 1, "batchId": 0})
         workspace.ledger.record_lines([LogLine("clicks/later", 1, "sources/0", 0, f"v1\n{text}")])
+
+    with pytest.raises(Refused) as refused:
+        project.undo(plan)
+
+    assert (refused.value.code, refused.value.found) == ("side-output-was-read", "clicks/later")
+    assert manifest_ids(side) == [0]
+
+
+def test_nor_rows_of_which_only_the_log_of_the_other_stream_shows_it(project: Project, plan: Plan, side: Path) -> None:
+    _apply(project, plan)
+    (rows,) = side.glob("part-*")
+    add_stage(project, "later", "out", HomeSpec(planned=1, committed=1, state=1, written=1))
+    read_uncopied(project, "later", f"side/{rows.name}", 2)
 
     with pytest.raises(Refused) as refused:
         project.undo(plan)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
-from slackwater.core.plan import Plan
+from slackwater.core.errors import Moved, OutcomeUnknown, Refused, UsageError
+from slackwater.core.plan import OutputTreatment, Plan
 from slackwater.core.records import LogLine
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
@@ -17,8 +17,8 @@ from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from tests.support.homes import STREAM, HomeSpec
-from tests.support.rebuilds import Project, Silent, StubReplayer
-from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, three_stages
+from tests.support.rebuilds import Project, Silent, StopBefore, StubReplayer
+from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, read_uncopied, three_stages
 
 
 @pytest.fixture
@@ -187,6 +187,27 @@ def test_a_plan_that_was_edited_is_refused(part: str, project: Stages) -> None:
 
     assert refused.value.code == "plan-damaged"
     assert project.in_use() == before
+
+
+@pytest.mark.parametrize("output", ["cut", "swap"])
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_a_stream_has_read_since_the_plan_is_not_taken_out(
+    tmp_path: Path, output: OutputTreatment, *, killed: bool
+) -> None:
+    """Its own program runs it, or its run was killed: only its checkpoint shows what it has read."""
+    project = make_stages(tmp_path / "project", {"idle": ("other", STAGE)})
+    plan = project.plan("batch:3", goal="replay", output=output)
+    last = "stage-output" if output == "swap" else "cut-sink"
+    before = project.files(project.folder / "out")
+    if killed:
+        with pytest.raises(KeyboardInterrupt):
+            project.apply(plan, display=StopBefore(last))
+
+    with pytest.raises(Moved) as moved:
+        project.apply(plan, display=StopBefore(last, lambda: read_uncopied(project, "idle", "out/part-5.parquet", 6)))
+
+    assert (moved.value.code, moved.value.found) == ("moved-readers", IDLE)
+    assert project.files(project.folder / "out") == before
 
 
 def test_streams_that_read_each_other_have_no_order(project: Stages) -> None:

@@ -93,6 +93,13 @@ def add_stage(project: Project, name: str, reads: str, spec: HomeSpec) -> None:
         write_stream_file_of(workspace.home, ledger, stream)
 
 
+def read_uncopied(project: Project, name: str, file: str, batch: int) -> None:
+    """Have ``clicks/name`` read a file, as its own log records it; no copy of that is in the ledger yet."""
+    log = project.home / "streams" / "clicks" / name / "checkpoints" / "0001" / "sources/0" / str(batch)
+    entry = {"path": f"file://{project.folder}/{file}", "timestamp": 1, "batchId": batch}
+    _write(log, f"v1\n{json.dumps(entry)}".encode())
+
+
 def _reading(text: str, reads: str, entry: int) -> str:
     return text.replace(f"/clicks/{entry:03d}.json", f"/{reads}/part-{entry}.parquet")
 

@@ -15,6 +15,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import history_of, output_of, read_of, readers_of
 from slackwater.operations.actions.common.base import query_in
+from slackwater.operations.gather import update_ledger
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.stream_facts import StreamFacts
@@ -118,7 +119,7 @@ def _change(derived: PlannedStream) -> Cut:
 def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
     """All streams that have read the stream's output, or that of one of these; each after those that it has read."""
     ledger = planning.workspace.ledger
-    planning.update_ledger(ledger.streams())
+    update_ledger(planning.workspace, ledger.streams(), planning.updated)
     earlier: dict[str, set[str]] = {stream.full_name: set()}
     pending = [stream]
     while pending:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from slackwater.checkpoint.layout import SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import bytes_if_cheap
@@ -11,10 +11,11 @@ from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import collector_off
 from slackwater.core.errors import DataError, SlackwaterError
 from slackwater.core.records import StreamRecord
+from slackwater.core.sink import Cut
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about
 from slackwater.ledger.recording.executed import executed
-from slackwater.ledger.recording.history import history_of
+from slackwater.ledger.recording.history import history_of, readers_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.workspace import Workspace
@@ -102,6 +103,27 @@ def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
     generation = workspace.ledger.generation(stream.full_name, stream.current_generation)
     checkpoint, output = open_read_store(generation.location), open_output(stream.sink)
     copy_new(workspace.ledger, stream.full_name, generation.number, checkpoint, output)
+
+
+def update_ledger(workspace: Workspace, streams: Iterable[StreamRecord], updated: set[str]) -> None:
+    """Copy the logs of these streams into the ledger, so that it shows what they have read.
+
+    ``updated`` names the streams of which that was done already; the others are added to it.
+    """
+    for stream in streams:
+        if stream.full_name not in updated:
+            reconcile(workspace, stream)
+            updated.add(stream.full_name)
+
+
+def readers_now(workspace: Workspace, stream: StreamRecord, cut: Cut, updated: set[str]) -> list[str]:
+    """Other streams that have read what a cut takes out, also those whose logs were not copied yet.
+
+    ``updated`` as for ``update_ledger``.
+    """
+    others = (one for one in workspace.ledger.streams() if one.full_name != stream.full_name)
+    update_ledger(workspace, others, updated)
+    return readers_of(workspace.ledger, stream, cut)
 
 
 def refuse_unreadable(snapshot: Snapshot) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater.core.commands import code_words, command, mention, output_command
@@ -23,7 +23,7 @@ from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import require_code
 from slackwater.operations.apply.replayer import PipelineReader
 from slackwater.operations.backfill_directory import backfill_directory
-from slackwater.operations.gather import gather, reconcile, refuse_unreadable
+from slackwater.operations.gather import gather, readers_now, refuse_unreadable
 from slackwater.operations.goals.backfill import ranges_of
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
@@ -70,13 +70,6 @@ class Planning:
         named = replace(stream, pipeline_file=pipeline_file or stream.pipeline_file)
         executed = goal_named(goal).needs_executed
         return gather(self.workspace, named, self.reader, with_executed=executed, own_lease=self.own_lease)
-
-    def update_ledger(self, streams: Iterable[StreamRecord]) -> None:
-        """Copy the logs of these streams into the ledger, each once, so that it shows what they have read."""
-        for stream in streams:
-            if stream.full_name not in self.updated:
-                reconcile(self.workspace, stream)
-                self.updated.add(stream.full_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +214,7 @@ def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]
         return Cut(scope.target, ()), []
     output = of_query(open_output(stream.sink), query_id(basis, scope.target))
     cut = output.cut_after(scope.target, basis.history.written)
-    readers = _readers(planning, stream, cut)
+    readers = readers_now(planning.workspace, stream, cut, planning.updated)
     if readers and not basis.request.downstream:
         raise Refused(
             "cut-was-read",
@@ -253,7 +246,7 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
             hint=f"empty it instead: {again} --output {other}",
         )
     whole = output.whole(basis.history.written)
-    readers = _readers(planning, stream, whole)
+    readers = readers_now(planning.workspace, stream, whole, planning.updated)
     if readers and not basis.request.downstream:
         raise Refused(
             "cut-was-read",
@@ -303,12 +296,6 @@ def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
         where=location,
         hint=f"{instead} {' '.join(map(quoted, code_words(basis.snapshot)))}",
     )
-
-
-def _readers(planning: Planning, stream: StreamRecord, cut: Cut) -> list[str]:
-    ledger = planning.workspace.ledger
-    planning.update_ledger(other for other in ledger.streams() if other.full_name != stream.full_name)
-    return readers_of(ledger, stream, cut)
 
 
 def _hint_for_read(workspace: Workspace, basis: Basis, output: Output, cut: Cut) -> str:

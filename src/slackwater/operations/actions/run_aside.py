@@ -14,7 +14,6 @@ from slackwater.core.escaping import code_span
 from slackwater.core.plan import BEFORE_ALL
 from slackwater.core.records import GenerationRecord
 from slackwater.core.sink import SideOutput
-from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.operations.actions.common.base import base_of
 from slackwater.operations.actions.common.facts import LAYOUT, NOTHING
@@ -42,7 +41,7 @@ class DiscardAside(Inverse):
         if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
             return
         written = replace(operation.stream, sink=side_output.identity(self.output))
-        readers = readers_of(operation.ledger, written, output.cut_after(BEFORE_ALL, {}))
+        readers = operation.readers(written, output.cut_after(BEFORE_ALL, {}))
         if readers:
             raise Refused(
                 "side-output-was-read",

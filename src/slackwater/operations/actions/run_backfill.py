@@ -15,7 +15,6 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, cut_step, others_of
 from slackwater.ledger.lineage import SINK
-from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.one_batch import OneBatch, ends_listed, run_once
@@ -61,7 +60,7 @@ class CutBackfill(Inverse):
         output, batch = operation.output, self.after + 1
         if output.traits.cuts:
             cut = output.cut_after(self.after, operation.history.written)
-            _check_unread(operation, readers_of(operation.ledger, operation.stream, cut))
+            _check_unread(operation, operation.readers(operation.stream, cut))
             if others_of(cut).any:
                 raise refused(operation.plan.stream, others_of(cut), _instead(operation))
         elif _may_skip(operation, self.after):

@@ -12,6 +12,7 @@ from slackwater.core.history import History
 from slackwater.core.plan import Plan
 from slackwater.core.precondition import PreconditionName
 from slackwater.core.records import StreamRecord
+from slackwater.core.sink import Cut
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
@@ -45,8 +46,9 @@ class Operation:
     """One operation on one stream, under the stream's lease.
 
     ``look`` begins a new look at what the preconditions of an action are about; ``open_replayer`` starts Spark when it
-    is first needed. ``epoch`` is the fence number of the lease, and ``check_lease`` raises LeaseHeld (``lease-lost``)
-    where another process has taken it over. ``whole`` is the folder of the operation that this one
+    is first needed. ``readers`` are the other streams that have read what a cut of a stream's output takes out.
+    ``epoch`` is the fence number of the lease, and ``check_lease`` raises LeaseHeld (``lease-lost``) where another
+    process has taken it over. ``whole`` is the folder of the operation that this one
     belongs to: its own, unless it is on a later stage of a plan for several streams.
     """
 
@@ -59,6 +61,7 @@ class Operation:
     history: History
     look: Callable[[], Mapping[PreconditionName, Callable[[], str]]]
     open_replayer: Callable[[], Replayer]
+    readers: Callable[[StreamRecord, Cut], list[str]]
     progress: Progress
     epoch: int
     check_lease: Callable[[], None]

@@ -14,7 +14,7 @@ from slackwater.core.sink import Cut, Swap
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.ledger.recording.history import history_of, readers_of
+from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot, stream_id
 from slackwater.ledger.workspace import Workspace
@@ -23,6 +23,7 @@ from slackwater.operations.adopted import modified_ms, written_since
 from slackwater.operations.apply.journal import Journal
 from slackwater.operations.apply.operation import PLAN_FILE, Operation, Progress
 from slackwater.operations.apply.replayer import PipelineReader, Replayer
+from slackwater.operations.gather import readers_now
 from slackwater.operations.plan.assembly import listed
 from slackwater.operations.plan.basis import batches_used, written_text
 from slackwater.sinks.common.contract import Swappable, of_query
@@ -38,6 +39,12 @@ def operations_of(
     ``fence`` is the fence number of a stream's lease. They can replay, and check preconditions, when
     ``ready`` has added what that needs.
     """
+    members = {one.stream for one in plan.members}
+
+    def readers(stream: StreamRecord, cut: Cut) -> list[str]:
+        # The logs of the members were copied under their leases.
+        return readers_now(workspace, stream, cut, set(members))
+
     leader = workspace.ledger.find_stream(plan.stream)
     whole = workspace.home.operation(leader.pipeline, leader.name, plan.id)
     found = []
@@ -57,6 +64,7 @@ def operations_of(
             history=history,
             look=dict,
             open_replayer=_no_replayer,
+            readers=readers,
             progress=progress,
             epoch=epoch,
             check_lease=check_lease,
@@ -92,8 +100,8 @@ def _facts(
 
     def readers() -> list[str]:
         if isinstance(change, Swap) and isinstance(output, Swappable):
-            return readers_of(ledger, stream, output.whole(history.written))
-        return readers_of(ledger, stream, change) if isinstance(change, Cut) else []
+            return operation.readers(stream, output.whole(history.written))
+        return operation.readers(stream, change) if isinstance(change, Cut) else []
 
     def seen() -> str:
         if isinstance(change, Swap) and isinstance(output, Swappable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from slackwater.core.commands import command
@@ -13,6 +14,7 @@ from slackwater.core.records import UNDOING, OperationRecord, leader_id
 from slackwater.core.settings import Settings
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import check_stopped, modified_ms
 from slackwater.operations.apply.apply_plan import ApplyDisplay
@@ -158,8 +160,9 @@ def check_undoable(workspace: Workspace, operation: OperationRecord, display: Ap
     records = _records(workspace, operation, plan)
     _check_kept(records, plan)
     check_own(workspace, operation.id)
+    recorded = partial(readers_of, workspace.ledger)
     for one, record in _left(operations_of(workspace, plan, display, lambda _: 0), records):
-        _check(one, record)
+        _check(replace(one, readers=recorded), record)
 
 
 def _check(operation: Operation, record: OperationRecord) -> None:
