@@ -18,7 +18,7 @@ from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import Project, Silent, StopBefore, StubReplayer
-from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, read_uncopied, three_stages
+from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, read_next, read_uncopied, three_stages
 
 
 @pytest.fixture
@@ -208,6 +208,29 @@ def test_what_a_stream_has_read_since_the_plan_is_not_taken_out(
 
     assert (moved.value.code, moved.value.found) == ("moved-readers", IDLE)
     assert project.files(project.folder / "out") == before
+
+
+@pytest.mark.parametrize("what", ["planned", "pipeline", "target"])
+def test_where_a_stage_has_changed_the_whole_is_planned_again(what: str, tmp_path: Path) -> None:
+    planned = HomeSpec(planned=3, committed=2, state=2, written=2)
+    project = make_stages(tmp_path / "project", {"day": ("out", planned)})
+    plan = _replay(project)
+    stage = plan.downstream[0]
+    if what == "planned":
+        read_next(project, "day", 4)
+    elif what == "pipeline":
+        # Only the stage runs its query again.
+        assert not any(one.name == "pipeline" for one in plan.preconditions)
+        (project.folder / "clicks.py").write_text("import slackwater as sw\n")
+    else:
+        plan = replace(plan, downstream=(replace(stage, target="batch:4"),))
+
+    with pytest.raises((Moved, UsageError)) as refused:
+        project.apply(plan)
+
+    assert refused.value.code == ("plan-damaged" if what == "target" else f"moved-{what}")
+    assert refused.value.where == f"stream {DAY}"
+    assert (refused.value.hint or "").endswith(f"slackwater plan replay {STREAM} --from batch:3 --downstream")
 
 
 def test_streams_that_read_each_other_have_no_order(project: Stages) -> None:

@@ -100,6 +100,13 @@ def read_uncopied(project: Project, name: str, file: str, batch: int) -> None:
     _write(log, f"v1\n{json.dumps(entry)}".encode())
 
 
+def read_next(project: Project, name: str, batch: int) -> None:
+    """Have ``clicks/name`` plan a batch that reads one more entry of its source's own log."""
+    offsets = project.home / "streams" / "clicks" / name / "checkpoints" / "0001" / "offsets"
+    text = (offsets / str(batch - 1)).read_text()
+    (offsets / str(batch)).write_text(text.replace(f'"logOffset":{batch - 1}', f'"logOffset":{batch}'))
+
+
 def _reading(text: str, reads: str, entry: int) -> str:
     return text.replace(f"/clicks/{entry:03d}.json", f"/{reads}/part-{entry}.parquet")
 

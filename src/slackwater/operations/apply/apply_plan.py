@@ -95,7 +95,7 @@ def apply_plan(
     streams = [ledger.find_stream(one.stream) for one in plan.members]
     with (
         LeaseKeeper(streams, workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
-        _one_at_a_time(workspace, runtime, leases.add_jvm) as opened,
+        _one_at_a_time(workspace, runtime, leases.add_jvm, plan) as opened,
     ):
         for stream in streams:
             reconcile(workspace, stream)
@@ -201,11 +201,11 @@ def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opene
     again = {one.stream: one for one in derived.members}
     for one in plan.members:
         if one.stream in again:
-            _compare_facts(one, again[one.stream])
+            _compare_facts(one, again[one.stream], plan)
     if [one.stream for one in plan.members] != [one.stream for one in derived.members]:
-        raise _plan_edited(plan, "later stages", list(again), list(members))
+        raise _plan_edited(plan, "later stages", list(again), list(members), plan)
     for one in plan.members:
-        _compare(one, again[one.stream])
+        _compare(one, again[one.stream], plan)
 
 
 def _profile(opened: Opened, plan: Plan) -> QueryProfile:
@@ -213,26 +213,26 @@ def _profile(opened: Opened, plan: Plan) -> QueryProfile:
         return open_replayer().profile()
 
 
-def _compare_facts(plan: Plan, derived: Plan) -> None:
+def _compare_facts(plan: Plan, derived: Plan, whole: Plan) -> None:
     facts: Mapping[object, str] = {(one.action, one.name): one.expected for one in derived.preconditions}
     known = [one for one in plan.preconditions if (one.action, one.name) in facts]
-    compare(plan, known, lambda one: facts[one.action, one.name])
+    compare(plan, known, lambda one: facts[one.action, one.name], whole)
 
 
-def _compare(plan: Plan, derived: Plan) -> None:
+def _compare(plan: Plan, derived: Plan, whole: Plan) -> None:
     for field in _COMPARED:
         if getattr(plan, field) != getattr(derived, field):
-            raise _plan_edited(plan, field, getattr(derived, field), getattr(plan, field))
+            raise _plan_edited(plan, field, getattr(derived, field), getattr(plan, field), whole)
 
 
-def _plan_edited(plan: Plan, what: str, expected: object, found: object) -> UsageError:
+def _plan_edited(plan: Plan, what: str, expected: object, found: object, whole: Plan) -> UsageError:
     return UsageError(
         "plan-damaged",
         f"The plan was changed or damaged: its {what} are not those of this request",
         where=f"stream {plan.stream}",
         expected=_shortened(expected),
         found=_shortened(found),
-        hint=f"nothing was changed; plan again: {plan_again(plan)}",
+        hint=f"nothing was changed; plan again: {plan_again(whole)}",
     )
 
 
@@ -289,7 +289,9 @@ def _record(operation: Operation) -> None:
 
 
 @contextmanager
-def _one_at_a_time(workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable[[int], None]) -> Iterator[Opened]:
+def _one_at_a_time(
+    workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable[[int], None], whole: Plan
+) -> Iterator[Opened]:
     """Keeps a replayer from one use to the next, so that Spark starts once to check a plan and to apply it.
 
     It is closed when one of another plan is opened, and at the end.
@@ -300,7 +302,7 @@ def _one_at_a_time(workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable
         def open_replayer(plan: Plan) -> Replayer:
             if plan.id not in kept:
                 _require(runtime, plan)
-                _check_code(workspace, runtime, plan)
+                _check_code(workspace, runtime, plan, whole)
                 stream = workspace.ledger.find_stream(plan.stream)
                 opened = runtime.open_replayer(workspace, stream, plan.pipeline_file, on_jvm, brief=_is_brief(plan))
                 kept[plan.id] = stack.enter_context(opened)
@@ -321,12 +323,12 @@ def _is_brief(plan: Plan) -> bool:
     return work.batches == 0 or (work.duration_ms is not None and work.duration_ms <= BRIEF_MS)
 
 
-def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan) -> None:
+def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan, whole: Plan) -> None:
     """Raises Moved or Refused for a file that the plan does not name by its digest: loading it would run its code."""
     named = [one for one in plan.preconditions if one.name == "pipeline"] or [Precondition(0, "pipeline", "no digest")]
     found = runtime.digest(plan.pipeline_file)
     if not is_started(workspace, plan):
-        compare(plan, named, lambda _: found)
+        compare(plan, named, lambda _: found, whole)
     elif any(one.expected != found for one in named):
         raise pipeline_edited(plan, named[0].expected, found)
 

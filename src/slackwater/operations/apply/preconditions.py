@@ -18,11 +18,14 @@ def check(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], 
         plan,
         [one for one in plan.preconditions if one.action == index],
         lambda precondition: facts[precondition.name](),
+        plan,
     )
 
 
-def compare(plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable[[Precondition], str]) -> None:
-    """Raises Moved at the first precondition whose fact has changed."""
+def compare(
+    plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable[[Precondition], str], whole: Plan
+) -> None:
+    """Raises Moved at the first precondition whose fact has changed. The hint is how to plan the ``whole`` again."""
     for precondition in preconditions:
         found = fact_of(precondition)
         if found != precondition.expected:
@@ -33,7 +36,7 @@ def compare(plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable
                 where=f"stream {plan.stream}",
                 expected=_short(precondition.expected),
                 found=_short(found),
-                hint=f"plan again: {plan_again(plan)}",
+                hint=f"plan again: {plan_again(whole)}",
             )
 
 
