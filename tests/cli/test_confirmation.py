@@ -71,3 +71,20 @@ def test_clearing_an_output_needs_the_name(
 
     assert said in done.err
     assert project.in_use() == before
+
+
+def test_it_needs_the_name_again_after_an_undo(
+    slackwater: Slackwater, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path)
+    plan = project.plan_reset("clear", BEGINNING)
+    (tmp_path / "plan.json").write_text(render(plan))
+    project.apply(plan)
+    project.undo(plan)
+    before = project.in_use()
+    monkeypatch.setattr("sys.stdin", Script())
+
+    done = slackwater("apply", "plan.json", "--yes")
+
+    assert "give --confirm clicks/per_page" in done.err
+    assert project.in_use() == before

@@ -84,7 +84,7 @@ def apply_plan(
     workspace: Workspace, plan: Plan, runtime: QueryRuntime, display: ApplyDisplay, options: ApplyOptions
 ) -> Applied:
     """Apply the plan, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
-    if not options.discard_others and _status(workspace, plan) in {None, "refused", "undone"}:
+    if not options.discard_others and not is_started(workspace, plan):
         given = ("--confirm", plan.stream.rpartition("/")[2]) if plan.needs_name else ("--yes",)
         check_consent(plan, command("apply", str(options.file or "PLAN"), *given))
     check_home(workspace, options.consent, display.say)
@@ -121,8 +121,8 @@ def apply_plan(
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:
-    """Whether the plan was applied before, or an apply of it was interrupted."""
-    return _status(workspace, plan) not in {None, "refused"}
+    """Whether the plan was applied before, or an apply of it was interrupted; not where it was refused or undone."""
+    return _status(workspace, plan) not in {None, "refused", "undone"}
 
 
 def _status(workspace: Workspace, plan: Plan) -> str | None:
