@@ -11,7 +11,7 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.verbs.ledger.operations import operations_view
 from slackwater.cli.verbs.prune.delete import delete_prunable
-from slackwater.core.errors import Refused, StreamFailed
+from slackwater.core.errors import Moved, Refused, StreamFailed
 from slackwater.core.plan import Plan, SourceStart
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import SideOutput
@@ -126,6 +126,22 @@ def test_the_operation_that_stands_in_the_way_of_an_undo_is_one_that_has_switche
 
     assert refused.value.code == "undo-superseded"
     assert rebuilt.id in str(refused.value.hint)
+
+
+def test_a_plan_that_was_made_before_it_is_made_again(project: Project, plan: Plan) -> None:
+    """Both would build a generation of the same number."""
+    older = project.plan()
+    _apply(project, plan)
+    before = project.in_use()
+
+    with pytest.raises(Moved) as moved:
+        _apply(project, older)
+
+    assert moved.value.code == "moved-number"
+    assert moved.value.hint == f"plan again: slackwater plan rebuild {STREAM}"
+    assert project.in_use() == before
+    project.undo(plan)
+    assert not _apply(project, older)
 
 
 def test_a_directory_with_something_in_it(project: Project, side: Path) -> None:

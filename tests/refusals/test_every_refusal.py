@@ -56,6 +56,7 @@ ELSEWHERE = {
     "init-not-empty": "tests/bad_input/first_steps.py",
     "lease-lost": "tests/lease/test_lease.py",
     "memory-restart": "tests/restart/test_silent_sinks.py",
+    "moved-number": "tests/apply/test_backfill_aside.py",
     "moved-others": "tests/restart/test_rows_of_others.py",
     "moved-side-output": "tests/apply/test_backfill_aside.py",
     "moved-writer": "tests/apply/test_adopted.py",

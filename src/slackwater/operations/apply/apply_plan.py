@@ -26,7 +26,7 @@ from slackwater.operations.apply.journal import PRUNED
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
 from slackwater.operations.apply.operations import operations_of, ready
 from slackwater.operations.apply.others import check_consent
-from slackwater.operations.apply.preconditions import compare
+from slackwater.operations.apply.preconditions import check_number, compare
 from slackwater.operations.apply.replayer import PipelineReader, QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.downstream import derive_all
@@ -205,6 +205,7 @@ def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opene
     if [one.stream for one in plan.members] != [one.stream for one in derived.members]:
         raise _plan_edited(plan, "later stages", list(again), list(members), plan)
     for one in plan.members:
+        check_number(one, again[one.stream], plan)
         _compare(one, again[one.stream], plan)
 
 

@@ -40,6 +40,28 @@ def compare(
             )
 
 
+def check_number(plan: Plan, derived: Plan, whole: Plan) -> None:
+    """Raises Moved (``moved-number``) where another operation has used the number of the checkpoint to be built.
+
+    A backfill into a side output does so without a change of what preconditions are about.
+    """
+    planned, free = _built(plan), _built(derived)
+    if planned is not None and free is not None and planned < free:
+        raise Moved(
+            "moved-number",
+            "Something has changed since the plan was made: another operation has used the number of the generation "
+            "that the plan builds",
+            where=f"stream {plan.stream}",
+            expected=f"generation {planned} does not exist",
+            found=f"the next free number is {free}",
+            hint=f"plan again: {plan_again(whole)}",
+        )
+
+
+def _built(plan: Plan) -> int | None:
+    return next((action.built for action in plan.actions if action.built is not None), None)
+
+
 def _what(name: PreconditionName, expected: str, found: str) -> str:
     # A plan can be edited: what it expects may be no number.
     numbers = expected.removeprefix("-").isdecimal() and found.isdecimal()
