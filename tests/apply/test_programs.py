@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
+from slackwater.core.plan import Plan, Request
 from slackwater.core.program import OperatorShape, Program, Traced, Window
 from slackwater.core.state_programs import made_by, with_started
 from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.operations.make_plan import make_plan
 from slackwater.runtime.verdict import program_json
 from tests.support.homes import STREAM, HomeSpec
-from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project
+from tests.support.rebuilds import BEGINNING, Project, StubReplayer, StubRuntime, make_project
+from tests.support.stages import DAY, make_stages, read_next, read_uncopied
 
 OLD, LATER = {"file": "old"}, {"file": "of batches 4 and 5"}
 ENTRIES = with_started(made_by(OLD), LATER, 3)
@@ -93,6 +96,42 @@ def test_a_rebuild_that_leaves_the_output_wrong_is_refused(tmp_path: Path, targe
     assert "window length was 30 minutes, is 1 hour" in str(caught.value)
     assert "plan reset clicks/per_page --from earliest --output swap" in str(caught.value.hint)
     assert project.in_use() == before
+
+
+def _plan_with_stage(folder: Path, spec: HomeSpec, reads: str, *, request: Request, read: int | None = None) -> Plan:
+    """A plan of changed code for the stream and ``clicks/day``, whose batch ``read`` reads what batch 0 wrote."""
+    project = make_stages(folder, {"day": (reads, spec)})
+    with project.open() as workspace:
+        workspace.ledger.update_generation(DAY, 1, programs=made_by(_windowed(1_800_000)))
+    if read is not None:
+        read_uncopied(project, "day", "out/part-0.parquet", read)
+        read_next(project, "day", read)
+    clicks = project.folder / "clicks.py"
+    clicks.write_text(clicks.read_text() + "# edited\n")
+    with project.open() as workspace:
+        return make_plan(workspace, STREAM, request, StubRuntime(OfHours(clicks)), lambda _: None)
+
+
+def test_a_later_stage_that_processes_all_again_is_right_with_any_code(tmp_path: Path) -> None:
+    """Where the first stream keeps batches, too: of a swap all is new to the stage."""
+    request = Request.at("replay", "batch:3", output="swap", downstream=True)
+    killed_in_batch_0 = HomeSpec(planned=0, committed=-1, state=None, written=-1)
+
+    plan = _plan_with_stage(tmp_path / "project", killed_in_batch_0, "out", request=request)
+
+    assert [(one.stream, one.goal, one.target) for one in plan.downstream] == [(DAY, "rebuild", "earliest")]
+
+
+def test_a_later_stage_that_keeps_batches_of_other_code_is_refused(tmp_path: Path) -> None:
+    """Where the first stream processes all again, too."""
+    request = Request.at("replay", "earliest", downstream=True)
+    spec = HomeSpec(planned=2, committed=2, state=2, written=2)
+
+    with pytest.raises(Refused) as caught:
+        _plan_with_stage(tmp_path / "project", spec, "other", request=request, read=3)
+
+    assert caught.value.code == "rebuild-insufficient"
+    assert DAY in str(caught.value)
 
 
 def test_all_output_written_again_is_right_with_any_code(tmp_path: Path) -> None:

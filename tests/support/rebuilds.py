@@ -307,7 +307,7 @@ class Project:
         return self._derived(replace(Request.at(goal, target), pipeline_file=pipeline))
 
     def _derived(self, request: Request) -> Plan:
-        def reader(_: StreamRecord) -> QueryReader:
+        def reader(_: StreamRecord, _target: int | None) -> QueryReader:
             return lambda: None
 
         identity = f"20260105T093000-{uuid.uuid4().hex[:6]}"

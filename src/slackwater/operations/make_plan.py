@@ -49,11 +49,9 @@ def make_plan(
     identifier = f"{made_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
     upgraded = request.pipeline_file or stream.pipeline_file
 
-    def reader(one: StreamRecord) -> QueryReader:
+    def reader(one: StreamRecord, target: int | None) -> QueryReader:
         reference = upgraded if one.pipeline == stream.pipeline else one.pipeline_file
-        return lambda: _read_present_query(
-            workspace, one, reference, runtime, say, target=goal.continued_after(complete)
-        )
+        return lambda: _read_present_query(workspace, one, reference, runtime, say, target=target)
 
     planning = Planning(workspace, runtime, reader, identifier, made_at.isoformat(timespec="seconds"))
     facts = planning.facts(stream, request.pipeline_file, request.goal)

@@ -53,13 +53,14 @@ QueryReader = Callable[[], QueryProfile | None]
 class Planning:
     """What every stage of a plan is derived with. ``identity`` is the plan's id, ``made_at`` when it was made.
 
-    ``query_readers`` read the present query of a stream. ``own_lease``: the caller holds the leases. ``updated`` names
-    the streams whose logs need not be copied into the ledger again to find readers.
+    ``query_readers`` read the present query of a stream that is to continue after a batch (``None``: the last written).
+    ``own_lease``: the caller holds the leases. ``updated`` names the streams whose logs need not be copied into the
+    ledger again to find readers.
     """
 
     workspace: Workspace
     reader: PipelineReader
-    query_readers: Callable[[StreamRecord], QueryReader]
+    query_readers: Callable[[StreamRecord, int | None], QueryReader]
     identity: str
     made_at: str
     own_lease: bool = False
@@ -113,7 +114,7 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
         at_all = goal.scope_without_query(unread)
         if at_all is not None:
             _change(planning, unread, at_all, identity)
-        return planning.query_readers(facts.stream)()
+        return planning.query_readers(facts.stream, unread.target)()
 
     basis, scope = goal.scope(unread, lambda one: _with_query(one, read_query))
     if scope is None:

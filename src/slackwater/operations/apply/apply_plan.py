@@ -188,7 +188,7 @@ def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opene
     """
     members = {one.stream: one for one in plan.members}
 
-    def reader(stream: StreamRecord) -> QueryReader:
+    def reader(stream: StreamRecord, _target: int | None) -> QueryReader:
         member = members.get(stream.full_name)
         # A plan that was made without Spark is derived without it, too.
         if member is None or not member.request.query_read:
