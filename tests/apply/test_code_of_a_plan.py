@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.core.errors import Moved, Refused
 from slackwater.operations.plan.document import DIGEST, digest_of, render
+from slackwater.operations.plan.words import plan_again
+from tests.support.homes import STREAM
 from tests.support.rebuilds import Project, StopBefore, make_project
+from tests.support.stages import DAY, three_stages
 
 
 @pytest.fixture
@@ -83,3 +87,58 @@ def test_a_plan_that_runs_code_names_it(project: Project, goal: str) -> None:
     runs = [index for index, one in enumerate(plan.actions) if one.kind in {"run-staged", "build-generation"}]
     assert runs
     assert set(runs) == {one.action for one in plan.preconditions if one.name == "pipeline"}
+
+
+def _upgraded(project: Project) -> Path:
+    """The pipeline in a file that no run has recorded."""
+    file = project.folder / "upgraded.py"
+    file.write_text((project.folder / "clicks.py").read_text() + "# upgraded\n")
+    return file
+
+
+def test_what_plans_again_names_the_file_that_was_named(project: Project) -> None:
+    upgraded = _upgraded(project)
+    plan = project.plan_unread("rebuild", "last-written", str(upgraded))
+    upgraded.write_text(upgraded.read_text() + "# edited\n")
+
+    with pytest.raises(Moved) as moved:
+        project.apply(plan)
+
+    assert moved.value.code == "moved-pipeline"
+    assert moved.value.hint == f"plan again: slackwater plan rebuild {STREAM} --pipeline {upgraded}"
+    assert plan_again(project.plan()) == f"slackwater plan rebuild {STREAM}", "the file of the last run is not named"
+
+
+def test_what_plans_otherwise_names_the_file_that_was_named(tmp_path: Path) -> None:
+    stages = three_stages(tmp_path / "project")
+    upgraded = _upgraded(stages)
+
+    with pytest.raises(Refused) as refused:
+        stages.plan_unread("replay", "batch:3", str(upgraded))
+
+    assert refused.value.code == "cut-was-read"
+    hints = (refused.value.hint or "").splitlines()
+    assert hints[0].endswith(f"plan replay {STREAM} --from batch:3 --downstream --pipeline {upgraded}")
+    assert all(hint.endswith(f" --pipeline {upgraded}") for hint in hints)
+
+
+def test_a_later_stage_of_the_same_pipeline_is_planned_with_it(tmp_path: Path) -> None:
+    stages = three_stages(tmp_path / "project")
+    upgraded = str(_upgraded(stages))
+
+    plan = stages.plan("batch:3", goal="replay", output="swap", pipeline=upgraded, downstream=True)
+
+    day = next(one for one in plan.downstream if one.stream == DAY)
+    assert (day.request.pipeline_file, day.request.pipeline_named) == (upgraded, True)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_next_command_of_a_plan_names_it_once(project: Project, *, named: bool) -> None:
+    upgraded = _upgraded(project)
+
+    done = _slackwater(
+        project, "plan", "replay", STREAM, "--from", "batch:3", *(("--pipeline", "upgraded.py") if named else ())
+    )
+
+    assert done.stderr.count("--pipeline") == named, done.stderr
+    assert done.stderr.count(str(upgraded)) == named

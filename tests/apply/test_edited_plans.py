@@ -119,9 +119,9 @@ def test_any_edit_of_what_apply_works_with_is_refused(project: Project, plan: Pl
 def _apply_unless_same(project: Project, plan: Plan, document: Document, edited: str) -> None:
     found = _read(document, signed=True)
     # Without its kind an action is still known by its fields. No stream reads this one's output, so that its plan with
-    # those that do is the same.
-    same = replace(plan, request=replace(plan.request, downstream=True))
-    assume(edited not in NOT_DERIVED and found not in (plan, same))
+    # those that do is the same. Whether the pipeline was named is only for the commands of messages.
+    same = (replace(plan.request, downstream=True), replace(plan.request, pipeline_named=True))
+    assume(edited not in NOT_DERIVED and found not in (plan, *(replace(plan, request=one) for one in same)))
     project.apply(found)
 
 

@@ -310,6 +310,7 @@ class Project:
         def reader(_: StreamRecord, _target: int | None) -> QueryReader:
             return lambda: None
 
+        request = replace(request, pipeline_named=bool(request.pipeline_file))
         identity = f"20260105T093000-{uuid.uuid4().hex[:6]}"
         with self.open() as workspace:
             planning = Planning(workspace, RUNTIME, reader, identity, "2026-01-05T09:30:00+00:00")

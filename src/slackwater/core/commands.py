@@ -55,6 +55,11 @@ def code_words(snapshot: Snapshot) -> tuple[str, ...]:
     return ("--pipeline", snapshot.code_file or APPLICATION) if snapshot.stream.is_watched else ()
 
 
+def with_pipeline(line: str, file: str) -> str:
+    """A command that plans, with the pipeline file in place of that of the last run."""
+    return f"{line} --pipeline {quoted(file)}"
+
+
 def application_words(name: str, code: str) -> str:
     """What ``APPLICATION`` in a command is, and what there is to do where Slackwater cannot read the program."""
     return (

@@ -153,6 +153,7 @@ class Request:
     """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
 
     ``pipeline_file`` is the upgraded file, or that of the last run; empty where none is known or none was named yet.
+    ``pipeline_named``: it was named for this plan, so that a command that plans again has to name it, too.
     ``target`` is a batch to continue after, of a replay the first one to be processed again, of a reset a position of
     the sources (or of ``only_source``), which ``starts`` has as it was found when the plan was made.
     Of a backfill ``target`` and ``to`` are the ends of the range, ``to`` ``None`` for all that no batch has read;
@@ -179,6 +180,7 @@ class Request:
     ranges: Ranges
     into: str | None
     row_order: RowOrder | None = None
+    pipeline_named: bool = False
 
     @classmethod
     def at(

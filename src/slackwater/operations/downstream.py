@@ -88,7 +88,8 @@ class _Stages:
         pipeline_file = first.pipeline_file if stage.pipeline == first.pipeline else ""
         facts = self._planning.facts(stage, pipeline_file, self._request.goal)
         request = request_from(batch, facts.snapshot.written_or_committed, treatment)
-        request = replace(request, pipeline_file=facts.stream.pipeline_file)
+        named = self._request.pipeline_named and pipeline_file != ""
+        request = replace(request, pipeline_file=facts.stream.pipeline_file, pipeline_named=named)
         return derive(self._planning, facts, request, identifier)
 
     def _by_version(self, stage: StreamRecord, earlier: StreamRecord, change: Cut) -> Refused:

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -45,6 +45,7 @@ def make_plan(
     check_home(workspace, consent, say)
     stream, goal = find_stream(workspace.ledger, name), goal_named(request.goal)
     wait_until_free(workspace.ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
+    request = replace(request, pipeline_named=bool(request.pipeline_file))
     made_at = datetime.now(UTC)
     identifier = f"{made_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
     upgraded = request.pipeline_file or stream.pipeline_file

@@ -237,14 +237,13 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
     if basis.facts.adopted is not None:
         output = of_query(output, query_id(basis, scope.target))
         _check_swap_of_adopted(planning, basis, output)
-    again = command("plan", basis.goal, stream.full_name, "--from", basis.request.target)
-    other = goal_named(basis.goal).emptying_output
     if not isinstance(output, Swappable) or not output.traits.swaps:
+        emptying = replace(basis.request, output=goal_named(basis.goal).emptying_output)
         raise Refused(
             "swap-unsupported",
             "This output cannot be built aside and swapped",
             where=output.location,
-            hint=f"empty it instead: {again} --output {other}",
+            hint=f"empty it instead: {plan_command(stream.full_name, emptying)}",
         )
     whole = output.whole(basis.history.written)
     readers = readers_now(planning.workspace, stream, whole, planning.updated)
@@ -286,7 +285,8 @@ def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> 
 
 def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
     goal = goal_named(basis.goal)
-    request = replace(basis.request, output=goal.emptying_output)
+    # The code of a query that was only watched is in each of the commands.
+    request = replace(basis.request, output=goal.emptying_output, pipeline_named=False)
     emptying = plan_command(basis.snapshot.stream.full_name, request)
     instead = f"empty the output instead: {emptying}" if basis.snapshot.output.can_cut else goal.without_cut(basis)
     return Refused(

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slackwater.core.commands import command
+from slackwater.core.commands import command, with_pipeline
 from slackwater.core.errors import NotFound, Refused, StreamFailed
-from slackwater.core.escaping import quoted
 from slackwater.core.finding import Finding
 from slackwater.core.marks import Marks
 from slackwater.core.records import GenerationRecord, StreamRecord
@@ -155,7 +154,7 @@ def _with_file(finding: Finding, stream: StreamRecord, ledger: Ledger) -> Findin
     if finding.next is None or not finding.next.startswith(command("plan")) or " --pipeline " in finding.next:
         # The command for a query of an application names the program of this start already.
         return finding
-    return replace(finding, next=f"{finding.next} --pipeline {quoted(stream.pipeline_file)}")
+    return replace(finding, next=with_pipeline(finding.next, stream.pipeline_file))
 
 
 def warnings_about(stream: StreamRecord, built: BuiltStream) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.core.commands import command
+from slackwater.core.commands import command, with_pipeline
 from slackwater.core.escaping import quoted
 from slackwater.core.plan import BATCH, EARLIEST, LAST_WRITTEN, Plan, Request
 from slackwater.operations.goals.common.goal import goal_named
@@ -33,7 +33,9 @@ def plan_command(stream: str, request: Request, *, at: str | None = None, retent
     if request.row_order is not None:
         line += f" --row-order {request.row_order}"
     kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
-    return line if kept is None else f"{line} --retention {kept}"
+    if kept is not None:
+        line += f" --retention {kept}"
+    return with_pipeline(line, request.pipeline_file) if request.pipeline_named else line
 
 
 def title(plan: Plan) -> str:
@@ -61,11 +63,7 @@ def at_batch(batch: int) -> str:
 
 def plan_again(plan: Plan, *, retention: str | None = None) -> str:
     """The command that plans what a plan was made for, as the stream is now."""
-    command = plan_command(plan.stream, plan.request, retention=retention)
-    if plan.facts.adopted is not None and plan.pipeline_file:
-        # No run has recorded the file.
-        command += f" --pipeline {quoted(plan.pipeline_file)}"
-    return command
+    return plan_command(plan.stream, plan.request, retention=retention)
 
 
 def duration(retention_ms: int | None) -> str:

@@ -10,7 +10,6 @@ from slackwater.cli.common.arguments import Format, consent_of
 from slackwater.cli.common.console import err, out, parse_conf, parse_seconds, prepare
 from slackwater.cli.common.render_plan import plan_page
 from slackwater.core.commands import command
-from slackwater.core.escaping import quoted
 from slackwater.core.plan import Plan
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.backfill_directory import absolute_path
@@ -62,7 +61,7 @@ def plan(
     if shown_as is Format.JSON:
         sys.stdout.write(render(made))
     else:
-        _show(made, file, pipeline)
+        _show(made, file)
     return 0
 
 
@@ -70,16 +69,12 @@ def _say(text: str) -> None:
     err().print(text)
 
 
-def _show(made: Plan, file: Path | None, pipeline: str | None) -> None:
+def _show(made: Plan, file: Path | None) -> None:
     out().print(plan_page(made))
     if not made.actions:
         err().print(f"next: {start_command(made)}")
         return
-    if file is not None:
-        hint = command("apply", str(file))
-    else:
-        more = f" --pipeline {quoted(pipeline)}" if pipeline is not None and made.facts.adopted is None else ""
-        hint = f"{plan_again(made)}{more} --out {made.id}.json"
+    hint = f"{plan_again(made)} --out {made.id}.json" if file is None else command("apply", str(file))
     err().print(f"next: {hint}")
 
 
