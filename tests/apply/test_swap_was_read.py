@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.records import LogLine
+from slackwater.operations.gather import reconcile
 from tests.support.homes import HomeSpec
 from tests.support.rebuilds import Project, make_project
-from tests.support.stages import add_stage
+from tests.support.stages import add_stage, read_uncopied
 
 
-def _read_by_another(project: Project, file: Path) -> None:
+def _read_by_another(project: Project, file: str, *, copied: bool) -> None:
     add_stage(project, "late", "out", HomeSpec(planned=1, committed=1, state=1, written=1))
-    entry = json.dumps({"path": file.as_uri(), "timestamp": 1, "batchId": 0})
-    with project.open() as workspace:
-        workspace.ledger.record_lines([LogLine("clicks/late", 1, "sources/0", 0, f"v1\n{entry}")])
+    read_uncopied(project, "late", file, 2)
+    if copied:
+        with project.open() as workspace:
+            reconcile(workspace, workspace.ledger.find_stream("clicks/late"))
 
 
-def test_an_output_that_was_read_since_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("copied", [True, False])
+def test_an_output_that_was_read_since_stays(tmp_path: Path, *, copied: bool) -> None:
+    """Also where only the log of the other stream shows it."""
     project = make_project(tmp_path)
     project.claim_output()
     plan = project.plan("earliest", goal="replay", output="swap")
     project.apply(plan)
     out = project.folder / "out"
     new = sorted(path for path in out.iterdir() if path.suffix == ".parquet")
-    _read_by_another(project, new[0])
+    _read_by_another(project, f"out/{new[0].name}", copied=copied)
 
     with pytest.raises(Refused) as caught:
         project.undo(plan)
@@ -45,7 +47,7 @@ def test_an_output_that_nobody_has_read_goes_back(tmp_path: Path) -> None:
     old = sorted((project.folder / "out").glob("*.parquet"))
     plan = project.plan("earliest", goal="replay", output="swap")
     project.apply(plan)
-    _read_by_another(project, project.folder / "elsewhere.parquet")
+    _read_by_another(project, "elsewhere.parquet", copied=True)
 
     assert project.undo(plan).outcome == "undone"
     assert sorted((project.folder / "out").glob("*.parquet")) == old

@@ -10,7 +10,6 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import leader_id
 from slackwater.core.sink import Swap
-from slackwater.ledger.recording.history import readers_of
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.staging import swappable
 from slackwater.operations.apply.operation import Operation
@@ -42,9 +41,7 @@ class SwapBack(Inverse):
         if operation.journal.state(index) == "undoing" or changed_nothing(operation, index):
             return
         whole = output.whole(operation.history.written)
-        readers = [
-            one for one in readers_of(operation.ledger, operation.stream, whole) if not _is_undone_with(operation, one)
-        ]
+        readers = [one for one in operation.readers(operation.stream, whole) if not _is_undone_with(operation, one)]
         if readers:
             raise Refused(
                 "cut-was-read",
