@@ -148,7 +148,7 @@ def test_a_timestamp_of_a_partition_is_another_time_in_each_zone(tmp_path: Path)
 
 @pytest.mark.parametrize("others", [False, True])
 def test_other_columns_with_files_that_stay(tmp_path: Path, *, others: bool) -> None:
-    """No commit removes a file and adds it again: what stays gets a second name, and is no batch's."""
+    """No commit removes a file and adds it again: what stays gets a second name, and is of the batch that wrote it."""
     table, output = tmp_path / "out", DeltaOutput(str(tmp_path / "out"))
     for batch in range(4):
         _append(table, {"n": [batch]}, batch=batch)
@@ -167,14 +167,21 @@ def test_other_columns_with_files_that_stay(tmp_path: Path, *, others: bool) -> 
     assert (output.last_written(), output.damage(thorough=True)) == (3, ())
     moved = {path for path in DeltaVersion(str(table)).sizes() if path.startswith(f"slackwater-{OPERATION}/")}
     assert len(moved) == len(kept)
-    cuts = LocalStore(tmp_path / "cut")
-    for after, left in ((2, [*kept, added[0]]), (1, kept)):
-        cut = output.cut_after(after, {})
-        assert not moved & set(cut.files)
+    for after, left in ((2, [*kept, added[0]]), (1, kept), (0, [kept[0], *kept[2:]]), (-1, kept[2:])):
+        cut, cuts = output.cut_after(after, {}), LocalStore(tmp_path / f"cut{after}")
+        assert (len(moved & set(cut.files)), cut.rows) == (max(1 - after, 0), 3 - after)
         output.cut(cut, {}, cuts)
-        assert _rows(table) == sorted(left, key=repr)
+        assert sorted(row["n"] for row in _rows(table)) == sorted(row["n"] for row in left)
         output.restore(cut, cuts)
-        cuts = LocalStore(tmp_path / "second cut")
+    again = output.swap_of("again", OWNER.stream_id, 0)
+    output.stage("again", 0, {})
+    output.staged("again").claim(OWNER)
+    _append(output.staged("again").location, {"n": [7], "third": [1.5]}, batch=1)
+    output.swap(again, LocalStore(tmp_path / "again"))
+    assert sorted(row["n"] for row in _rows(table)) == [0, 7, *([99] if others else [])]
+    cut = output.cut_after(-1, {})
+    assert (cut.rows, len(cut.files)) == (2, 2), "a file that was moved twice"
+    output.swap_back(again, LocalStore(tmp_path / "again"))
     output.swap_back(swap, backup)
     assert (_rows(table), DeltaTable(table).schema(), output.last_written()) == (old, columns, 3)
 

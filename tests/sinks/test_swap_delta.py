@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,29 @@ def test_batches_that_replaced_rows_are_cut_only_all_at_once(tmp_path: Path, aft
     kept = {name: data for name, data in scene.visible().items() if not name.startswith("staged")}
     scene.output.cut(scene.output.cut_after(after, {}), {}, LocalStore(tmp_path / "cut"))
     assert (scene.visible(), scene.output.last_written()) == (kept, after)
+
+
+@pytest.mark.parametrize("by_others", [False, True])
+def test_batches_that_replaced_rows_of_older_ones_are_not_cut_or_replayed(tmp_path: Path, *, by_others: bool) -> None:
+    """MERGE in the staged table writes a file again that has rows of the batches before."""
+    scene = Scene(tmp_path)
+    scene.output.discard_staged(OPERATION)
+    scene.output.stage(OPERATION, 2, {})
+    scene.output.staged(OPERATION).claim(OWNER)
+    replaced = ["part-1-0 a.parquet"]
+    if by_others:
+        add = delta_logs.add(scene.aside, "compacted.parquet", b"older", data_change=False)
+        delta_logs.commit(scene.aside, [delta_logs.remove(scene.aside, replaced.pop(), data_change=False), add])
+    delta_logs.write_batch(scene.aside, APP, 3, prefix="staged", replaces=replaced)
+    new = delta_logs.live_files(scene.aside)
+    scene.make()
+    for after in (0, 2):
+        refused(scene, "sink-uncuttable", partial(scene.output.cut_after, after, {}))
+        refused(scene, "sink-uncuttable", partial(scene.output.swap_of, "another", "5f0e", after))
+    assert scene.visible() == new
+    delta_logs.write_batch(scene.table, APP, 4, prefix="continued")
+    scene.output.cut(scene.output.cut_after(3, {}), {}, LocalStore(tmp_path / "cut"))
+    assert (scene.visible(), scene.output.last_written()) == (new, 3)
 
 
 def _staged_again(scene: Scene, operation: str, after: int, last: int, prefix: str) -> Swap:

@@ -122,6 +122,12 @@ class DeltaLog:
         return [line for line in self._store.read(entry_path(version)).split(b"\n") if line.strip()]
 
 
+def kept_below(operation: object) -> str:
+    """The folder below the table with the files that the swap of an operation has added again (``KEPT``)."""
+    # No hidden folder, which VACUUM would never clean.
+    return f"slackwater-{operation}"
+
+
 def entry_path(version: int) -> str:
     """The path of a version's entry, relative to the table."""
     return f"{FOLDER}/{version:020}.json"

@@ -1,19 +1,20 @@
 """Which commits of a Delta table wrote the batches after a given one, and how they can be taken out.
 
 A commit that took batches out, by a cut or a swap, ends what older commits of these batches count for. The batches that
-a swap has put in place are one commit, whose note has the files of each.
+a swap has put in place are one commit, whose note has the files of each. Files that it has added again under other
+names are those of the commits that wrote them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Others
-from slackwater.sinks.delta.log import Commit, DataFile, DeltaLog
+from slackwater.sinks.delta.log import KEPT, Commit, DataFile, DeltaLog, kept_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,10 @@ def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -
 
 @dataclass
 class _Walk:
-    """Collects the commits of a span, newest first. Older commits count up to batch ``left``, ``None`` for all."""
+    """Collects the commits of a span, newest first. Older commits count up to batch ``left``, ``None`` for all.
+
+    ``moved`` are the names that the table has now for files of older commits.
+    """
 
     app: str
     batch: int
@@ -92,6 +96,7 @@ class _Walk:
     seen: list[Commit] = field(default_factory=list)
     left: int | None = None
     divided: bool = False
+    moved: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
@@ -113,9 +118,9 @@ class _Walk:
         elif written is not None and "cut" in commit.note:
             self.left = self._least(written)
         elif written is None:
-            self.seen.append(commit)
+            self.seen.append(self._as_named_now(commit))
             if commit.changes_table:
-                self.others.append(commit)
+                self.others.append(self.seen[-1])
         elif self.left is None or written <= self.left:
             self._add(commit)
 
@@ -133,10 +138,19 @@ class _Walk:
                 adds = tuple(files[path] for path in batches.get(str(batch), ()) if path in files)
                 self._add(Commit(commit.version, {self.app: batch}, adds))
         self.left, self.divided = self._least(after), after <= self.batch
+        below, kept = f"{kept_below(commit.note['swap'])}/", commit.note.get(KEPT)
+        for path in map(str, kept) if isinstance(kept, list) else ():
+            self.moved[path.removeprefix(below)] = self.moved.get(path, path)
 
     def _add(self, commit: Commit) -> None:
-        self.own.append(commit)
-        self.seen.append(commit)
+        self.own.append(self._as_named_now(commit))
+        self.seen.append(self.own[-1])
+
+    def _as_named_now(self, commit: Commit) -> Commit:
+        if not self.moved:
+            return commit
+        adds = tuple(replace(file, path=self.moved.get(file.path, file.path)) for file in commit.adds)
+        return replace(commit, adds=adds, removes=tuple(self.moved.get(path, path) for path in commit.removes))
 
     def _least(self, batch: int) -> int:
         return batch if self.left is None else min(batch, self.left)
@@ -168,7 +182,7 @@ def _swapped_in(commit: Commit, batch: int) -> Refused:
     return Refused(
         "sink-uncuttable",
         "The batches cannot be cut out of the Delta table: they were put in place by a swap, as one commit in which "
-        "they replace rows of each other",
+        "they replace rows of each other or of older batches",
         where=f"version {commit.version}",
         expected=f"a commit of batch {batch + 1}",
         found=f"the swap of operation {operation}",

@@ -19,7 +19,7 @@ from slackwater.core.marks import NONE_YET
 from slackwater.sinks.common.aside import Aside, RemoteAside, bring_files
 from slackwater.sinks.common.backup import damaged
 from slackwater.sinks.common.swapping import Record, check_whole, incomplete, unsupported
-from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog
+from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, kept_below
 from slackwater.sinks.delta.others import Base
 from slackwater.sinks.delta.span import span_after, written_by
 from slackwater.sinks.delta.table import CommitMark, DeltaVersion, create_like, damaged_files
@@ -83,8 +83,7 @@ def swap_in(place: Aside | RemoteAside, app: str, batch: int, version: int) -> N
     staged, now = DeltaVersion(folder), DeltaVersion(real, version)
     wanted, present = staged.files(), now.files()
     same = _bare(json.loads(staged.schema_json)) == _bare(json.loads(now.schema_json))
-    # No hidden folder, which VACUUM would never clean.
-    below = f"slackwater-{place.operation}"
+    below = kept_below(place.operation)
     moved = {} if same else {path: f"{below}/{path}" for path in wanted.keys() & present.keys()}
     bring_files(folder, real, wanted.keys() - present.keys())
     bring_files(folder, f"{real}/{below}", moved)
@@ -166,7 +165,11 @@ def _start_of(log: DeltaLog) -> Commit | None:
 
 
 def _batches(log: DeltaLog, app: str) -> dict[str, object]:
-    """The batch that a staged table started after, and the files of each since unless rows were replaced."""
+    """The batch that a staged table started after, and the files of each since unless rows were replaced.
+
+    Nothing where a file that the table started with was replaced: the new one has older rows, too, and no cut or swap
+    may take it out.
+    """
     versions = log.versions().commits
     if not versions or versions[0] != 0:
         return {}
@@ -175,7 +178,11 @@ def _batches(log: DeltaLog, app: str) -> dict[str, object]:
     try:
         span = span_after(log, app, after)
     except Refused:
-        return {"after": after}
+        return {}
+    written = {file.path for commit in span.own for file in commit.adds}
+    since = (log.commit(version) for version in versions if first is None or version > first.version)
+    if any(path not in written for commit in since for path in commit.removes):
+        return {}
     if span.in_the_way() is not None:
         return {"after": after}
     return {"after": after, "batches": {str(one.batches[app]): [file.path for file in one.adds] for one in span.own}}
