@@ -27,6 +27,8 @@ PASSING = {"Filter", "Generate", "Repartition", "RepartitionByExpression", "Subq
 ABOVE_JOIN = {"Project", "SubqueryAlias"}
 """Nodes that the optimiser does not merge into the condition of a join below them."""
 ATTRIBUTE = "AttributeReference"
+GROUPING_SET = "spark_grouping_id"
+"""The column by which Spark groups in a rollup, a cube or grouping sets (``VirtualColumn.groupingIdName``)."""
 ADDITIONS = {"TimeAdd", "TimestampAddInterval"}
 EQUALITIES = {"EqualTo", "EqualNullSafe"}
 PROBES_MS = (1_700_000_000_000, 1_800_000_000_000)
@@ -174,12 +176,14 @@ def _covers_all_sources(watermark: Any, nodes: Sequence[Any]) -> bool:
 
 
 def _grouped_by(aggregate: Any, marker: str) -> list[Any]:
-    """The grouping columns with a marker that are derived from the column of a watermark."""
-    return [
-        one
-        for one in elements(aggregate.groupingExpressions())
-        if class_name(one) == ATTRIBUTE and one.metadata().contains(marker) and one.metadata().contains(DELAY)
-    ]
+    """The grouping columns with a marker that are derived from the column of a watermark.
+
+    None of a rollup or a cube: of a grouping set without it the column is null, and Spark keeps these groups for ever.
+    """
+    columns = [one for one in elements(aggregate.groupingExpressions()) if class_name(one) == ATTRIBUTE]
+    if any(one.name() == GROUPING_SET for one in columns):
+        return []
+    return [one for one in columns if one.metadata().contains(marker) and one.metadata().contains(DELAY)]
 
 
 def _has_session(aggregate: Any) -> bool:

@@ -36,6 +36,13 @@ def joined(condition: str, how: str = "inner") -> DataFrame:
     return left.join(right, F.expr(condition), how)
 
 
+def rows_in_sets() -> DataFrame:
+    """Each set has the window; the plan does not show that."""
+    marked().createOrReplaceTempView("marked")
+    hour = "window(at, '1 hour')"
+    return spark.sql(f"SELECT count(*) FROM marked GROUP BY GROUPING SETS (({hour}), ({hour}, device))")
+
+
 WITHIN = "d = e AND b BETWEEN a AND a + INTERVAL 20 MINUTES"
 static = spark.createDataFrame([("a", "b")], "device STRING, place STRING")
 first = windows(marked(), "at", "10 minutes")
@@ -81,6 +88,11 @@ QUERIES = {
     "event time as a key": joined("d = e AND a = b"),
     "bound of another column": joined("d = e AND b BETWEEN o AND o + INTERVAL 20 MINUTES"),
     "joined, then counted": windows(joined(WITHIN).withColumnRenamed("d", "device"), "a", "1 hour"),
+    "rollup": marked().rollup(F.window("at", "1 hour"), "device").count(),
+    "cube": marked().cube("device", F.window("at", "1 hour")).count(),
+    "rollup of sessions": marked().rollup(F.session_window("at", "4 minutes"), "device").count(),
+    "grouping sets": rows_in_sets(),
+    "rollup, then windows": marked().rollup(F.window("at", "10 minutes"), "device").count().groupBy("window").count(),
     "deduplicated": marked().dropDuplicates(["at", "device"]),
 }
 profiles = {name: profile_of(frame) for name, frame in QUERIES.items()}
