@@ -14,12 +14,14 @@ from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.diagnose.causes import explained
+from slackwater.diagnose.checks.common.commands import write_query_id
 from slackwater.diagnose.doctor import diagnose
 from slackwater.diagnose.error_texts import recognise
 from slackwater.facts.collect import facts_of_location
 from slackwater.sinks.common.registry import identity_at
 from slackwater.storage.open import open_read_store
 from tests.doctor.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write
+from tests.doctor.recorded import with_query_id
 
 NO_PLAN = remove("checkpoint/offsets/7")
 ENTRIES = ("0", "1", "2.compact", "3", "4", "5.compact", "6", "7")
@@ -77,6 +79,36 @@ def test_the_words_of_the_advice_remove_the_cause(case: Case, tmp_path: Path) ->
     checkpoint = Path(facts.checkpoint.location)
     sink = identity_at(str(checkpoint.parent / "sink")) if case.with_sink else None
     assert diagnose(facts_of_location(open_read_store(str(checkpoint)), sink)).problems == ()
+
+
+OTHER_ID = "11111111-1111-1111-1111-111111111111"
+
+
+def test_the_words_that_write_a_query_id_leave_no_checksum_of_another_id(tmp_path: Path) -> None:
+    facts = Case("", "", nothing, ledger=with_query_id(OTHER_ID)).facts(tmp_path)
+    checkpoint = Path(facts.checkpoint.location)
+    assert (checkpoint / ".metadata.crc").exists(), "as Hadoop's local file system writes it"
+    advice = next(one.finding.advice for one in diagnose(facts).found if one.finding.code == "SW-LOG-014")
+    assert advice is not None
+
+    subprocess.run(["bash", "-c", advice[advice.index("rm ") :]], check=True)
+
+    after = facts_of_location(open_read_store(str(checkpoint)), None).checkpoint
+    assert (after.report.query_id, after.damage) == (OTHER_ID, ())
+
+
+@pytest.mark.parametrize(
+    ("location", "query_id"), [("s3://bucket/state", OTHER_ID), ("s3://bucket/state", None), ("/state", None)]
+)
+def test_a_checksum_is_named_where_the_words_are_no_command(
+    location: str, query_id: str | None, tmp_path: Path
+) -> None:
+    seen = Case("", "", nothing).facts(tmp_path).checkpoint
+    moved = replace(seen, report=seen.report._replace(location=location))
+
+    assert f"delete {location}/.metadata.crc, " in write_query_id(moved, query_id)
+    without = replace(moved, folders={**seen.folders, "": ["metadata"]})
+    assert ".metadata.crc" not in write_query_id(without, query_id)
 
 
 def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it(tmp_path: Path) -> None:

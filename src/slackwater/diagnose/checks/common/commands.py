@@ -8,6 +8,8 @@ from slackwater.core.commands import command, rebuild_command
 from slackwater.core.escaping import quoted
 from slackwater.core.facts import CheckpointSeen, Facts
 
+_ID_CHECKSUM = ".metadata.crc"
+
 
 def resume(facts: Facts, _: Any) -> str:
     """Plan the least change after which a start is exact."""
@@ -47,10 +49,16 @@ def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:
 
 
 def write_query_id(checkpoint: CheckpointSeen, query_id: str | None) -> str:
-    """Shell words that write the file ``metadata`` as Spark does, where the id is known; else where to find the id."""
+    """Shell words that write the file ``metadata`` as Spark does, where the id is known; else where to find the id.
+
+    Hadoop's checksum of the file that is there is removed first: its local file system refuses other bytes.
+    """
     root = checkpoint.location.rstrip("/")
+    checksum = f"{root}/{_ID_CHECKSUM}" if checkpoint.has(_ID_CHECKSUM) else None
     if query_id is None or "://" in root:
         known = query_id or "the id of the query, which its driver log and its progress events have as id"
-        return f'write {{"id":"<id>"}} into {root}/metadata, without a line break; the id is {known}'
+        delete = f"delete {checksum}, the checksum of the file before, and " if checksum else ""
+        return f'{delete}write {{"id":"<id>"}} into {root}/metadata, without a line break; the id is {known}'
     content = f'{{"id":"{query_id}"}}'
-    return f"printf %s {quoted(content)} > {quoted(root + '/metadata')}"
+    delete = f"rm -f {quoted(checksum)} && " if checksum else ""
+    return f"{delete}printf %s {quoted(content)} > {quoted(root + '/metadata')}"
