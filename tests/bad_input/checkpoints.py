@@ -90,6 +90,8 @@ CASES = (
     ),
     Case("status", 0, None, write(f"{OFFSETS}/5", f"v1\n{META.replace('0', str(2**63 - 1), 1)}\n-")),
     Case("status", 5, None, write(f"{OFFSETS}/{10**17}", f"v1\n{META}\n-")),
+    Case("status", 3, None, write(f"{SOURCE}/{10**17}", "v1")),
+    *(Case("doctor", 1, None, write(f"{SOURCE}/{name}", "v1")) for name in (10**17, f"{10**17}.compact", 10**30)),
     Case(f"inspect {CHECKPOINT}", 4, "not-a-checkpoint", write(CHECKPOINT)),
     Case(f"inspect {CHECKPOINT}", 4, "not-a-checkpoint", fifo(CHECKPOINT)),
     Case(f"inspect {CHECKPOINT} --sources", 3, None, remove(STATE), write(f"{SOURCE}/5", 'v1\n{"path":5}')),

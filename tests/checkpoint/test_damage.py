@@ -285,3 +285,15 @@ def test_a_schema_of_state_that_was_cut_or_changed(tmp_path: Path, case: str) ->
             assert [item.path for item in found] == [str(schema.relative_to(checkpoint))], content
         schema.write_bytes(whole)
     assert cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True).damage == ()
+
+
+@pytest.mark.parametrize("check", [cheap_damage, thorough_damage])
+def test_a_stray_number_in_the_log_of_a_source_is_one_hole(tmp_path: Path, check: Check) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder("4.3.0", "file_json_to_parquet_filesink"), checkpoint)
+    (checkpoint / "sources/0" / str(10**17)).write_bytes((checkpoint / "sources/0/7").read_bytes())
+
+    found = {item.path: item for item in check(open_checkpoint(LocalStore(checkpoint))).damage}
+
+    assert found.keys() == {f"sources/0/{10**17}", "sources/0/8"}
+    assert found["sources/0/8"].expected == f"entries 8 to {10**17 - 1}, as later ones are there"

@@ -41,6 +41,7 @@ from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint_logs import CommitEntry
 from slackwater.core.damage import Damage, UnreadState
 from slackwater.core.errors import FormatError
+from slackwater.core.holes import holes
 from slackwater.core.read_options import ReadOptions
 from slackwater.core.state import StateFile, StateFileKind
 from slackwater.core.units import MIB
@@ -197,15 +198,12 @@ class _StartCheck(_Check):
             newest = max(entries, default=-1)
             kind = planned[name][0] if name in planned else None
             # CompactibleFileStreamLog.allFiles: the newest compacted entry, and all that came after it.
-            for number in range(max(compacted, default=0), newest + 1):
-                if number in entries:
-                    parse = (
-                        partial(_require_own_files, kind, entries[number]) if kind is not None else _parse_source_entry
-                    )
-                    self._parse(source_path(name, entries[number]), parse)
-                elif name in planned:
-                    path = source_path(name, str(number))
-                    self.damage.append(Damage(path, "missing", "an entry, as later ones are there", "nothing"))
+            first = max(compacted, default=0)
+            for number in sorted(number for number in entries if number >= first):
+                parse = partial(_require_own_files, kind, entries[number]) if kind is not None else _parse_source_entry
+                self._parse(source_path(name, entries[number]), parse)
+            for hole in holes(first, newest, entries) if name in planned else ():
+                self.damage.append(_missing_entries(name, hole))
             if name in planned and newest < planned[name][1]:
                 # Spark would give the number to other files, and take them for read.
                 path = source_path(name, str(planned[name][1]))
@@ -366,6 +364,12 @@ def _log_entries(files: Iterable[str]) -> dict[int, str]:
         if parsed and (parsed[1] or parsed[0] not in found):
             found[parsed[0]] = file
     return found
+
+
+def _missing_entries(source: str, hole: range) -> Damage:
+    """The damage of a source's log that lacks these entries, by the first of them."""
+    missing = "an entry" if hole[0] == hole[-1] else f"entries {hole[0]} to {hole[-1]}"
+    return Damage(source_path(source, str(hole[0])), "missing", f"{missing}, as later ones are there", "nothing")
 
 
 def _require_own_files(kind: Source, name: str, data: bytes) -> None:

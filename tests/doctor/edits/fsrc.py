@@ -13,6 +13,7 @@ _PLANNED = both(reread("checkpoint/sources/0"), remove("checkpoint/commits/7"))
 _HERE = reread("checkpoint/sources/0")
 _READ_MS = 1704067270000
 _DAY_MS = 24 * 60 * 60 * 1000
+_HUGE = 10**17
 _BACK_TO_5 = remove(*(f"checkpoint/{log}/{batch}" for log in ("offsets", "commits") for batch in (6, 7)))
 _BACK_TO_6 = remove("checkpoint/offsets/7", "checkpoint/commits/7")
 
@@ -38,11 +39,30 @@ CASES = [
     Case("the newest entry", "SW-FSRC-001", remove("checkpoint/sources/0/7"), says=("entry 7 of", "batch 7")),
     Case("an entry in a compacted one", "SW-FSRC-001", remove("checkpoint/sources/0/4"), fires=False),
     Case("nothing removed", "SW-FSRC-001", nothing, fires=False),
+    Case(
+        "an offset that no log reaches", "SW-FSRC-001",
+        replace("checkpoint/offsets/7", '"logOffset":7', f'"logOffset":{_HUGE}'),
+        says=(f"entries 8 to {_HUGE}",),
+    ),
+    Case(
+        "two numbers that no log reaches", "SW-FSRC-002",
+        both(write(f"checkpoint/sources/0/{_HUGE - 1}", ""), write(f"checkpoint/sources/0/{_HUGE}", "")),
+        says=(f"entries 8 to {_HUGE - 2},",),
+    ),
+    Case(
+        "gaps before and after the newest batch", "SW-FSRC-002",
+        both(remove("checkpoint/sources/0/6"), *(write(f"checkpoint/sources/0/{number}", "") for number in (9, 10))),
+        says=("entries 6, 8,",),
+    ),
     Case("the newest compacted entry", "SW-FSRC-002", remove("checkpoint/sources/0/5.compact"), says=("entry 5",)),
     Case("an entry after it", "SW-FSRC-002", remove("checkpoint/sources/0/6"), says=("entry 6",)),
     Case("an older compacted entry", "SW-FSRC-002", remove("checkpoint/sources/0/2.compact"), fires=False),
     Case("older ones removed by Spark", "SW-FSRC-002", nothing, "retention_min_batches_2_filesink", fires=False),
     Case("an entry before a compacted one", "SW-FSRC-012", remove("checkpoint/sources/0/1"), says=("entry 1",)),
+    Case(
+        "a compacted one that no log reaches", "SW-FSRC-012", write(f"checkpoint/sources/0/{_HUGE}.compact", "v1"),
+        says=(f"entries 8 to {_HUGE - 1} ",),
+    ),
     Case("the oldest entry", "SW-FSRC-012", remove("checkpoint/sources/0/0"), fires=False),
     Case("an entry after all compacted ones", "SW-FSRC-012", remove("checkpoint/sources/0/6"), fires=False),
     Case(

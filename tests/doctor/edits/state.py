@@ -37,6 +37,11 @@ CASES = [
     Case("no state either", "SW-STATE-014", both(_LOGS, delete_folder("checkpoint/state")), AGGREGATION, fires=False),
     Case("a stateless query", "SW-STATE-014", _LOGS, fires=False),
     Case("a change before a snapshot", "SW-STATE-015", remove(_OLD_DELTA), AGGREGATION, says=("version 5",)),
+    Case(
+        "a number that no version has", "SW-STATE-015",
+        write(f"checkpoint/state/0/0/{10**17}.snapshot", "x"), AGGREGATION,
+        says=("version 10,",),
+    ),
     Case("the oldest change", "SW-STATE-015", remove("checkpoint/state/0/0/1.delta"), AGGREGATION, fires=False),
     Case("nothing is missing", "SW-STATE-015", nothing, AGGREGATION, fires=False),
 ]  # fmt: skip

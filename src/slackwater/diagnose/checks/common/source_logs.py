@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slackwater.core.facts import Facts, SourceFacts
 from slackwater.sources import kind_of
 
@@ -22,15 +24,7 @@ def range_of_newest(facts: Facts, source: SourceFacts) -> range:
     return range((-1 if first is None else first) + 1, last + 1)
 
 
-def is_listed(source: SourceFacts, entry: int) -> bool:
-    """Whether the log has the files of an entry: in its own file, or in a later compacted one."""
-    return entry in source.entries or any(entry <= compacted for compacted in source.compacted)
-
-
-def entries_text(entries: tuple[int, ...]) -> str:
-    """Numbers of entries for people: "entry 5", "entries 5 to 7", "entries 5, 9"."""
-    if len(entries) == 1:
-        return f"entry {entries[0]}"
-    if entries[-1] - entries[0] == len(entries) - 1:
-        return f"entries {entries[0]} to {entries[-1]}"
-    return f"entries {', '.join(map(str, entries))}"
+def entries_text(runs: Sequence[range]) -> str:
+    """Runs of entries for people: "entry 5", "entries 5 to 7", "entries 5, 9 to 11"."""
+    shown = ", ".join(str(run[0]) if run[0] == run[-1] else f"{run[0]} to {run[-1]}" for run in runs)
+    return f"entry {shown}" if shown.isdigit() else f"entries {shown}"

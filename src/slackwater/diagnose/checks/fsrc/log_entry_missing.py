@@ -17,27 +17,32 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
+from slackwater.core.holes import holes
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.commands import rebuild
-from slackwater.diagnose.checks.common.source_logs import entries_text, is_listed, range_of_newest
+from slackwater.diagnose.checks.common.source_logs import entries_text, range_of_newest
 
 
 class Missing(NamedTuple):
-    """A source, its missing entries for people, the first of them, and the newest batch."""
+    """A source, its missing entries for people, the first of them, the newest batch, and where runs of them end."""
 
     source: str
     entries: str
     first: int
     batch: int
-    numbers: tuple[int, ...]
+    ends: tuple[int, ...]
 
 
 def find(facts: Facts) -> Iterator[Missing]:
     """A source with entries in the range of the newest batch that no file has."""
     for source in facts.sources:
-        missing = tuple(entry for entry in range_of_newest(facts, source) if not is_listed(source, entry))
+        newest = range_of_newest(facts, source)
+        # A compacted entry has the files of all entries before it.
+        first = max((newest.start, *(compacted + 1 for compacted in source.compacted)))
+        missing = tuple(holes(first, newest.stop - 1, source.entries))
         if missing:
-            yield Missing(source.name, entries_text(missing), missing[0], facts.checkpoint.planned, missing)
+            ends = tuple(number for run in missing for number in (run[0], run[-1]))
+            yield Missing(source.name, entries_text(missing), ends[0], facts.checkpoint.planned, ends)
 
 
 CHECK = Check(
@@ -53,6 +58,6 @@ CHECK = Check(
     expected="{it.entries}",
     found="nothing",
     next=rebuild,
-    damage=lambda it: (f"sources/{it.source}/{number}" for number in it.numbers),
+    damage=lambda it: (f"sources/{it.source}/{number}" for number in it.ends),
     advice="restore {facts.checkpoint.location}/sources/{it.source} from a copy of the checkpoint",
 )

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
+from slackwater.core.holes import holes
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.commands import rebuild
 from slackwater.diagnose.checks.common.logs import strays_in_sources
@@ -37,14 +38,14 @@ def find(facts: Facts) -> Iterator[Gap]:
     for source in facts.sources:
         if last_entry(source.end) is None or not source.entries or f"sources/{source.name}" in strays:
             continue
-        newest = range_of_newest(facts, source)
-        compacted = max(source.compacted, default=-1)
-        there = set(source.entries)
-        gap = tuple(
-            entry for entry in range(compacted + 1, source.entries[-1]) if entry not in there and entry not in newest
+        newest, last = range_of_newest(facts, source), source.entries[-1] - 1
+        first = max(source.compacted, default=-1) + 1
+        gap = (
+            *holes(first, min(newest.start - 1, last), source.entries),
+            *holes(max(first, newest.stop), last, source.entries),
         )
         if gap:
-            yield Gap(source.name, entries_text(gap), gap[0] - 1)
+            yield Gap(source.name, entries_text(gap), gap[0][0] - 1)
 
 
 CHECK = Check(

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
+from slackwater.core.holes import holes
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.source_logs import entries_text, last_entry
 
@@ -34,8 +35,7 @@ def find(facts: Facts) -> Iterator[Old]:
     for source in facts.sources:
         if facts.recorded or last_entry(source.end) is None or not source.compacted:
             continue
-        there = set(source.entries)
-        gap = tuple(entry for entry in range(source.entries[0], max(source.compacted)) if entry not in there)
+        gap = tuple(holes(source.entries[0], max(source.compacted) - 1, source.entries))
         if gap:
             yield Old(source.name, entries_text(gap))
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
+from slackwater.core.holes import holes
 from slackwater.diagnose.checks.common.check import Check
 
 
@@ -33,17 +34,17 @@ def find(facts: Facts) -> Iterator[Hole]:
     """Stores that load a version before and one after those that they cannot load."""
     if facts.recorded:
         return
-    holes = []
+    found = []
     for operator, partition, _, held in facts.checkpoint.inventory.each():
         if held.ids:
             # What format 2 keeps of older versions is known from the commits only.
             continue
         oldest = min(held.loadable, default=held.newest_loadable)
-        missing = [version for version in range(oldest, held.newest_loadable) if version not in held.loadable]
+        missing = next(holes(oldest, held.newest_loadable - 1, held.loadable), None)
         if missing:
-            holes.append((f"state/{operator}/{partition}", missing[0]))
-    if holes:
-        yield Hole(*holes[0], len(holes))
+            found.append((f"state/{operator}/{partition}", missing[0]))
+    if found:
+        yield Hole(*found[0], len(found))
 
 
 CHECK = Check(
