@@ -277,6 +277,8 @@ def test_an_adopted_stream_is_planned_for(slackwater: Slackwater, project: Adopt
         ),
         (lambda _: None, ("{path}", "--name", "x", "--sink", "clicks"), "no-output"),
         (lambda _: None, ("out", "--name", "x"), "not-a-checkpoint"),
+        (lambda _: None, ("~nosuchuser/checkpoint",), "not-a-checkpoint"),
+        (lambda _: None, ("{path}", "--sink", "~nosuchuser/out"), "no-output"),
     ],
 )
 def test_what_cannot_be_adopted_is_refused(
@@ -292,6 +294,20 @@ def test_what_cannot_be_adopted_is_refused(
     done = slackwater("adopt", *(word.format(path=project.path) for word in words), *HOME)
 
     assert f"error {code}: " in done.err
+
+
+def test_both_locations_may_be_below_the_folder_of_the_user(
+    slackwater: Slackwater, project: AdoptedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(project.folder))
+    location = f"~/{project.path.relative_to(project.folder)}"
+
+    document = slackwater("adopt", location, "--sink", "~/out", "--format", "json", *HOME).document
+
+    assert (document["checkpoint"], document["sink"]["path"]) == (
+        f"<folder>/{project.path.relative_to(project.folder)}",
+        "<folder>/out",
+    )
 
 
 class Scene:

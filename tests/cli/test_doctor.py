@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -154,6 +157,25 @@ def test_a_text_alone_is_explained(slackwater: Slackwater, monkeypatch: pytest.M
 
     assert done.code == 1
     assert "LOG-06" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "shown"),
+    [(["doctor"], 1, b"LOG-06"), (["evidence", "checkpoint", "--out", "facts.zip"], 0, b"facts.zip")],
+)
+def test_a_text_of_stdin_may_have_any_bytes(words: list[str], code: int, shown: bytes, tmp_path: Path) -> None:
+    shutil.move(corpus_case("4.3.0", NOT_RECORDED, tmp_path) / "checkpoint", tmp_path / "checkpoint")
+    done = subprocess.run(
+        [sys.executable, "-m", "slackwater", *words, "--error", "-"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+        input=b"Nachl\xe4ssig: " + GAP.encode(),
+        capture_output=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (code, b"")
+    assert shown in done.stdout
 
 
 def test_without_files_the_likely_cause_is_first(slackwater: Slackwater, tmp_path: Path) -> None:

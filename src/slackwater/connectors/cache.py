@@ -18,6 +18,7 @@ from pathlib import Path
 from slackwater.connectors.download import WAYS, Download
 from slackwater.connectors.locked import Jar, jars_of
 from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.user_paths import absolute_path
 
 Say = Callable[[str], None]
 NAMED_MAX = 3
@@ -44,7 +45,7 @@ def default_folder() -> Path:
     """``SLACKWATER_CACHE``, else ``slackwater`` in the user's cache folder; the jars are below it."""
     chosen = os.environ.get("SLACKWATER_CACHE")
     base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
-    return base.expanduser().absolute() / "jars"
+    return absolute_path(base) / "jars"
 
 
 class JarCache:

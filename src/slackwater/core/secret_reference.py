@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+
+from slackwater.core.user_paths import absolute_path
 
 _REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
 EXPECTED = '"env:NAME" or "file:PATH"'
@@ -21,7 +22,7 @@ def read_secret(reference: str) -> str | None:
     if kind == "env":
         return os.environ.get(name) or None
     try:
-        return Path(name).expanduser().read_text(encoding="utf-8").rstrip("\r\n") or None
+        return absolute_path(name).read_text(encoding="utf-8").rstrip("\r\n") or None
     except (OSError, ValueError):
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -22,6 +23,9 @@ PIECE = 1 << 16
 def read_symptoms(file: str) -> tuple[Symptom, ...]:
     """The symptoms in a file, or in stdin for ``-``. Raises NotFound for a file that cannot be read."""
     if file == "-":
+        if isinstance(sys.stdin, TextIOWrapper):
+            # A log can have any bytes, as a file has them below.
+            sys.stdin.reconfigure(encoding="utf-8", errors="replace")
         return recognise(_pieces(sys.stdin))
     try:
         with Path(file).open(encoding="utf-8", errors="replace") as text:

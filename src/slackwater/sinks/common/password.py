@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.masking import is_secret_name
 from slackwater.core.secret_reference import EXPECTED, is_reference, read_secret, what_is_missing
+from slackwater.core.user_paths import absolute_path
 
 CATALOGS = "spark.sql.catalog."
 """How the settings of Spark's catalogs start; the catalog's name follows."""
@@ -30,7 +29,7 @@ def password_reference(password: object, hint: str) -> str | None:
         return None
     if isinstance(password, str) and is_reference(password):
         kind, _, name = password.partition(":")
-        return password if kind == "env" else f"file:{Path(name).expanduser().absolute()}"
+        return password if kind == "env" else f"file:{absolute_path(name)}"
     raise PipelineError(
         "sink-password",
         "The password of a sink must be a reference, which can be recorded",

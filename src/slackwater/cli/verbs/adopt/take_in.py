@@ -10,7 +10,6 @@ import os
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from slackwater.checkpoint.logs import read_logs
@@ -29,6 +28,7 @@ from slackwater.core.marks import Marks
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.sink import WriterCalls
 from slackwater.core.units import counted
+from slackwater.core.user_paths import absolute_path
 from slackwater.facts.collect import facts_of_stream
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.located import stream_at
@@ -132,18 +132,18 @@ def _absolute(location: str) -> str:
     """As an application's own checkpoint is recorded: an absolute path, or the URI."""
     check_no_secret(location)
     local = local_path_of(location)
-    return location.rstrip("/") if local is None else os.path.normpath(Path(local).expanduser().absolute())
+    return location.rstrip("/") if local is None else os.path.normpath(absolute_path(local))
 
 
 def _identity(sink: str | None) -> Identity:
     if sink is None:
         return UNKNOWN
     try:
-        found = require_output(sink, "unknown")
+        found = require_output(_absolute(sink), "unknown")
     except OSError as error:
         raise unreachable("The output", error, sink) from error
     # As an application's own writer names it: Spark writes tables in another way than Slackwater's own sinks.
-    return recognised(WriterCalls(found["kind"], {"path": _absolute(found["path"])}))
+    return recognised(WriterCalls(found["kind"], {"path": found["path"]}))
 
 
 def _stream(workspace: Workspace, location: str, sink: Identity, request: Request) -> tuple[StreamRecord, bool]:
