@@ -19,7 +19,7 @@ import pytest
 
 from slackwater.cli.main import main
 from slackwater.cli.verbs.adopt.take_in import Request, adopt_checkpoint
-from slackwater.core.errors import Refused
+from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.core.sink import Owner
@@ -151,6 +151,31 @@ def test_a_program_shows_where_its_query_writes(
         assert refused.value.code == "adopt-sink"
     assert read == ["watched/clicks"] * 2
     assert "slackwater run app.py" in slackwater("status", "clicks", *HOME).out
+
+
+def test_a_program_that_fails_leaves_nothing_of_a_new_stream(
+    project: AdoptedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.folder)
+    seen = list[list[str]]()
+
+    def program(workspace: Workspace, _: StreamRecord) -> StreamRecord:
+        seen.append(workspace.ledger.stream_names())
+        raise PipelineError("application-queries", "The application started no streaming query")
+
+    request = Request(str(project.path), None, "typo", program)
+    with open_workspace(Settings(home=Path("home")), create=True) as workspace:
+        with pytest.raises(PipelineError):
+            adopt_checkpoint(workspace, request)
+        assert workspace.ledger.stream_names() == []
+        assert not list(Path("home").rglob("*typo*"))
+        adopted = adopt_checkpoint(workspace, replace(request, name="right", program=None, sink="out"))
+        assert workspace.ledger.stream_names() == ["watched/right"]
+
+        with pytest.raises(PipelineError):
+            adopt_checkpoint(workspace, replace(request, name="right"))
+        assert workspace.ledger.find_stream("right") == adopted.stream
+    assert seen == [["watched/typo"], ["watched/right"]], "a program finds its query by the ledger's record"
 
 
 def test_a_pipeline_file_is_no_program_that_starts_the_query(slackwater: Slackwater, project: AdoptedProject) -> None:

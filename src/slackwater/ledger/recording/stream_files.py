@@ -1,4 +1,4 @@
-"""Writes the record of a stream to its ``stream.json``, and restores a lost ledger from there."""
+"""Writes the record of a stream to its ``stream.json``, restores a lost ledger from there, and forgets streams."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 from slackwater.core.records import GenerationRecord, OperationRecord, StreamRecord
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.operation_files import read_operation
-from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, write_stream_file
+from slackwater.ledger.home.stream_file import STREAM_FILE, StreamFile, read_stream_file, write_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
-from slackwater.storage.open import open_read_store
+from slackwater.storage.open import open_read_store, open_write_store
 
 
 def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
@@ -30,6 +30,15 @@ def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
     if content != known:
         write_stream_file(home, record.pipeline, record.name, content)
     return content
+
+
+def forget(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
+    """Delete all that the home and the ledger have of a stream, while its lease is held."""
+    folder = home.stream_folder(stream.pipeline, stream.name)
+    # First the file by which a home knows its streams: without it the rest of the folder is of no stream.
+    open_write_store(folder).delete(STREAM_FILE)
+    open_write_store(folder.parent).delete_tree(folder.name)
+    ledger.forget_stream(stream.full_name)
 
 
 def restore_lost(home: Home, ledger: Ledger, streams: Iterable[tuple[str, str]]) -> list[str]:

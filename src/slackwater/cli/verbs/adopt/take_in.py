@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -36,7 +37,7 @@ from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.reach import StoreReach
-from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.ledger.recording.stream_files import forget, write_stream_file_of
 from slackwater.ledger.streams import OPERATORS, STATE_STORES
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.check_home import Consent, check_home
@@ -101,13 +102,17 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
     sink = _identity(request.sink)
     check_home(workspace, consent, workspace.say)
     stream, known = _stream(workspace, location, sink, request)
-    with LeaseKeeper([stream], workspace.home, workspace.ledger, "adopt", workspace.say):
-        # The one step that makes it known. Until then a kill leaves nothing; after it, less in the ledger.
-        first = GenerationRecord(stream.full_name, 1, location, query_id=read_logs(store).query_id)
-        workspace.ledger.register_stream(stream, None if known else first)
+    with LeaseKeeper([stream], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
+        if not known:
+            # The one step that makes it known. Until then a kill leaves nothing; after it, less in the ledger.
+            first = GenerationRecord(stream.full_name, 1, location, query_id=read_logs(store).query_id)
+            workspace.ledger.register_stream(stream, first)
+            undo.callback(forget, workspace.home, workspace.ledger, stream)
         if request.program is not None:
+            # By the ledger's record it finds the query of this checkpoint.
             stream = _as_in_program(stream, request.program(workspace, stream))
-            workspace.ledger.register_stream(stream)
+        workspace.ledger.register_stream(stream)
+        undo.pop_all()
         write_stream_file_of(workspace.home, workspace.ledger, stream.full_name)
         entries = copy_new(
             workspace.ledger, stream.full_name, stream.current_generation, store, open_output(stream.sink)

@@ -14,16 +14,16 @@ from slackwater.core.errors import Refused
 from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_unfinished import unfinished
-from slackwater.ledger.home.stream_file import STREAM_FILE
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.located import find_stream
 from slackwater.ledger.recording.snapshot import stream_id
+from slackwater.ledger.recording.stream_files import forget
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import check_stopped
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.sinks.common.contract import Released
 from slackwater.sinks.common.registry import open_each
-from slackwater.storage.open import open_read_store, open_write_store
+from slackwater.storage.open import open_read_store
 
 SCHEMA = "slackwater.release/1"
 _KEEPS_GENERATION = "applied"
@@ -70,11 +70,7 @@ def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: C
         for output in open_each(stream.sink):
             if isinstance(output, Released) and identifier is not None:
                 output.release(identifier)
-        folder = workspace.home.stream_folder(stream.pipeline, stream.name)
-        # First the file by which a home knows its streams: without it the rest of the folder is of no stream.
-        open_write_store(folder).delete(STREAM_FILE)
-        open_write_store(folder.parent).delete_tree(folder.name)
-        workspace.ledger.forget_stream(stream.full_name)
+        forget(workspace.home, workspace.ledger, stream)
     return stream
 
 
