@@ -9,10 +9,15 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.ledger import Ledger
 from tests.cli.conftest import Slackwater
 from tests.support.corpus import corpus_case
 from tests.support.homes import STREAM, HomeSpec, make_home
@@ -37,6 +42,53 @@ def test_a_healthy_stream(slackwater: Slackwater, tmp_path: Path) -> None:
 
     assert done.code == 0
     assert f"{STREAM}  healthy" in done.out
+
+
+@contextmanager
+def in_use(folder: Path, purpose: str) -> Iterator[None]:
+    """A project whose stream a process of this purpose writes to; the newest file of the output is missing."""
+    home = make_home(folder, HomeSpec(written=8, run="open"))
+    (folder / "out" / "part-8.parquet").unlink()
+    with (
+        Ledger.open(home / "ledger.db", create=False) as ledger,
+        Lease.acquire(ledger, STREAM, Home(home).stream_folder(*STREAM.split("/")), purpose),
+    ):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("purpose", "how"),
+    [
+        ("run", f"the stream is running, which changes what is compared; stop it: slackwater stop {STREAM}; then: "),
+        ("prune", "prune is in progress, and changes what is compared; when it has ended: "),
+    ],
+)
+@pytest.mark.parametrize("words", [(), ("--verify",)])
+def test_a_stream_in_use_is_not_healthy_as_nothing_is_compared(
+    slackwater: Slackwater, tmp_path: Path, purpose: str, how: str, words: tuple[str, ...]
+) -> None:
+    with in_use(tmp_path, purpose):
+        done = slackwater("doctor", STREAM, *words)
+        document = slackwater("doctor", STREAM, *words, "--format", "json").document
+
+    assert done.code == 5
+    assert done.out.endswith(f"{how}slackwater doctor {STREAM}")
+    missed = [one["code"] for one in document["streams"][0]["not_checked"]]
+    assert {"sink-ahead", "output-damaged", "checkpoint-damaged", "state-lost", "sink-marker-lost"} < set(missed)
+    assert len(missed) == len(set(missed))
+    assert ("failed" in missed) is (purpose != "run"), "a run is the answer to the run before it"
+    assert not document["healthy"]
+
+
+def test_a_bundle_of_a_stream_that_runs_is_not_healthy_and_its_status_is_in_order(
+    slackwater: Slackwater, tmp_path: Path
+) -> None:
+    with in_use(tmp_path, "run"):
+        done = slackwater("evidence", STREAM, "--out", "facts.zip", "--format", "json")
+        status = slackwater("status", STREAM)
+
+    assert (done.code, done.document["head"]["state"]) == (0, "not-checked")
+    assert (status.code, "not checked" in status.out) == (0, False)
 
 
 def test_what_is_wrong_comes_with_its_risk_and_its_command(slackwater: Slackwater, tmp_path: Path) -> None:

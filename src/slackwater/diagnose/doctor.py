@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ from slackwater.core.verdict import Effect
 from slackwater.diagnose.change_texts import change_texts
 from slackwater.diagnose.checkpoint_changes import operator_kind
 from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked
-from slackwater.diagnose.number_line import RULES, findings
+from slackwater.diagnose.number_line import RULES, findings, left_out
 from slackwater.diagnose.rules import checkpoint_damaged
 from slackwater.diagnose.rules.common.rule import When
 
@@ -115,6 +115,7 @@ def diagnose(facts: Facts) -> Diagnosis:
     if isinstance(facts.sink, Unknown):
         unknown = (rule for rule in RULES.all() if rule.on_output and rule.severity is not Severity.INFO)
         not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unknown]
+    not_checked += _in_use(facts, {one.code for one in not_checked})
     unread = _unread_state(facts)
     by_store = facts.snapshot.unread_state.verified_by_store
     if unread is not None and not by_store:
@@ -122,10 +123,24 @@ def diagnose(facts: Facts) -> Diagnosis:
     return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked), unread if by_store else None)
 
 
+def _in_use(facts: Facts, known: Collection[str]) -> Iterator[NotChecked]:
+    """What is not compared while a process writes to the stream, without what is ``known`` not to be checked."""
+    holder, again = facts.snapshot.holder, command("doctor", facts.name)
+    reason = f"{holder} is in progress, and changes what is compared"
+    how = f"when it has ended: {again}"
+    if holder == "run":
+        reason = "the stream is running, which changes what is compared"
+        how = f"stop it: {command('stop', facts.name)}; then: {again}"
+    for rule in left_out(facts.snapshot):
+        if rule.code not in known:
+            yield NotChecked(rule.code, rule.meaning, reason, how)
+
+
 def _unread_state(facts: Facts) -> NotChecked | None:
     """The state files of the next batch that were not read, the first of them by name; ``None`` if all were."""
     unread = facts.snapshot.unread_state
-    if not unread.paths:
+    if not unread.paths or facts.snapshot.holder is not None:
+        # While a process writes, no damage is compared, whatever was read.
         return None
     rule, count, files = checkpoint_damaged.RULE, len(unread.paths), unread.paths[:_UNREAD_SHOWN]
     kind = "on a remote store" if unread.verified_by_store else "without a checksum"

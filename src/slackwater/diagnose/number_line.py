@@ -43,6 +43,19 @@ def warnings(snapshot: Snapshot) -> tuple[Finding, ...]:
     return tuple(finding for _, finding in shown if finding.severity is Severity.WARNING)
 
 
+def left_out(snapshot: Snapshot) -> tuple[Rule, ...]:
+    """The rules of what is wrong that are not applied, as a process writes; none where no process holds the lease.
+
+    Without those about the last run where the stream runs again: that run is the answer to it.
+    """
+    if snapshot.holder is None:
+        return ()
+    compared = (rule for rule in RULES.all() if rule.when is not When.ALWAYS or rule.about == "marker")
+    about = {"last-run"} if snapshot.holder == "run" else set[About]()
+    wrong = (rule for rule in compared if rule.severity is not Severity.INFO and rule.about not in about)
+    return tuple(sorted(wrong, key=_order))
+
+
 def codes_from_plan(found: Iterable[Finding]) -> tuple[str, ...]:
     """The codes of the findings that rest on the query's plan, as its last run recorded it."""
     codes = {rule.code for rule in RULES.all() if rule.from_plan}
