@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from slackwater.core.errors import Moved, Refused
 from slackwater.operations.plan.document import DIGEST, digest_of, render
 from slackwater.operations.plan.words import plan_again
 from tests.support.homes import STREAM
-from tests.support.rebuilds import Project, StopBefore, make_project
+from tests.support.rebuilds import Project, StopBefore, StubReplayer, make_project
 from tests.support.stages import DAY, three_stages
 
 
@@ -76,6 +77,26 @@ def test_an_operation_is_not_continued_with_other_code(project: Project) -> None
     assert project.checkpoint(1).exists()
     assert not project.checkpoint(2).exists(), "what was built with the old code is removed"
     clicks.write_text(before)
+    assert not project.apply(project.plan("batch:3")).repeated
+
+
+class ReadsSettings(StubReplayer):
+    """The query of the same files, after a setting that it reads from another file was changed."""
+
+    def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
+        return {**(super().program(settings) or {}), "threshold": 5}
+
+
+def test_an_operation_is_not_continued_with_another_query_of_the_same_files(project: Project) -> None:
+    plan = project.plan("batch:3")
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, display=StopBefore("replay-batches"))
+
+    with pytest.raises(Refused) as refused:
+        project.apply(plan, ReadsSettings(project.folder / "clicks.py"))
+
+    assert refused.value.code == "pipeline-edited"
+    assert not project.checkpoint(2).exists()
     assert not project.apply(project.plan("batch:3")).repeated
 
 

@@ -1,17 +1,27 @@
-"""What ``apply`` finds of the present query when Spark is started: it may need older batches than the plan has."""
+"""What ``apply`` finds of the present query when Spark is started: it may need older batches than the plan has.
+
+The files of the pipeline may be those of the recorded runs, and the query not: it can read settings from other files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from slackwater.core.errors import Refused
-from tests.support.homes import LAYOUT
+from slackwater.core.profile import QueryProfile
+from slackwater.operations.plan.basis import bounds_of
+from slackwater.operations.plan.words import ALL_MS
+from tests.support.homes import LAYOUT, STREAM
 from tests.support.rebuilds import CLEAN, StubReplayer, make_project
 
 MINUTE_MS = 60_000
+DIGESTED = LAYOUT | {"rows_digest": "quality >= 3", "retention_ms": MINUTE_MS}
+"""A query that filters by a setting below its watermark."""
+WIDER = DIGESTED | {"rows_digest": "quality >= 0"}
 
 
 def applied(folder: Path, layout: Mapping[str, object]) -> str:
@@ -34,3 +44,58 @@ def test_event_times_of_one_watermark_are_no_evidence_where_it_has_several(tmp_p
 
 def test_a_query_as_it_was_recorded_needs_no_others(tmp_path: Path) -> None:
     assert applied(tmp_path, LAYOUT) == "applied"
+
+
+def test_equal_files_that_read_other_rows_are_replayed_from_the_first_batch(tmp_path: Path) -> None:
+    project = make_project(tmp_path, replace(CLEAN, layout=DIGESTED))
+    plan, replayer = project.plan(), StubReplayer(tmp_path / "clicks.py", WIDER)
+    assert plan.facts.contributing > 0
+    assert plan.request.query_read
+
+    with pytest.raises(Refused) as caught:
+        project.apply(plan, replayer)
+
+    assert (caught.value.code, caught.value.expected) == ("retention-longer", "batches from 0")
+    assert "--retention all" in (caught.value.hint or "")
+    again = project.plan(retention_ms=ALL_MS)
+    assert again.facts.contributing == 0
+    # Rows that the narrower filter left out are counted now.
+    assert project.apply(again, replace(replayer, rows=101)).outcome == "applied"
+
+
+@pytest.mark.parametrize(
+    ("code", "rows", "is_read"),
+    [
+        ("present", "quality >= 3", False),
+        ("present", None, False),
+        ("other", None, True),
+        ("present", "quality >= 0", True),
+    ],
+)
+def test_the_query_is_read_where_the_newest_run_was_another(
+    tmp_path: Path, code: str, rows: str | None, is_read: bool
+) -> None:
+    """Its profile is the recorded one, though it has run no batch."""
+    project = make_project(tmp_path, replace(CLEAN, layout=DIGESTED))
+    with project.open() as workspace:
+        ledger = workspace.ledger
+        first = ledger.last_run(STREAM)
+        assert first is not None
+        run = ledger.begin_run(STREAM, 1, "4.1.3", settings={}, code=first.code if code == "present" else code)
+        ledger.record_rows_digest(run.id, rows)
+        ledger.end_run(run.id, "finished", None)
+
+    assert project.plan_unread("rebuild", "last-written", "").request.query_read is not is_read
+
+
+@pytest.mark.parametrize(
+    ("present", "recorded", "delay"),
+    [((60,), (60,), 60), ((3600,), (60,), 3600), ((60,), (3600,), 3600), ((60,), (60, 60), None), ((), (60,), None)],
+)
+def test_the_longer_delay_counts(present: tuple[int, ...], recorded: tuple[int, ...], delay: int | None) -> None:
+    """The recorded one can be that of code that was rolled back."""
+    profile = replace(QueryProfile.from_json(LAYOUT), watermark_delays_ms=present)
+
+    state = bounds_of(profile, replace(profile, watermark_delays_ms=recorded), "append")
+
+    assert state.delay_ms == delay

@@ -271,6 +271,9 @@ def test_evidence_of_other_code_does_not_count(case: Case, by_other_code: frozen
     [
         (RUN, True),
         (replace(RUN, code="other"), False),
+        (replace(RUN, rows_digest="rows"), True),
+        # The query read a setting from a file that is no code.
+        (replace(RUN, rows_digest="other rows"), False),
         (replace(RUN, code="other", rows_digest="rows"), True),
         (replace(RUN, code="other", rows_digest="other rows"), False),
         (replace(RUN, code=None), False),
@@ -292,6 +295,7 @@ def test_an_unknown_digest_of_rows_equals_no_other() -> None:
         (Code("c0de", "rows", "4.1.0"), RUN, True),
         (Code("new", "rows", "4.1.0"), replace(RUN, rows_digest="rows"), True),
         (Code("new", "other rows", "4.1.0"), RUN, False),
+        (Code("c0de", "other rows", "4.1.0"), replace(RUN, rows_digest="rows"), False),
         (Code("c0de", "rows", "4.0.5"), RUN, False),
         (Code("c0de", "rows", "4.1.0"), None, False),
     ],

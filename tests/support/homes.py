@@ -222,6 +222,8 @@ def _record(
     if spec.run != "none":
         code = hashlib.sha256((folder / "clicks.py").read_bytes()).hexdigest()
         run = ledger.begin_run(STREAM, 1, "4.1.3", settings={}, code=code)
+        digest = spec.layout.get("rows_digest")
+        ledger.record_rows_digest(run.id, None if digest is None else str(digest))
     ledger.record_lines(lines)
     for batch in range(spec.committed + 1) if spec.reported is None else spec.reported:
         ledger.record_batch(replace(batch_record(spec, batch), run=run.id if run is not None else None))

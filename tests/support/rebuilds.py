@@ -125,7 +125,7 @@ class StubReplayer:
         return QueryProfile.from_json(self.layout)
 
     def code(self) -> Code:
-        return Code(digest(str(self.pipeline)), spark_version=SPARK_VERSION)
+        return Code(digest(str(self.pipeline)), self.profile().rows_digest, SPARK_VERSION)
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
         return {"file": self.code().digest, **(settings or {})}

@@ -184,20 +184,30 @@ def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
 
 
 def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
-    """With the present query where batches ran with other code, which may have read other rows.
+    """With the present query where a run had other code, or the recorded runs did not all read the same rows.
 
     Raises Refused (``code-needed``) where no pipeline file is known.
     """
     require_code(basis.snapshot.stream, basis.goal, basis.snapshot.stream.pipeline_file)
-    runs, code = basis.history.runs, basis.code
     # Nothing but its checkpoint shows whether a query that was only watched has state.
     may_have_state = basis.snapshot.stateful or basis.facts.adopted is not None
-    if not may_have_state or all(code.reads_as(runs.get(batch)) for batch in basis.history.offsets):
+    if not may_have_state or _is_recorded(basis):
         return basis
     query = read_query()
     if query is None:
         return replace(basis, request=replace(basis.request, query_read=False))
     return replace(basis, query=query)
+
+
+def _is_recorded(basis: Basis) -> bool:
+    """Whether the recorded profile and event times are those of the present query, as far as its files show."""
+    runs = [basis.history.runs.get(batch) for batch in basis.history.offsets]
+    last = basis.snapshot.last_run
+    if last is not None and last.generation == basis.snapshot.generation.number:
+        # The recorded profile is that of the newest run, also where it committed no batch.
+        runs.append(last)
+    digests = {run.rows_digest for run in runs if run is not None and run.rows_digest is not None}
+    return len(digests) <= 1 and all(basis.code.reads_as(run) for run in runs)
 
 
 def _change(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Cut | Swap, Basis]:

@@ -100,16 +100,19 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
     recorded = profile_of(operation.ledger.generation(operation.stream.full_name, operation.stream.current_generation))
     given = plan.request.retention_ms
     state = bounds_of(profile, recorded, operation.stream.output_mode, given)
-    needed = first_contributing(batches, facts.target, state, replayer.code())
+    code = replayer.code()
+    needed = first_contributing(batches, facts.target, state, code)
     if needed < facts.contributing:
+        runs = batches.history.runs
+        same_rows = all(code.reads_as(runs.get(batch)) for batch in batches.history.offsets)
         raise Refused(
             "retention-longer",
             "The present query needs older batches than the plan counted on",
             where=f"stream {operation.plan.stream}",
             expected=f"batches from {needed}",
             found=f"batches from {facts.contributing}",
-            # A retention that was asked for did not suffice: with the same one the next plan would be the same.
-            hint=plan_again(plan, retention=duration(state.retention_ms if given is None else None)),
+            # Where a retention was asked for, or equal files read other rows, the next plan would be the same with it.
+            hint=plan_again(plan, retention=duration(state.retention_ms if given is None and same_rows else None)),
         )
 
 

@@ -17,8 +17,8 @@ from slackwater.core.state_programs import made_by
 from slackwater.core.strict import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
-from slackwater.operations.actions.common.base import SIDE_FILE, base_of, pipeline_edited
-from slackwater.operations.actions.common.facts import CODE, PROGRAMS
+from slackwater.operations.actions.common.base import SIDE_FILE, check_same_code
+from slackwater.operations.actions.common.facts import PROGRAMS
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.plan.contributing import Code
@@ -102,7 +102,7 @@ class ReplayBatches(Action):
         """
         replayer = operation.open_replayer()
         code = replayer.code()
-        _check_same_code(operation, self.number, code.digest)
+        check_same_code(operation, self.number, replayer)
         store, batches = operation.store(self.number), operation.batches
         done = read_logs(store).committed
         for batch in range(max(self.first, done + 1), self.last + 1):
@@ -140,14 +140,6 @@ def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bo
         return False
     present, following = (operation.batches.offset(one).metadata for one in (batch, batch + 1))
     return present is not None and following is not None and present.conf == following.conf
-
-
-def _check_same_code(operation: Operation, number: int, digest: str) -> None:
-    """A replay that was killed can only be continued with the code that it was started with."""
-    built, _ = base_of(operation.plan, number)
-    started_with = operation.journal.facts(built).get(CODE)
-    if started_with is not None and started_with != digest:
-        raise pipeline_edited(operation.plan, str(started_with), digest)
 
 
 def _check_replayed(operation: Operation, batch: int, replayed: Replayed, code: Code) -> None:

@@ -239,17 +239,18 @@ def bounds_of(
     profile: QueryProfile, recorded: QueryProfile | None, output_mode: str, given: int | None = None
 ) -> StateBounds:
     """What bounds the state of a query whose batches ran as ``recorded``. ``given``: a retention that was asked for."""
-    # The recorded watermarks were made with the recorded delay, whatever the query's delay is now.
-    delays = recorded.watermark_delays_ms if recorded is not None else ()
+    # What a batch recorded counts only if its query had the present delay; the recorded one is that of the newest run,
+    # perhaps of code that was rolled back. Too long a delay makes event times newer, and replays more.
+    delays, present = recorded.watermark_delays_ms if recorded is not None else (), profile.watermark_delays_ms
     # In complete mode Spark drops no key: each batch writes the whole result.
     # What a function of the user's own keeps of older rows is unknown, whatever the watermark is.
     unbounded = output_mode == "complete" or not_reproducible(profile) is not None
     return StateBounds(
         stateful=profile.stateful or given is not None,
         retention_ms=None if unbounded else profile.retention_ms if given is None else given,
-        delay_ms=delays[0] if len(delays) == 1 else None,
+        delay_ms=max(*delays, *present) if len(delays) == len(present) == 1 else None,
         any_row_order=not ARBITRARY.isdisjoint(profile.operators),
-        several=max(len(delays), len(profile.watermark_delays_ms)) > 1,
+        several=max(len(delays), len(present)) > 1,
         session_gap_ms=None if unbounded else profile.session_gap_ms,
         window_starts_ms=None if given is not None else profile.window_starts_ms,
     )

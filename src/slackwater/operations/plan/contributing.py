@@ -55,8 +55,9 @@ class StateBounds:
 class Code:
     """The code that will replay: the SHA-256 of its files, and the digest of the part of its query that reads the rows.
 
-    The files are that of the pipeline and the modules of the project that it imports. ``rows_digest`` ``None``:
-    unknown, so that evidence from other files does not count. ``spark_version`` is empty where Spark was not started.
+    The files are that of the pipeline and the modules of the project that it imports; a query may read settings from
+    others. ``rows_digest`` ``None``: unknown, so that equal files are all the evidence there is. ``spark_version`` is
+    empty where Spark was not started.
     """
 
     digest: str
@@ -67,9 +68,9 @@ class Code:
         """Whether a run read the rows that this code reads, as far as is known."""
         if run is None or run.code is None:
             return False
-        if run.code == self.digest:
-            return True
-        return self.rows_digest is not None and run.rows_digest == self.rows_digest
+        if self.rows_digest is not None and run.rows_digest is not None:
+            return run.rows_digest == self.rows_digest
+        return run.code == self.digest
 
     def counts_as(self, run: RunRecord | None) -> bool:
         """Whether the rows that Spark counted in a run's batches can be compared with those that it counts now.

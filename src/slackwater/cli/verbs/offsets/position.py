@@ -124,7 +124,7 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
     known = _Known(BatchHistory(history), snapshot)
     request = Request.at("rebuild", LAST_WRITTEN if at.batch is None else f"{BATCH}{at.batch}")
     # The code that ran: what it read is what a restart would have to read again.
-    code = Code(_code_of(history))
+    code = _code_of(history)
     target = target_batch(Basis(facts, request, REBUILD))
     contributing = _contributing(known, at, code)
     after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
@@ -142,9 +142,12 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
     )
 
 
-def _code_of(history: History) -> str:
-    newest = max(history.runs, default=None)
-    return (history.runs[newest].code if newest is not None else None) or ""
+def _code_of(history: History) -> Code:
+    """The code of the newest batch."""
+    if not history.runs:
+        return Code("")
+    run = history.runs[max(history.runs)]
+    return Code(run.code or "", run.rows_digest)
 
 
 def _contributing(known: _Known, at: At, code: Code) -> int | None:

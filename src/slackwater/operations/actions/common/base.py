@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Literal
 
 from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
@@ -13,11 +15,14 @@ from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
 from slackwater.core.plan import Plan
+from slackwater.core.state_programs import made_by
 from slackwater.formats.offset_log import render_offset_entry
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.operations.actions.common.facts import CODE, PROGRAMS
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.preconditions import DIGEST_SHOWN
+from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.plan.words import plan_again
 from slackwater.sinks.common.backup import check_removable
 from slackwater.storage.protocols import WriteStore
@@ -232,6 +237,24 @@ def rename_base(store: WriteStore, first: int) -> None:
     delete_log(store, offset_path(0))
 
 
+def check_same_code(operation: Operation, number: int, replayer: Replayer) -> None:
+    """Raises Refused where the code is not that with which the checkpoint was started.
+
+    Its files can be equal and its query not: it may read settings from other files. The program shows that.
+    """
+    built, _ = base_of(operation.plan, number)
+    facts, digest = operation.journal.facts(built), replayer.code().digest
+    if facts.get(CODE, digest) != digest:
+        raise pipeline_edited(operation.plan, str(facts[CODE]), digest)
+    expected, found = _digest(facts.get(PROGRAMS)), _digest(made_by(replayer.program()))
+    if PROGRAMS in facts and expected != found:
+        raise pipeline_edited(operation.plan, expected, found)
+
+
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
 def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
     """The refusal to continue an operation with other code than it was started with; both are digests.
 
@@ -240,7 +263,8 @@ def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
     in_output = any(action.reads is not None and action.changes_in_use for action in plan.actions)
     return Refused(
         "pipeline-edited",
-        "The pipeline file was edited while the operation was unfinished; rows or state of two versions would be mixed",
+        "The pipeline, or a file that it reads, was edited while the operation was unfinished; rows or state of two "
+        "versions would be mixed",
         where=plan.pipeline_file,
         expected=expected[:DIGEST_SHOWN],
         found=found[:DIGEST_SHOWN],

@@ -16,8 +16,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.escaping import code_span
 from slackwater.core.records import GenerationRecord
 from slackwater.formats.offset_log import render_offset_entry
-from slackwater.operations.actions.common.base import base_of, pipeline_edited
-from slackwater.operations.actions.common.facts import CODE
+from slackwater.operations.actions.common.base import base_of, check_same_code
 from slackwater.operations.actions.start_generation import StartGeneration, entry_of
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import OperationRun, Replayer
@@ -80,10 +79,7 @@ def _check_query(operation: Operation, action: OneBatch) -> None:
     if replayer.profile().stateful:
         raise stateful(operation.plan.stream)
     check_writer(operation.stream, replayer, aside=not action.changes_in_use)
-    index, _ = base_of(operation.plan, action.number)
-    expected, found = operation.journal.facts(index)[CODE], replayer.code().digest
-    if found != expected:
-        raise pipeline_edited(operation.plan, str(expected), found)
+    check_same_code(operation, action.number, replayer)
 
 
 def _ways_on(operation: Operation, action: OneBatch) -> str:
