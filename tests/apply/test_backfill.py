@@ -16,13 +16,14 @@ from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
 from slackwater.core.plan import Plan, SourceStart
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
-from slackwater.core.sink import Delivery
+from slackwater.core.sink import Cut, Delivery
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.recording.executed import executed
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.sinks.common.registry import SINKS, SinkKind
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
@@ -118,6 +119,19 @@ def test_an_undone_backfill_can_be_applied_and_undone_again(project: Project) ->
         _apply(project, plan)
         project.undo(plan)
         assert project.in_use() == before
+
+
+def test_an_output_that_was_changed_while_the_undo_was_interrupted(project: Project) -> None:
+    """What is taken out was looked up and recorded, and then another writer changed the output."""
+    before = project.in_use()
+    plan = project.plan_backfill(old_files(project, 3))
+    _apply(project, plan)
+    (folder,) = project.folder.rglob(f"operations/{plan.id}")
+    stale = Cut(BATCH - 1, (BATCH,), ("another.parquet",), 7)
+    RECORD.write(LocalStore(folder), RECORD.kind("backfill-1", stale))
+    project.undo(plan)
+    assert project.in_use() == before
+    assert not (folder / RECORD.name).exists()
 
 
 def test_there_is_nothing_to_do_for_an_empty_range(project: Project) -> None:

@@ -157,6 +157,71 @@ def test_a_table_that_was_written_to_since_is_not_cut_or_restored(table: Path) -
     assert refused.value.code == "restore-conflict"
 
 
+@pytest.mark.parametrize("by_restore", [True, False])
+def test_a_cut_that_another_writer_was_faster_than(
+    table: Path, monkeypatch: pytest.MonkeyPatch, *, by_restore: bool
+) -> None:
+    """It is recorded and was never made: undo has nothing to do, and what is continued is checked again."""
+    _write(table, 0, 5)
+    if not by_restore:
+        delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
+    output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
+    cut = output.cut_after(2, {})
+
+    real = cutting.delete_batches
+
+    def raced(log: DeltaLog, record: cutting.Record, newest: int) -> None:
+        delta_logs.commit(table, [delta_logs.add(table, "faster.parquet", b"others")])
+        real(log, record, newest)
+
+    monkeypatch.setattr(cutting, "delete_batches", raced)
+    with pytest.raises(Refused) as refused:
+        output.cut(cut, {}, backup)
+    assert refused.value.code == "output-changed"
+    monkeypatch.undo()
+    whole, version = delta_logs.live_files(table), delta_logs.newest(table)
+    with pytest.raises(Refused) as refused:
+        output.cut(cut, {}, backup)
+    assert refused.value.code == "cut-mismatch"
+    output.check_restore(cut, backup)
+    output.restore(cut, backup)
+    assert (delta_logs.live_files(table), delta_logs.newest(table)) == (whole, version)
+
+
+def test_a_cut_that_others_have_committed_behind_is_done(table: Path) -> None:
+    """An apply that was killed behind its commit continues; undo would take out what they have added."""
+    _write(table, 0, 5)
+    output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
+    cut = output.cut_after(2, {})
+    output.cut(cut, {}, backup)
+    info = {"commitInfo": {"timestamp": 0, "operation": "VACUUM START", "operationParameters": {}}}
+    delta_logs.commit(table, [info])
+    output.cut(cut, {}, backup)
+    output.check_restore(cut, backup)
+    delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
+    version = delta_logs.newest(table)
+    output.cut(cut, {}, backup)
+    with pytest.raises(Refused) as refused:
+        output.restore(cut, backup)
+    assert (refused.value.code, delta_logs.newest(table)) == ("restore-conflict", version)
+
+
+def test_files_that_were_compacted_behind_the_record_are_not_removed_one_by_one(table: Path) -> None:
+    _write(table, 0, 5)
+    delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
+    output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
+    cut, log = output.cut_after(2, {}), DeltaLog(LocalStore(table))
+    cutting.RECORD.write(backup, cutting.record_of(str(table), APP, cut, span_after(log, APP, 2)))
+    compacted = delta_logs.add(table, "compacted.parquet", b"rows", data_change=False)
+    delta_logs.commit(table, [compacted, delta_logs.remove(table, cut.files[0], data_change=False)])
+    before = delta_logs.live_files(table)
+    with pytest.raises(Refused) as refused:
+        output.cut(cut, {}, backup)
+    assert refused.value.code == "sink-uncuttable"
+    output.restore(cut, backup)
+    assert delta_logs.live_files(table) == before
+
+
 def test_files_that_vacuum_has_deleted_cannot_be_restored(table: Path) -> None:
     _write(table, 0, 5)
     output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")

@@ -17,8 +17,9 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Cut, Owner
 from slackwater.sinks import iceberg
 from slackwater.sinks.common.registry import catalogue, open_output
+from slackwater.sinks.iceberg.metadata import Change, Metadata
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, IcebergOutput
-from slackwater.sinks.iceberg.versions import Version, Versions
+from slackwater.sinks.iceberg.versions import DirectoryTable, Version, Versions
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import StoreTraits
 from tests.sinks import iceberg_tables
@@ -174,6 +175,42 @@ def test_a_table_that_was_written_to_since_is_not_cut_or_restored(table: Path) -
     _refused("restore-conflict", output.restore, cut, backup)
     _refused("output-changed", output.cut, cut, {}, backup)
     assert iceberg_tables.newest(table) == before
+
+
+def test_a_cut_that_another_writer_was_faster_than(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is recorded and was never made: undo has nothing to do, and what is continued is checked again."""
+    output, backup = _output(table), _backup(table)
+    cut, commit = output.cut_after(2, {}), DirectoryTable.commit
+
+    def raced(self: DirectoryTable, base: Metadata, change: Change) -> None:
+        iceberg_tables.commit(table, [iceberg_tables.data_file(table, "other.parquet", [9])])
+        commit(self, base, change)
+
+    monkeypatch.setattr(DirectoryTable, "commit", raced)
+    _refused("output-changed", output.cut, cut, {}, backup)
+    monkeypatch.undo()
+    before = iceberg_tables.newest(table)
+    _refused("sink-uncuttable", output.cut, cut, {}, backup)
+    output.check_restore(cut, backup)
+    output.restore(cut, backup)
+    assert (iceberg_tables.newest(table), output.last_written()) == (before, 5)
+
+
+def test_a_cut_that_others_have_committed_behind_is_done(table: Path) -> None:
+    """An apply that was killed behind its commit continues; undo would take out what they have added."""
+    for after in (2, -1):
+        output, backup = _output(table), LocalStore(table.parent / f"backup{after}")
+        cut = output.cut_after(after, {})
+        output.cut(cut, {}, backup)
+        iceberg_tables.commit(table, [iceberg_tables.data_file(table, f"other{after}.parquet", [9])])
+        before = iceberg_tables.newest(table)
+        output.cut(cut, {}, backup)
+        _refused("restore-conflict", output.restore, cut, backup)
+        assert (iceberg_tables.newest(table), output.last_written()) == (before, after)
+        if after == 2:
+            iceberg_tables.write_batch(table, OWNER.stream_id, 3)
+            _refused("output-changed", output.cut, cut, {}, backup)
+            _roll_back(table, _snapshots(table)[1 + after]["snapshot-id"])
 
 
 def test_a_version_that_another_writer_adds_first_is_never_replaced(table: Path) -> None:

@@ -37,6 +37,8 @@ class _TakenOut:
 
 
 RECORD = RecordFile("backfill-cut.json", "slackwater.backfill-cut/1", _TakenOut)
+_NEVER_CUT = "cut-mismatch"
+"""The refusal of a cut by every output that has something else than the cut names, before it removes anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +77,31 @@ class CutBackfill(Inverse):
     def take_back(self, operation: Operation) -> None:
         """Cut the batch from the sink, if it has it. Can be repeated after a kill."""
         folder = operation.files
-        taken = RECORD.read(folder)
-        if taken is None and _newest(operation) > self.after and operation.output.traits.cuts:
-            number = sum(1 for entry in operation.backup.list() if entry.name.startswith("backfill-")) + 1
-            cut = operation.output.cut_after(self.after, operation.history.written)
-            taken = _TakenOut(f"backfill-{number}", cut)
-            RECORD.write(folder, taken)
+        taken = RECORD.read(folder) or self._look_up(operation)
         if taken is not None:
-            backup = open_write_store(operation.folder / BACKUP / taken.backup, private=True)
-            operation.output.cut(taken.cut, operation.history.written, backup)
+            try:
+                _cut(operation, taken)
+            except Refused as error:
+                if error.code != _NEVER_CUT:
+                    raise
+                # Another writer has changed the output since it was looked up, and nothing was taken out.
+                taken = self._look_up(operation)
+                if taken is not None:
+                    _cut(operation, taken)
             operation.ledger.record_sink_mark(operation.plan.stream, self.after)
         # The id is used for other data now: what the sink wrote under it is not the past of the generation in use.
         operation.ledger.remove_lines(operation.plan.stream, _generation_in_use(operation), SINK, after=self.after)
         folder.delete(RECORD.name)
+
+    def _look_up(self, operation: Operation) -> _TakenOut | None:
+        """What the output has of the batch, once that is recorded; ``None`` where it has nothing of it."""
+        output = operation.output
+        if _newest(operation) <= self.after or not output.traits.cuts:
+            return None
+        number = sum(1 for entry in operation.backup.list() if entry.name.startswith("backfill-")) + 1
+        taken = _TakenOut(f"backfill-{number}", output.cut_after(self.after, operation.history.written))
+        RECORD.write(operation.files, taken)
+        return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +160,11 @@ class RunBackfill(OneBatch):
 
 
 ACTION = RunBackfill
+
+
+def _cut(operation: Operation, taken: _TakenOut) -> None:
+    backup = open_write_store(operation.folder / BACKUP / taken.backup, private=True)
+    operation.output.cut(taken.cut, operation.history.written, backup)
 
 
 def _may_skip(operation: Operation, after: int) -> bool:

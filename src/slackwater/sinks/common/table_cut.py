@@ -1,9 +1,9 @@
 """The cut of a table that keeps its older versions, and its undo: one state machine for every format of tables.
 
-A cut is one commit, recorded in the backup before it is made. The table then shows one of three states: ``whole`` as
-before the cut, ``cut`` as after it, or ``other`` where something else has changed it. So a cut or an undo that was
-interrupted at any point finds out where it was, and one that would overwrite changes of others is refused. No data file
-is deleted: until the format's own cleaning deletes them, the version before the cut can be the newest one again.
+A cut is one commit, recorded in the backup before it is made. The table then shows what has become of it (see
+``TableState``). So a cut or an undo that was interrupted at any point finds out where it was, and one that would
+overwrite changes of others is refused. No data file is deleted: until the format's own cleaning deletes them, the
+version before the cut can be the newest one again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from slackwater.core.strict import STRICT
 from slackwater.sinks.common.backup import RecordFile, foreign_cut, is_at
 from slackwater.storage.protocols import WriteStore
 
-TableState = Literal["whole", "cut", "other"]
+TableState = Literal["whole", "cut", "uncut", "cut-changed", "other"]
+"""``whole`` as before the cut, ``cut`` as after it; ``uncut`` and ``cut-changed`` with changes of others since.
+
+``other``: the stream itself has written since the cut, or what the table is cannot be determined.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class CutTable(ABC, Generic[R, V]):
 
     @abstractmethod
     def _state(self, record: R, version: V) -> TableState:
-        """What this version is: as before the cut, as after it, or changed by something else."""
+        """What this version is."""
 
     @abstractmethod
     def _delete_batches(self, record: R, version: V) -> None:
@@ -89,18 +93,14 @@ class CutTable(ABC, Generic[R, V]):
         return self._planned_cut(batch)[0]
 
     def cut(self, cut: Cut, _recorded: Mapping[int, str], backup: WriteStore) -> None:
-        record = self.cut_records.read(backup)
-        if record is None:
-            expected, record = self._planned_cut(cut.after)
-            if cut != expected:
-                raise self._mismatch(cut, expected)
-            if record is None:
+        found = self._recorded_cut(cut, backup)
+        if found is None or found[2] == "uncut":
+            # Where another writer was faster than a cut that was recorded, nothing was cut: it is checked again.
+            found = self._start_cut(cut, backup)
+            if found is None:
                 return
-            self.cut_records.write(backup, record)
-        self._check_own(record, cut)
-        version = self._newest_version(record)
-        state = self._state(record, version)
-        if state == "other":
+        record, version, state = found
+        if state in {"other", "uncut"}:
             raise self._changed(record, "output-changed")
         if state == "whole":
             self._delete_batches(record, version)
@@ -115,17 +115,34 @@ class CutTable(ABC, Generic[R, V]):
         if found is not None:
             self._restore(*found)
 
-    def _cut_to_restore(self, cut: Cut, backup: WriteStore) -> tuple[R, V] | None:
-        """The record of a cut that the table shows, and its newest version; ``None``: not made, or restored."""
+    def _start_cut(self, cut: Cut, backup: WriteStore) -> tuple[R, V, TableState] | None:
+        """Record the cut, for the version that the table has now; ``None`` where there is nothing to cut."""
+        expected, record = self._planned_cut(cut.after)
+        if cut != expected:
+            raise self._mismatch(cut, expected)
+        if record is None:
+            return None
+        self.cut_records.write(backup, record)
+        return self._recorded_cut(cut, backup)
+
+    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> tuple[R, V, TableState] | None:
+        """The record, the newest version and what that is. ``None``: the cut has recorded and removed nothing."""
         record = self.cut_records.read(backup)
         if record is None:
-            return None  # The cut was interrupted before it recorded anything, so that nothing was removed.
+            return None
         self._check_own(record, cut)
         version = self._newest_version(record)
-        state = self._state(record, version)
-        if state == "other":
+        return record, version, self._state(record, version)
+
+    def _cut_to_restore(self, cut: Cut, backup: WriteStore) -> tuple[R, V] | None:
+        """The record of a cut that the table shows, and its newest version; ``None``: not made, or restored."""
+        found = self._recorded_cut(cut, backup)
+        if found is None or found[2] in {"whole", "uncut"}:
+            return None
+        record, version, state = found
+        if state != "cut":
             raise self._changed(record, "restore-conflict")
-        return (record, version) if state == "cut" else None
+        return record, version
 
     def _check_own(self, record: R, cut: Cut) -> None:
         """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""

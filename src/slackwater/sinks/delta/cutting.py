@@ -49,6 +49,7 @@ def delete_batches(log: DeltaLog, record: Record, newest: int) -> None:
             table.restore(record.target, _mark(record, record.after, {**note, "restores": record.target}))
         else:
             span = span_after(log, record.app, record.after, newest)
+            check_files_removable(record.output, span)
             files = (file for commit in span.own for file in commit.adds)
             table.commit(_mark(record, record.after, note), remove=files)
     except FileExistsError as error:
@@ -80,16 +81,22 @@ def check_kept(store: ReadStore, record: Record, newest: int) -> None:
 
 
 def state_of(log: DeltaLog, record: Record, newest: int) -> TableState:
-    """What the table is as of ``newest``."""
-    version = newest
+    """What the table is as of ``newest``. Compaction and VACUUM have changed nothing."""
+    version, by_stream, by_others = newest, False, False
     while version > record.version:
-        commit = log.commit(version)
-        if (commit.note.get("cut"), commit.note.get("after")) == (record.version, record.after):
-            return "cut"
-        if commit.restores is None:
+        try:
+            commit = log.commit(version)
+        except FileNotFoundError:
             return "other"
-        version = commit.restores
-    return "whole" if version == record.version else "other"
+        if (commit.note.get("cut"), commit.note.get("after")) == (record.version, record.after):
+            return "other" if by_stream else "cut-changed" if by_others else "cut"
+        if commit.restores is None:
+            by_stream = by_stream or record.app in commit.batches
+            by_others = by_others or commit.changes_table
+        version = version - 1 if commit.restores is None else commit.restores
+    if version < record.version:
+        return "other"
+    return "uncut" if by_stream or by_others else "whole"
 
 
 def changed(record: Record, code: str, log: DeltaLog) -> Refused:

@@ -7,14 +7,13 @@ snapshot from before the cut can be made the current one again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import newest_batch
 from slackwater.sinks.common.backup import RecordFile
 from slackwater.sinks.common.table_cut import CutRecord, TableState
-from slackwater.sinks.iceberg.metadata import Mark, Metadata, move, written
+from slackwater.sinks.iceberg.metadata import Mark, Metadata, lineage, move, written
 from slackwater.sinks.iceberg.versions import Table
 
 
@@ -58,12 +57,17 @@ def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
         )
 
 
-def state_after(metadata: Metadata, older: Iterator[Metadata], record: Record) -> TableState:
-    """What the table is now: as before the cut, as after it, or changed by something else."""
-    state = metadata.current, written(metadata, older, record.stream)
-    if state == (record.head, record.last):
+def state_after(table: Table, metadata: Metadata, record: Record) -> TableState:
+    """What the table is now."""
+    batch = written(metadata, table.older(metadata), record.stream)
+    if (metadata.current, batch) == (record.head, record.last):
         return "whole"
-    return "cut" if state == (record.target, record.after) else "other"
+    if (metadata.current, batch) == (record.target, record.after):
+        return "cut"
+    history = {identifier for identifier, _ in lineage(metadata, table.older(metadata))}
+    if record.head in history - {None}:
+        return "uncut" if batch == record.last else "other"
+    return "cut-changed" if batch == record.after and record.target in history else "other"
 
 
 def changed(record: Record, code: str) -> Refused:

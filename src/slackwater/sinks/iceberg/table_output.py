@@ -310,7 +310,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
             )
 
     def _state(self, record: cutting.Record, version: Metadata) -> TableState:
-        return cutting.state_after(version, self._table.older(version), record)
+        return cutting.state_after(self._table, version, record)
 
     def _delete_batches(self, record: cutting.Record, version: Metadata) -> None:
         cutting.delete_batches(self._table, version, record)
