@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.errors import Refused
+from slackwater.core.errors import Moved, Refused
 from slackwater.operations.gather import reconcile
 from tests.support.homes import HomeSpec
-from tests.support.rebuilds import Project, make_project
+from tests.support.rebuilds import Project, StopBefore, make_project
 from tests.support.stages import add_stage, read_uncopied
 
 
@@ -39,6 +39,23 @@ def test_an_output_that_was_read_since_stays(tmp_path: Path, *, copied: bool) ->
     assert sorted(path for path in out.iterdir() if path.suffix == ".parquet") == new
     with project.open() as workspace:
         assert [one.status for one in workspace.ledger.operations(plan.stream)] == ["applied"]
+
+
+def test_an_output_that_is_read_while_the_new_one_is_built_stays(tmp_path: Path) -> None:
+    """That its stage was not read is checked before the query has caught up, which can take hours."""
+    project = make_project(tmp_path)
+    project.claim_output()
+    add_stage(project, "late", "other", HomeSpec(planned=1, committed=1, state=1, written=1))
+    plan = project.plan("earliest", goal="replay", output="swap")
+    before = project.in_use()
+
+    with pytest.raises(Moved) as moved:
+        project.apply(
+            plan, display=StopBefore("run-staged", lambda: read_uncopied(project, "late", "out/part-5.parquet", 2))
+        )
+
+    assert (moved.value.code, moved.value.found) == ("moved-readers", "clicks/late")
+    assert project.in_use() == before
 
 
 def test_an_output_that_nobody_has_read_goes_back(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class SwapOutput(Action):
     swap: Swap
     kind: Literal["swap-output"] = "swap-output"
 
-    needs = ("written", "others")
+    needs = ("written", "readers", "others")
     needs_adopted = ("planned", "committed", "writer")
     risk_adopted = OUTPUT_FIRST
     changes_in_use = changes_output = True
