@@ -154,7 +154,7 @@ def test_other_columns_with_files_that_stay(tmp_path: Path, *, others: bool) -> 
         _append(table, {"n": [batch]}, batch=batch)
     if others:
         _append(table, {"n": [99]})
-    kept = [{"n": n, "more": None} for n in (0, 1, *([99] if others else []))]
+    kept: list[dict[str, Any]] = [{"n": n, "more": None} for n in (0, 1, *([99] if others else []))]
     staged = _staged(output, after=1)
     for batch in (2, 3):
         _append(staged, {"n": [100 + batch], "more": ["new"]}, batch=batch)
@@ -162,7 +162,7 @@ def test_other_columns_with_files_that_stay(tmp_path: Path, *, others: bool) -> 
     swap, backup = output.swap_of(OPERATION, OWNER.stream_id, 1), LocalStore(tmp_path / "backup")
     output.swap(swap, backup)
 
-    added = [{"n": 100 + batch, "more": "new"} for batch in (2, 3)]
+    added: list[dict[str, Any]] = [{"n": 100 + batch, "more": "new"} for batch in (2, 3)]
     assert _rows(table) == sorted([*kept, *added], key=repr)
     assert (output.last_written(), output.damage(thorough=True)) == (3, ())
     moved = {path for path in DeltaVersion(str(table)).sizes() if path.startswith(f"slackwater-{OPERATION}/")}
@@ -200,6 +200,24 @@ def test_a_staged_table_has_the_constraints_of_the_table(tmp_path: Path) -> None
     _append(staged, {"n": [7]}, batch=2)
     _swap(output, tmp_path)
     assert [row["n"] for row in _rows(table)] == [0, 1, 7]
+
+
+def test_a_constraint_that_the_library_cannot_plan_is_refused(tmp_path: Path) -> None:
+    """A function of Spark's in it: the staged table could not have the constraint."""
+    table = tmp_path / "out"
+    metadata: dict[str, Any] = json.loads(json.dumps(delta_logs.TABLE[2]))
+    metadata["metaData"]["configuration"] = {"delta.constraints.digits": "cast(b as string) rlike '^[0-9]+$'"}
+    protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 3}}
+    delta_logs.commit(table, [delta_logs.TABLE[0], protocol, metadata])
+    for batch in range(2):
+        delta_logs.write_batch(table, APP, batch)
+    output = DeltaOutput(str(table))
+    with pytest.raises(Refused) as refused:
+        _staged(output, after=0)
+    assert (refused.value.code, "RLike" in str(refused.value.found)) == ("swap-unsupported", True)
+    assert refused.value.where == str(table)
+    output.discard_staged(OPERATION)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_tables_with_features(tmp_path: Path) -> None:

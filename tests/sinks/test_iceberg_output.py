@@ -213,6 +213,22 @@ def test_a_cut_that_others_have_committed_behind_is_done(table: Path) -> None:
             _roll_back(table, _snapshots(table)[1 + after]["snapshot-id"])
 
 
+@pytest.mark.parametrize("kind", ["variant", "geometry(srid:1)"])
+def test_metadata_that_the_library_cannot_parse_is_refused_before_anything_is_recorded(table: Path, kind: str) -> None:
+    output, backup = _output(table), _backup(table)
+    cut = output.cut_after(2, {})
+    fields = iceberg_tables.metadata(table)
+    for schema in fields["schemas"]:
+        schema["fields"].append({"id": 99, "name": "v", "required": False, "type": kind})
+    iceberg_tables.change(table, **{**fields, "format-version": 3, "next-row-id": 0})
+    before = iceberg_tables.newest(table)
+    refusal = _refused("sink-uncuttable", output.cut_after, 2, {})
+    assert kind in str(refusal.found)
+    _refused("sink-uncuttable", output.cut, cut, {}, backup)
+    _refused("swap-unsupported", output.stage, "20260105T093000-1a2b3c", -1, {})
+    assert (iceberg_tables.newest(table), output.last_written(), backup.list()) == (before, 5, ())
+
+
 def test_a_version_that_another_writer_adds_first_is_never_replaced(table: Path) -> None:
     base = Version(iceberg_tables.newest(table) - 1, ".metadata.json")
     theirs = iceberg_tables.metadata(table)

@@ -19,6 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from slackwater.core.damage import Damage
 from slackwater.core.errors import EnvironmentMissing, Refused, SinkUnreadable
+from slackwater.sinks.common.swapping import unsupported
 from slackwater.sinks.delta.log import NOTE, DataFile
 from slackwater.sinks.delta.statistics import partition_strings, statistics
 from slackwater.storage.protocols import ReadStore
@@ -87,7 +88,7 @@ class DeltaVersion:
     """
 
     def __init__(self, location: str, version: int | None = None) -> None:
-        self._location = location
+        self.location = location
         self.handle = _open(location, version)
         self.number = self.handle.version()
 
@@ -178,7 +179,7 @@ class DeltaVersion:
                     "delta-path",
                     "The deltalake library would remove a file of the Delta table under another spelling of its path, "
                     "and Spark would still read the file",
-                    where=self._location,
+                    where=self.location,
                     expected=spelled,
                     found=written[path],
                     hint="nothing was changed; only tables whose partition values are ASCII can be cut or swapped; "
@@ -187,7 +188,7 @@ class DeltaVersion:
 
     def check_restorable(self, version: int) -> None:
         """Raises Refused as ``check_removable`` for the files that are not in an older version."""
-        self.check_removable(self.sizes().keys() - DeltaVersion(self._location, version).sizes().keys())
+        self.check_removable(self.sizes().keys() - DeltaVersion(self.location, version).sizes().keys())
 
     def files(self) -> Mapping[str, TableFile]:
         """The files by their decoded paths. Raises Refused where their partitions cannot be written again."""
@@ -202,7 +203,7 @@ class DeltaVersion:
             unquote(action["path"].as_py()),
             action["size_bytes"].as_py(),
             action["modification_time"].as_py(),
-            partition_strings(action["partition"], self._location) if "partition" in action else {},
+            partition_strings(action["partition"], self.location) if "partition" in action else {},
             statistics(action),
         )
 
@@ -236,7 +237,7 @@ class DeltaVersion:
             raise self._overtaken() or Refused(
                 "delta-commit",
                 f"The deltalake library does not commit to the Delta table: {error}",
-                where=self._location,
+                where=self.location,
                 hint="nothing was changed; change the table as the reason says and make a new plan",
             ) from error
 
@@ -252,15 +253,15 @@ class DeltaVersion:
             raise self._overtaken() or Refused(
                 "delta-restore",
                 f"The Delta table cannot be restored to version {version}: {error}",
-                where=self._location,
+                where=self.location,
                 hint="VACUUM removes the files of old versions after delta.deletedFileRetentionDuration; without them "
                 "rebuild at the last written batch, which removes nothing",
             ) from error
 
     def _overtaken(self) -> FileExistsError | None:
         """The error of a commit that another writer was faster than, ``None`` if no other commit followed."""
-        newest = _open(self._location, None).version()
-        return FileExistsError(f"version {newest} of {self._location}") if newest != self.number else None
+        newest = _open(self.location, None).version()
+        return FileExistsError(f"version {newest} of {self.location}") if newest != self.number else None
 
 
 def damaged_files(store: ReadStore, sizes: Mapping[str, int]) -> Iterator[Damage]:
@@ -282,8 +283,18 @@ def damaged_files(store: ReadStore, sizes: Mapping[str, int]) -> Iterator[Damage
 def create_like(location: str, table: DeltaVersion) -> None:
     """Create an empty table with the columns, partitions and constraints of another one.
 
-    What an interrupted call has created stays.
+    What an interrupted call has created stays. Raises Refused (``swap-unsupported``) where the library cannot do it.
     """
+    try:
+        _create_like(location, table)
+    except _library().exceptions.DeltaError as error:
+        # Such as a constraint with a function of Spark's that the library does not have.
+        raise unsupported(
+            table.location, "columns and constraints that deltalake can give a new table", str(error)
+        ) from error
+
+
+def _create_like(location: str, table: DeltaVersion) -> None:
     library = _library()
     options = storage_options(location)
     if not library.DeltaTable.is_deltatable(location, options):

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.exceptions import CommitFailedException
+from pydantic import ValidationError as InvalidFields
+from pyiceberg.exceptions import CommitFailedException, ValidationError
 from pyiceberg.manifest import write_manifest_list
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
@@ -26,6 +27,7 @@ from pyiceberg.table.update import (
     update_table_metadata,
 )
 
+from slackwater.sinks.common.swapping import unsupported
 from slackwater.sinks.iceberg.manifests import StoreIO
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, property_of
 from slackwater.storage.protocols import WriteStore
@@ -82,10 +84,19 @@ def requirements_of(base: Metadata, change: Change) -> tuple[Any, ...]:
     return (same, *unmoved, AssertProperties(base.properties))
 
 
+def known_by_library(base: Metadata) -> TableMetadata:
+    """A version as pyiceberg has it. Raises Refused where it cannot parse it, as with columns of type ``variant``."""
+    try:
+        return TableMetadataUtil.parse_obj(dict(base.fields))
+    except (InvalidFields, ValidationError) as error:
+        found = error.errors()[0]["msg"] if isinstance(error, InvalidFields) else str(error)
+        raise unsupported(base.location, "a table whose metadata pyiceberg can parse", found) from error
+
+
 def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, Any]:
-    """The fields of the version after ``base``, whose file the table's directory is to get."""
+    """The fields of the version after ``base``, whose file the table's directory is to get. Raises Refused."""
+    known = known_by_library(base)
     updates = updates_of(base, change, StoreIO(store, base.location))
-    known = TableMetadataUtil.parse_obj(dict(base.fields))
     after = update_table_metadata(known, updates, metadata_location=f"{base.location.rstrip('/')}/{base.file}")
     names = {field.alias or name for name, field in type(known).model_fields.items()}
     kept = {key: value for key, value in base.fields.items() if key not in names}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.errors import EnvironmentMissing, Refused
 from slackwater.sinks.common.backup import check_writable
 from slackwater.sinks.iceberg.metadata import Change, Metadata, parse
 from slackwater.storage.protocols import LEFTOVER, WriteStore
@@ -139,14 +139,16 @@ class DirectoryTable:
         return self._versions.older(newest)
 
     def commit(self, base: Metadata, change: Change) -> None:
-        require_library()
-        from slackwater.sinks.iceberg.commits import following  # noqa: PLC0415 - needs pyiceberg
-
-        self._versions.commit(version_of(base.file), following(base, change, self._store))
+        self._versions.commit(version_of(base.file), _commits().following(base, change, self._store))
 
     def lack(self, base: Metadata) -> tuple[str, str] | None:
-        del base
-        return None if self._store.traits.atomic_rename else ("a store with a rename in one step", "one without")
+        if not self._store.traits.atomic_rename:
+            return "a store with a rename in one step", "one without"
+        try:
+            _commits().known_by_library(base)
+        except Refused as error:
+            return error.expected or "", error.found or ""
+        return None
 
     def check_writable(self) -> None:
         check_writable(self._store, FOLDER)
@@ -160,6 +162,14 @@ class DirectoryTable:
     def size(self, newest: Metadata, name: str) -> int:
         del newest
         return self._store.size(name)
+
+
+def _commits() -> Any:
+    """How pyiceberg commits, imported where that is needed first."""
+    require_library()
+    from slackwater.sinks.iceberg import commits  # noqa: PLC0415 - needs pyiceberg
+
+    return commits
 
 
 def require_library() -> None:
