@@ -268,6 +268,32 @@ def test_rows_that_are_deleted_by_vectors(tmp_path: Path) -> None:
     assert (output.last_written(), DeltaVersion(str(table)).has_deleted_rows) == (0, True)
 
 
+def test_a_file_with_deletion_vectors_that_vacuum_has_deleted(tmp_path: Path) -> None:
+    """The library restores a version without looking for it, and Spark cannot read the table then."""
+    table, output = tmp_path / "out", DeltaOutput(str(tmp_path / "out"))
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    delta_logs.commit(table, delta_logs.TABLE)
+    delta_logs.commit(table, [{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}])
+    output.claim(OWNER)
+    (first,) = delta_logs.write_batch(table, APP, 0)
+    add, removed = delta_logs.add(table, first, b"rows of batch 0\n", 30), delta_logs.remove(table, first)
+    vector = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40}
+    add["add"]["deletionVector"] = {**vector, "cardinality": 6}
+    delta_logs.commit(table, [{"txn": {"appId": APP, "version": 1, "lastUpdated": 1}}, removed, add])
+    cut, backup = output.cut_after(0, {}), LocalStore(tmp_path / "cut")
+    output.cut(cut, {}, backup)
+    version = delta_logs.newest(table)
+    for act in (output.check_restore, output.restore):
+        with pytest.raises(Refused) as refused:
+            act(cut, backup)
+        assert (refused.value.code, "File not found" in str(refused.value)) == ("delta-restore", True)
+    (table / delta_logs.LOG / f"{version:020}.json").unlink()
+    delta_logs.write_batch(table, APP, 2, replaces=[first])
+    with pytest.raises(Refused) as refused:
+        output.cut(output.cut_after(1, {}), {}, LocalStore(tmp_path / "second"))
+    assert (refused.value.code, output.last_written()) == ("delta-restore", 2)
+
+
 def test_a_staged_table_computes_the_columns_that_the_table_computes(tmp_path: Path) -> None:
     table, output = tmp_path / "out", DeltaOutput(str(tmp_path / "out"))
     protocol, metadata = ({"protocol": {"minReaderVersion": 1, "minWriterVersion": 4}}, delta_logs.TABLE[2])

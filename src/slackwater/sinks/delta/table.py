@@ -145,8 +145,16 @@ class DeltaVersion:
 
     @property
     def has_deleted_rows(self) -> bool:
-        """Whether files have deletion vectors, which the library neither adds nor removes."""
-        return "deletionVectors" in self.features and any(batch.num_rows for batch in self.handle.deletion_vectors())
+        """Whether files have deletion vectors, which the library neither adds nor removes.
+
+        Raises SinkUnreadable where one of them cannot be read: those that are kept in files can be lost.
+        """
+        try:
+            return (
+                "deletionVectors" in self.features and sum(one.num_rows for one in self.handle.deletion_vectors()) > 0
+            )
+        except _errors() as error:
+            raise _unreadable(self.location, error) from error
 
     @property
     def lacks_feature_for(self) -> frozenset[str]:
@@ -187,8 +195,17 @@ class DeltaVersion:
                 )
 
     def check_restorable(self, version: int) -> None:
-        """Raises Refused as ``check_removable`` for the files that are not in an older version."""
-        self.check_removable(self.sizes().keys() - DeltaVersion(self.location, version).sizes().keys())
+        """Raises Refused as ``check_removable`` for the files that are not in an older version.
+
+        ``delta-restore``: VACUUM has deleted files with deletion vectors of that version. The library looks for the
+        data files alone, and Spark could not read the table afterwards.
+        """
+        older = DeltaVersion(self.location, version)
+        self.check_removable(self.sizes().keys() - older.sizes().keys())
+        try:
+            _ = older.has_deleted_rows
+        except SinkUnreadable as error:
+            raise self._unrestored(version, error) from error
 
     def files(self) -> Mapping[str, TableFile]:
         """The files by their decoded paths. Raises Refused where their partitions cannot be written again."""
@@ -250,13 +267,16 @@ class DeltaVersion:
         try:
             self.handle.restore(version, **_properties(mark))
         except _errors() as error:
-            raise self._overtaken() or Refused(
-                "delta-restore",
-                f"The Delta table cannot be restored to version {version}: {error}",
-                where=self.location,
-                hint="VACUUM removes the files of old versions after delta.deletedFileRetentionDuration; without them "
-                "rebuild at the last written batch, which removes nothing",
-            ) from error
+            raise self._overtaken() or self._unrestored(version, error) from error
+
+    def _unrestored(self, version: int, error: Exception) -> Refused:
+        return Refused(
+            "delta-restore",
+            f"The Delta table cannot be restored to version {version}: {error}",
+            where=self.location,
+            hint="VACUUM removes the files of old versions after delta.deletedFileRetentionDuration; without them "
+            "rebuild at the last written batch, which removes nothing",
+        )
 
     def _overtaken(self) -> FileExistsError | None:
         """The error of a commit that another writer was faster than, ``None`` if no other commit followed."""
@@ -342,14 +362,18 @@ def _open(location: str, version: int | None) -> DeltaTable:
     except _errors() as error:
         if version is not None and not isinstance(error, OSError):
             raise _cleaned(version, str(error)) from error
-        raise SinkUnreadable(
-            "delta-unreadable",
-            f"The Delta table cannot be read: {error}",
-            where=location,
-            hint="read it with Spark to see whether it is damaged or has a feature that deltalake does not support",
-        ) from error
+        raise _unreadable(location, error) from error
     else:
         return table
+
+
+def _unreadable(location: str, error: Exception) -> SinkUnreadable:
+    return SinkUnreadable(
+        "delta-unreadable",
+        f"The Delta table cannot be read: {error}",
+        where=location,
+        hint="read it with Spark to see whether it is damaged or has a feature that deltalake does not support",
+    )
 
 
 def _cleaned(version: int, found: str) -> Refused:
