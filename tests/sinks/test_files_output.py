@@ -265,6 +265,13 @@ def test_cut_and_restore_on_another_store() -> None:
     output.restore(cut, backup)
     assert output.last_written() == 5
     assert store.read("part 4") == b"x"
+    everything, all_taken = output.cut_after(-1, {}), open_write_store("memory://cut-and-restore/all")
+    store.write("part 2-of-another-program", b"x")
+    output.cut(everything, {}, all_taken)
+    assert store.list(MANIFEST), "without a file there the log does not exist, and readers take all files"
+    assert (output.last_written(), store.exists("part 0")) == (-1, False)
+    output.restore(everything, all_taken)
+    assert output.last_written() == 5
     output.claim(Owner("a", "b", "c"))
     with pytest.raises(Refused):
         output.claim(Owner("other", "b", "c"))

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from slackwater.core.errors import Refused
+from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, after_batch, newest_batch
 from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.backup import RecordFile, damaged, foreign_cut, is_at
-from slackwater.sinks.files.manifest import Lines, Manifest, batch_of
+from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, keep_log
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 
@@ -80,6 +81,9 @@ def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> Non
         store.delete(taken.path)
     for path, content in record.written.items():
         _write_once(store, path, content.encode())
+    if record.after == NONE_YET:
+        # No entry is left, and the log must not vanish with the last one.
+        keep_log(store)
     for taken in (*record.entries, *record.files):
         store.delete(taken.path)
     _remove_leftovers(store, record)

@@ -16,7 +16,7 @@ from slackwater.formats.compactible import (
     parse_entry_name,
     parse_file_sink_log,
 )
-from slackwater.storage.protocols import ReadStore
+from slackwater.storage.protocols import ReadStore, WriteStore
 
 Lines = Mapping[int, Sequence[str]]
 """The manifest lines that belong to one batch alone, by batch."""
@@ -196,3 +196,12 @@ def foreign(location: str, found: str) -> Refused:
         found=found,
         hint="move the output back to the path in its manifest; nothing was changed",
     )
+
+
+def keep_log(store: WriteStore) -> None:
+    """Let a log without entries exist on other stores than local disks, which have no empty directories.
+
+    Readers of an output without a log take all files. Spark ignores hidden names in it.
+    """
+    if store.local_path(SINK_LOG) is None:
+        store.write(f"{SINK_LOG}/.keep", b"")

@@ -21,7 +21,7 @@ from slackwater.sinks.common.backup import damaged
 from slackwater.sinks.common.place import Place
 from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
 from slackwater.sinks.files.directory_swap import Left
-from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign
+from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign, keep_log
 from slackwater.sinks.files.manifest_switch import entries_of, switch
 from slackwater.storage.below import Below
 from slackwater.storage.open import open_write_store
@@ -29,8 +29,6 @@ from slackwater.storage.protocols import ReadStore, WriteStore
 
 REPLACED = "_slackwater_replaced"
 """The folder, in the one beside the output, with the entries of the manifest that was replaced."""
-_KEEP = ".keep"
-"""Lets a log without entries exist; Spark ignores hidden names there."""
 _MOVED_AT_ONCE = 16
 _STARTED = frozenset({"swapping", "replaced", "restoring"})
 
@@ -83,7 +81,7 @@ class ManifestSwap:
             if after >= 0:
                 self._fill(after, lines, manifest, find)
             # A stream that reads the output looks for the manifest once, at its start.
-            self._aside_store.write(f"{SINK_LOG}/{_KEEP}", b"")
+            keep_log(self._aside_store)
             self._place.mark("staged")
 
     def _fill(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
@@ -131,8 +129,7 @@ class ManifestSwap:
         real, aside = self._names
         self._move(self._files(staged) - self._files(old), aside, real)
         if not staged:
-            # Without any file the log would not exist, and readers would take all files.
-            self._real_store.write(f"{SINK_LOG}/{_KEEP}", b"")
+            keep_log(self._real_store)
         switch(self._real_store, {name: self._named(text, self._in_real) for name, text in staged.items()})
         self._move(self._files(old) - self._files(staged), real, aside)
         self._place.mark("replaced")

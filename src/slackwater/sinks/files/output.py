@@ -28,7 +28,7 @@ from slackwater.sinks.common.swapping import check_parties, record, started
 from slackwater.sinks.common.unchecked import table_unchecked
 from slackwater.sinks.files import cutting
 from slackwater.sinks.files.directory_swap import DirectorySwap
-from slackwater.sinks.files.manifest import Lines, Manifest, foreign, lines_of
+from slackwater.sinks.files.manifest import Lines, Manifest, foreign, keep_log, lines_of
 from slackwater.sinks.files.manifest_swap import REPLACED, ManifestSwap
 from slackwater.storage.open import local_path_of
 from slackwater.storage.protocols import WriteStore
@@ -254,8 +254,7 @@ class FilesOutput(DirectoryOutput):
         if local is not None:
             Path(local).mkdir(parents=True, exist_ok=True)
         elif not self._store.exists(SINK_LOG):
-            # An object store has no empty directories. Spark ignores hidden names in its logs.
-            self._store.write(f"{SINK_LOG}/.keep", b"")
+            keep_log(self._store)
 
     def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
         """Raises Refused unless the manifest names exactly what ``cut`` takes out."""
