@@ -99,3 +99,39 @@ def test_the_longer_delay_counts(present: tuple[int, ...], recorded: tuple[int, 
     state = bounds_of(profile, replace(profile, watermark_delays_ms=recorded), "append")
 
     assert state.delay_ms == delay
+
+
+BY_ORDER = LAYOUT | {"by_order": ["first", "collect_list"]}
+
+
+@pytest.mark.parametrize("goal", ["rebuild", "replay"])
+def test_aggregates_by_the_order_of_rows_are_recomputed_at_the_users_word(tmp_path: Path, goal: str) -> None:
+    project = make_project(tmp_path, replace(CLEAN, state=None, layout=BY_ORDER | {"retention_ms": MINUTE_MS}))
+
+    with pytest.raises(Refused) as caught:
+        project.plan("batch:4", goal=goal)
+
+    assert (caught.value.code, caught.value.found) == ("state-not-reproducible", "first, collect_list")
+    option = "--at" if goal == "rebuild" else "--from"
+    assert f"slackwater plan {goal} {STREAM} {option} batch:4 --row-order any" in (caught.value.hint or "")
+    plan = project.plan("batch:4", goal=goal, row_order="any")
+    assert plan.facts.contributing > 0, "how far back rows matter is known"
+    assert any("first, collect_list" in risk for risk in plan.risks)
+    assert project.apply(plan, StubReplayer(tmp_path / "clicks.py", BY_ORDER)).outcome == "applied"
+
+
+def test_a_profile_of_an_earlier_release_does_not_show_them(tmp_path: Path) -> None:
+    project = make_project(tmp_path, CLEAN)
+
+    with pytest.raises(Refused) as caught:
+        project.apply(project.plan(), StubReplayer(tmp_path / "clicks.py", BY_ORDER))
+
+    assert caught.value.code == "state-not-reproducible"
+
+
+def test_a_plan_that_replays_says_that_tables_are_read_as_they_are_now(tmp_path: Path) -> None:
+    project = make_project(tmp_path, replace(CLEAN, layout=LAYOUT | {"reads_tables": True}))
+
+    assert any("not a stream" in risk for risk in project.plan().risks)
+    # Its state is copied.
+    assert not any("not a stream" in risk for risk in project.plan("batch:5", goal="replay").risks)

@@ -13,7 +13,7 @@ from tests.restart.small import BODY, CAUGHT_UP, HEADER, PIPELINE, SOURCE, Small
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 SUM = 'F.sum("n").alias("n")'
-RENAMED_STATE = PIPELINE.replace(SUM, 'F.collect_list("n").cast("string").alias("n")')
+RENAMED_STATE = PIPELINE.replace(SUM, 'F.collect_set("n").cast("string").alias("n")')
 REMOVED_OPERATOR = PIPELINE.replace(
     BODY[BODY.index("    return") :], '    return marked.select(F.window("ts", "30 minutes"), "page", "n")\n'
 )

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,9 @@ def test_the_digest_follows_the_code_below_the_watermark(tmp_path: Path) -> None
 
 
 @pytest.mark.spark
-def test_what_a_profile_shows_of_random_functions_and_of_chains(tmp_path: Path) -> None:
+def test_what_a_profile_shows_of_what_a_replay_may_compute_otherwise(tmp_path: Path) -> None:
     found: dict[str, list[object]] = json.loads(_output(PROGRAM.with_name("profiles.py"), tmp_path))
-    assert {name: random for name, (random, _) in found.items() if random} == {
+    assert {name: random for name, (random, *_) in found.items() if random} == {
         "filter": ["rand"],
         "key": ["uuid"],
         "order of an array": ["shuffle"],
@@ -68,11 +69,18 @@ def test_what_a_profile_shows_of_random_functions_and_of_chains(tmp_path: Path) 
         "join": ["rand"],
         "two": ["uuid", "rand"],
     }
-    assert [name for name, (_, late) in found.items() if late] == ["windows of windows in update mode"]
+    assert [name for name, (_, late, *_) in found.items() if late] == ["windows of windows in update mode"]
+    assert {name: by_order for name, (*_, by_order, _) in found.items() if by_order} == {
+        "order of rows": ["first", "last", "collect_list", "max_by", "min_by"],
+        "order of equal values": ["first", "mode"],
+    }
+    tables = [name for name, (*_, reads_tables) in found.items() if reads_tables]
+    assert tables == ["a table", "first row of a table", "a table in a subquery"]
 
 
 def test_a_profile_with_the_rare_facts_is_read() -> None:
     profile = QueryProfile(("Aggregate",), (), (), None, ("json",), random=("rand",), late_in_chain=True)
+    profile = replace(profile, by_order=("first",), reads_tables=True)
     assert QueryProfile.from_json(json.loads(json.dumps(profile.as_json()))) == profile
 
 

@@ -19,7 +19,7 @@ from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.action import Action, Inverse
 from slackwater.core.checkpoint_logs import SourceFile
-from slackwater.core.plan import OutputTreatment, Plan, Request, SourceStart
+from slackwater.core.plan import OutputTreatment, Plan, Request, RowOrder, SourceStart
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.core.settings import Settings
@@ -261,10 +261,11 @@ class Project:
         pipeline: str | None = None,
         *,
         downstream: bool = False,
+        row_order: RowOrder | None = None,
     ) -> Plan:
         with self.open() as workspace:
             request = Request.at(goal, target, retention_ms, output, downstream=downstream)
-            request = replace(request, pipeline_file=pipeline or "")
+            request = replace(request, pipeline_file=pipeline or "", row_order=row_order)
             return make_plan(workspace, self.stream, request, RUNTIME, lambda _: None)
 
     def plan_reset(

@@ -161,7 +161,8 @@ class Request:
     output, ``None`` where the rows go to the output of the stream.
     ``query_read`` is false where the changed query should have been read and Spark was not available.
     ``downstream``: streams that have read what is taken out of the output are planned, too.
-    ``row_order`` "any": the user's functions of arbitrary state give the same for any order of the rows of a batch.
+    ``row_order`` "any": the user's functions of arbitrary state, and aggregates by the order of rows, give the same for
+    any order of the rows of a batch.
     """
 
     __pydantic_config__: ClassVar = STRICT

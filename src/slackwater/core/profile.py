@@ -21,6 +21,8 @@ class QueryProfile:
     and one log (``MicroBatchExecution.logicalPlan``). Empty where it is unknown.
     ``rows_digest`` is a SHA-256 of all that decides which rows with which event times reach the watermarks; ``None``
     where it is unknown.
+    ``by_order`` names the aggregates whose result depends on the order of rows, such as ``first``.
+    ``reads_tables``: what is not a stream reaches state, a table that is joined, and each batch reads it as it is then.
     ``random`` names what state is made of that is another value each time it is computed, such as ``rand``.
     ``late_in_chain``: an operator returns rows that the stateful one behind it drops as late.
     ``session_gap_ms`` is the constant gap of the session windows that are the query's only state, ``None`` for others.
@@ -37,6 +39,8 @@ class QueryProfile:
     source_logs: tuple[str, ...] = ()
     random: tuple[str, ...] = ()
     late_in_chain: bool = False
+    by_order: tuple[str, ...] = ()
+    reads_tables: bool = False
     session_gap_ms: int | None = None
     window_starts_ms: tuple[int, int] | None = None
 
@@ -51,8 +55,13 @@ class QueryProfile:
         return {str(position): log for position, log in enumerate(self.source_logs)}
 
     def as_json(self) -> dict[str, Any]:
-        """The form in which the ledger keeps it; the two rare facts only where they hold."""
-        rare: dict[str, Any] = {"random": list(self.random), "late_in_chain": self.late_in_chain}
+        """The form in which the ledger keeps it; the rare facts only where they hold."""
+        rare: dict[str, Any] = {
+            "random": list(self.random),
+            "late_in_chain": self.late_in_chain,
+            "by_order": list(self.by_order),
+            "reads_tables": self.reads_tables,
+        }
         return {
             "operators": list(self.operators),
             "watermark_delays_ms": list(self.watermark_delays_ms),
@@ -80,6 +89,8 @@ class QueryProfile:
             source_logs=tuple(value.get("source_logs", ())),
             random=tuple(value.get("random", ())),
             late_in_chain=bool(value.get("late_in_chain", False)),
+            by_order=tuple(value.get("by_order", ())),
+            reads_tables=bool(value.get("reads_tables", False)),
             session_gap_ms=value.get("session_gap_ms"),
             window_starts_ms=None if starts is None else (starts[0], starts[1]),
         )

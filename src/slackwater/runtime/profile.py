@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.masking import mask_setting
 from slackwater.core.profile import QueryProfile
+from slackwater.runtime.below_state import below_state, with_subqueries
 from slackwater.runtime.event_time_bounds import (
     join_retention_ms,
     session_gap_ms,
@@ -36,7 +37,6 @@ from slackwater.runtime.logical_plan import (
     source_options,
     streaming_sources,
 )
-from slackwater.runtime.plan_random import random_below_state
 from slackwater.runtime.unsupported import late_in_chain
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
     retention = _retention_ms(nodes, operators, windows)
     digest, logs = rows_digest(frame, code), tuple(source_logs(plan))
+    below = below_state(frame)
     aggregates = [node for node in nodes if _stateful_name(node)] if operators == ("Aggregate",) else []
     return QueryProfile(
         operators,
@@ -76,8 +77,10 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
         sources,
         digest,
         logs,
-        random_below_state(frame),
+        below.random,
         late_in_chain=len(operators) > 1 and late_in_chain(frame, output_mode),
+        by_order=below.by_order,
+        reads_tables=below.reads_tables,
         session_gap_ms=session_gap_ms(nodes, aggregates),
         window_starts_ms=window_starts_ms(nodes) if aggregates and len(windows) == 1 else None,
     )
@@ -139,11 +142,11 @@ def rows_digest(frame: DataFrame, code: str | None) -> str | None:
 
 def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
     watermarks = list(_outermost_watermarks(optimised))
-    nodes = [node for watermark in watermarks for node in _with_subqueries(watermark)]
+    nodes = [node for watermark in watermarks for node in with_subqueries(watermark)]
     reads_clock = CURRENT_TIME.search(str(analysed.toString())) is not None
     if not watermarks or reads_clock or not all(_node_shows_everything(node) for node in nodes):
         return None
-    described = [[_describe(node) for node in _with_subqueries(watermark)] for watermark in watermarks]
+    described = [[_describe(node) for node in with_subqueries(watermark)] for watermark in watermarks]
     if any(_is_python(node) for node in nodes):
         if code is None:
             return None
@@ -183,13 +186,6 @@ def _outermost_watermarks(node: Any) -> Iterator[Any]:
         return
     for child in elements(node.children()):
         yield from _outermost_watermarks(child)
-
-
-def _with_subqueries(plan: Any) -> Iterator[Any]:
-    for node in nodes_of(plan):
-        yield node
-        for subquery in elements(node.subqueries()):
-            yield from _with_subqueries(subquery)
 
 
 def _node_shows_everything(node: Any) -> bool:

@@ -1,4 +1,7 @@
-"""profiles.py FOLDER: random functions and late rows in a chain, as the profiles of queries show them, as JSON."""
+"""profiles.py FOLDER: what the profiles of queries show of exactness, as JSON.
+
+Random functions, late rows in a chain, aggregates by the order of rows, tables.
+"""
 
 import json
 import random
@@ -29,6 +32,13 @@ def counted(rows: DataFrame, *keys: str) -> DataFrame:
     return rows.groupBy(F.window("at", "5 minutes"), *keys).count()
 
 
+def of_rows(*aggregates: str) -> DataFrame:
+    """Aggregates in windows."""
+    first, *others = map(F.expr, aggregates)
+    return marked.groupBy(F.window("at", "5 minutes")).agg(first, *others)
+
+
+table = spark.read.schema("id LONG, place STRING").json(str(FOLDER / "in"))
 bounded = marked.join(other, F.expr("id = other AND then BETWEEN at AND at + INTERVAL 5 MINUTES"))
 build = {
     "filter": counted(marked.where("rand() > 0.5")),
@@ -47,10 +57,21 @@ build = {
     "the batch's time": counted(marked.where("at < current_timestamp()")),
     "windows of windows": counted(counted(marked, "name").select(F.window_time("window").alias("at"))),
     "bounded join, then windows": counted(bounded),
+    "order of rows": of_rows(
+        "first(id)", "count(*)", "last(id)", "collect_list(id)", "max_by(id, at)", "min_by(id, at)"
+    ),
+    "order of equal values": of_rows("any_value(id)", "mode(name)"),
+    "no order of rows": of_rows("max(id)", "collect_set(id)", "mode() WITHIN GROUP (ORDER BY id)"),
+    "a table": counted(marked.join(table, "id")),
+    "first row of a table": counted(marked.join(table.dropDuplicates(["id"]), "id")),
+    "a table in a subquery": counted(marked.where(F.col("id") > table.agg(F.max("id")).scalar())),
+    "a range": counted(marked.join(spark.range(5), "id")),
+    "a table above the state": counted(marked, "id").join(table, "id"),
+    "a table without state": source.join(table, "id"),
 }
 spark.conf.set(CORRECTNESS, "false")
 profiles = {name: profile_of(frame) for name, frame in build.items()}
 assert spark.conf.get(CORRECTNESS) == "false"
-found = {name: [one.random, one.late_in_chain] for name, one in profiles.items()}
-updates = profile_of(build["windows of windows"], output_mode="update")
-sys.stdout.write(json.dumps({**found, "windows of windows in update mode": [updates.random, updates.late_in_chain]}))
+profiles["windows of windows in update mode"] = profile_of(build["windows of windows"], output_mode="update")
+found = {name: [one.random, one.late_in_chain, one.by_order, one.reads_tables] for name, one in profiles.items()}
+sys.stdout.write(json.dumps(found))

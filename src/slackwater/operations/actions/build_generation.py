@@ -92,7 +92,7 @@ ACTION = BuildGeneration
 def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer, profile: QueryProfile) -> None:
     """The upgraded query may need older batches than the plan counted on: a longer retention, or other rows read."""
     facts = operation.plan.facts
-    check_reproducible(profile, operation.stream, operation.plan.request.row_order)
+    check_reproducible(profile, operation.stream, operation.plan.request)
     if facts.target < 0:
         return
     plan = operation.plan

@@ -12,7 +12,7 @@ from slackwater.core.targets import AtTime, ByDuration, FromFile, PositionTarget
 from slackwater.core.units import iso_text
 from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.operations.goals.common.goal import RETENTION, Flag, Goal, Lookups, WithQuery
+from slackwater.operations.goals.common.goal import RETENTION, ROW_ORDER, Flag, Goal, Lookups, WithQuery
 from slackwater.operations.goals.rebuild import check_shown, recomputed, scope_at
 from slackwater.operations.goals.resume import kept_scope
 from slackwater.operations.plan.basis import Basis, Scope, check_since_start
@@ -119,6 +119,7 @@ class Replay(Goal):
             choices=outputs,
         ),
         RETENTION,
+        ROW_ORDER,
     )
     runs_spark = True
 

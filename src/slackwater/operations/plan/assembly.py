@@ -104,6 +104,7 @@ def _risks(basis: Basis, scope: Scope) -> tuple[str, ...]:
         following=scope.target + 1,
         pending=scope.pending,
         kept=scope.keeps_pending,
+        replays=scope.state.stateful and not scope.copied and scope.starts is None and scope.first <= scope.target,
     )
 
 

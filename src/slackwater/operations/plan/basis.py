@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from slackwater.core.commands import command
@@ -18,6 +18,7 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.operations.plan.contributing import Code, StateBounds
 from slackwater.operations.plan.stream_facts import StreamFacts
+from slackwater.operations.plan.words import plan_command
 
 
 class Continues(Protocol):
@@ -193,31 +194,37 @@ ARBITRARY = {name for name, reason in NOT_REPRODUCIBLE.items() if reason.endswit
 """State that a replay of all batches recomputes where the function gives the same for any order of a batch's rows."""
 
 
+BY_ORDER = "an aggregate whose result depends on the order of rows, and their order inside a batch is not fixed"
+
+
 def not_reproducible(profile: QueryProfile, row_order: RowOrder | None = None) -> tuple[str, str] | None:
     """What no replay recomputes exactly, and why; ``None`` where the state can be recomputed."""
     if profile.random and profile.stateful:
         return ", ".join(profile.random), "its value is another one each time, and the state is made of it"
     names = [one for one in profile.operators if not (one in ARBITRARY and row_order == "any")]
-    return next(((one, NOT_REPRODUCIBLE[one]) for one in names if one in NOT_REPRODUCIBLE), None)
+    found = next(((one, NOT_REPRODUCIBLE[one]) for one in names if one in NOT_REPRODUCIBLE), None)
+    if found is None and profile.by_order and row_order != "any":
+        return ", ".join(profile.by_order), BY_ORDER
+    return found
 
 
-def check_reproducible(profile: QueryProfile, stream: StreamRecord, row_order: RowOrder | None) -> None:
+def check_reproducible(profile: QueryProfile, stream: StreamRecord, request: Request) -> None:
     """Raises Refused where the query keeps state that no replay recomputes exactly."""
-    if (found := not_reproducible(profile, row_order)) is None:
+    if (found := not_reproducible(profile, request.row_order)) is None:
         return
     what, reason = found
     remains = (
         f"process everything again: {command('plan', 'reset', stream.full_name, '--from', 'earliest')}; "
         "or run the query under a new stream name into a new output"
     )
-    at_word = command("plan", "rebuild", stream.full_name, "--row-order", "any")
+    at_word = plan_command(stream.full_name, replace(request, row_order="any"))
     raise Refused(
         "state-not-reproducible",
         f"The state of stream {stream.name} cannot be recomputed exactly: {reason}",
         expected="windowed aggregations, dropDuplicates, joins",
         found=what,
         hint=f"if it gives the same for any order of the rows in a batch: {at_word}; else {remains}"
-        if what in ARBITRARY
+        if what in ARBITRARY or reason == BY_ORDER
         else remains,
     )
 
@@ -231,7 +238,7 @@ def state_bounds(basis: Basis) -> StateBounds:
         retention = None if complete else given
         stateful = basis.snapshot.marks.state is not None or given is not None
         return StateBounds(stateful=stateful, retention_ms=retention, delay_ms=None)
-    check_reproducible(profile, basis.snapshot.stream, basis.request.row_order)
+    check_reproducible(profile, basis.snapshot.stream, basis.request)
     return bounds_of(profile, recorded, basis.snapshot.stream.output_mode, given)
 
 
@@ -244,7 +251,7 @@ def bounds_of(
     delays, present = recorded.watermark_delays_ms if recorded is not None else (), profile.watermark_delays_ms
     # In complete mode Spark drops no key: each batch writes the whole result.
     # What a function of the user's own keeps of older rows is unknown, whatever the watermark is.
-    unbounded = output_mode == "complete" or not_reproducible(profile) is not None
+    unbounded = output_mode == "complete" or not_reproducible(replace(profile, by_order=())) is not None
     return StateBounds(
         stateful=profile.stateful or given is not None,
         retention_ms=None if unbounded else profile.retention_ms if given is None else given,

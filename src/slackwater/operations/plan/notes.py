@@ -135,11 +135,12 @@ def risks_of(
     following: int,
     pending: int | None,
     kept: bool,
+    replays: bool,
 ) -> tuple[str, ...]:
     """What may differ from an uninterrupted run although the plan is applied as it is.
 
     ``following`` is the next batch to run, and ``pending`` too where its recorded range is kept; ``kept``: the output
-    keeps what it has of it.
+    keeps what it has of it. ``replays``: state is recomputed.
     """
     profile = query or snapshot.profile
     risks: list[str] = []
@@ -154,11 +155,29 @@ def risks_of(
             f"the sink skips batch {pending} unread, which does not advance the watermark: rows late only by it may be "
             "counted"
         )
+    if replays and profile is not None:
+        risks += _risks_of_replay(profile)
     if environment:
         risks.append(
             f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values that the runs had"
         )
     return (*risks, *_risks_of_sink(snapshot, following, pending))
+
+
+def _risks_of_replay(profile: QueryProfile) -> list[str]:
+    """What recomputed state can have otherwise."""
+    risks = []
+    if profile.by_order:
+        risks.append(
+            "the rows of a batch may be replayed in another order: the state is exact if "
+            f"{', '.join(profile.by_order)} gives the same for any order, as --row-order any says"
+        )
+    if profile.reads_tables:
+        risks.append(
+            "the query joins or reads data that is not a stream: the replay reads it as it is now, and each batch read "
+            "it as it was then"
+        )
+    return risks
 
 
 def _risks_of_sink(snapshot: Snapshot, following: int, pending: int | None) -> list[str]:

@@ -61,8 +61,8 @@ RETENTION = Flag(
 ROW_ORDER = Flag(
     "--row-order",
     "row_order",
-    "any: functions of arbitrary state give the same for any order of a batch's rows, so that replaying all batches is "
-    "exact",
+    "any: functions of arbitrary state, and aggregates such as first and collect_list, give the same for any order of "
+    "a batch's rows, so that a replay is exact",
     kind="choice",
     choices=("any",),
 )
