@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.reference import reference_of, split_reference
-from slackwater.runtime.application.launch import run_code
+from slackwater.runtime.application.launch import OwnThreads, run_code
 from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, as_known, definition_of
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
@@ -143,10 +143,11 @@ def captured(reference: str, ledger: Ledger | None) -> LoadedPipeline:
 
 def _capture(reference: str, file: Path) -> Capture:
     capture = Capture(file, lambda: _capture(reference, file))
+    threads = OwnThreads()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with intercepted(capture), redirect_stdout(sys.stderr):
+    with intercepted(capture, threads), redirect_stdout(sys.stderr):
         try:
-            run_code(reference)
+            run_code(reference, threads)
         except SystemExit as end:
             if end.code not in (None, 0) and not capture.definitions:
                 raise _ended(reference, file, end) from end

@@ -1,16 +1,65 @@
-"""Runs the code of an application as ``python FILE ARGUMENTS`` or ``python -m MODULE ARGUMENTS`` would."""
+"""Runs the code of an application as ``python FILE ARGUMENTS`` or ``python -m MODULE ARGUMENTS`` would.
+
+Like Python it waits for the application's own threads, which may start queries after the main thread has ended.
+"""
 
 from __future__ import annotations
 
 import runpy
 import sys
+import threading
+import time
+from concurrent.futures import thread as executors
 
 from slackwater.core.reference import split_reference
 from slackwater.runtime.loader import locate
 
+POLL_S = 0.2
+IDLE_LOOKS = 2
+"""An executor's thread is idle for a moment between two tasks, too."""
+_IDLE = (executors.__file__, "_worker")
+_OF_PROCESSES = "concurrent.futures.process"
 
-def run_code(reference: str) -> None:
-    """Run it to its end. Raises whatever it raises, SystemExit too."""
+
+class OwnThreads:
+    """The threads that are started from now on, but daemons, for which Python does not wait either."""
+
+    def __init__(self) -> None:
+        self._before = frozenset(threading.enumerate())
+
+    def wait(self) -> None:
+        """Wait until none of them is at work. Raises what the handler of a signal raises."""
+        looks = 0
+        while looks < IDLE_LOOKS and (own := self._own()):
+            looks = 0 if any(map(_is_at_work, own)) else looks + 1
+            time.sleep(POLL_S)
+
+    def at_work(self) -> bool:
+        """Whether one of them may still start a query."""
+        return any(map(_is_at_work, self._own()))
+
+    def _own(self) -> list[threading.Thread]:
+        others = {*self._before, threading.current_thread()}
+        return [one for one in threading.enumerate() if one not in others and not one.daemon]
+
+
+def _is_at_work(thread: threading.Thread) -> bool:
+    """Whether a thread may still start a query.
+
+    Not an executor's that has no task: Python ends such threads itself, but only at the end of the process. Not the
+    one that manages an executor's processes.
+    """
+    if type(thread).__module__ == _OF_PROCESSES:
+        return False
+    frame = sys._current_frames().get(thread.ident or 0)
+    return frame is None or (frame.f_code.co_filename, frame.f_code.co_name) != _IDLE
+
+
+def run_code(reference: str, threads: OwnThreads) -> None:
+    """Run it until its main thread and ``threads`` have ended. Raises whatever it raises, SystemExit too.
+
+    After any other exception it does not wait.
+    """
     _, arguments = split_reference(reference)
     file, module = locate(reference)
     argv, path = sys.argv, list(sys.path)
@@ -21,6 +70,11 @@ def run_code(reference: str) -> None:
         else:
             sys.path.insert(0, str(file.parent))
             runpy.run_path(str(file), run_name="__main__")
+        threads.wait()
+    except SystemExit:
+        # Also where the queries were drained: what waits for them in a thread ends then.
+        threads.wait()
+        raise
     finally:
         sys.argv = argv
         sys.path[:] = path

@@ -21,10 +21,10 @@ from slackwater.core.records import StreamRecord
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.application.launch import run_code
+from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
 from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of
 from slackwater.runtime.application.refusals import refuse_unsupported
-from slackwater.runtime.application.writers import MANAGER, QUERY, SESSION, Start, intercepted
+from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Start, intercepted
 from slackwater.runtime.before_start import check, check_output_apart, record_start, register
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.listener import ProgressRecorder, make_listener
@@ -42,7 +42,6 @@ from slackwater.sinks.common.registry import recognised
 if TYPE_CHECKING:
     from slackwater.runtime.runner import RunDisplay
 
-POLL_S = 0.2
 ASK_LEDGER_S = 1.0
 SETTLE_S = 20.0
 
@@ -70,17 +69,17 @@ def run_application(run: ApplicationRun, home: Home, ledger: Ledger, display: Ru
     """Run the application to its end. Raises SlackwaterError where it does not handle that a query was refused."""
     queries = RunningQueries(replace(run, reference=full_reference(run.reference)), home, ledger, display)
     try:
-        with intercepted(queries), queries:
-            code = _code_of(run.reference)
+        with intercepted(queries, queries.threads), queries:
+            code = _code_of(run.reference, queries.threads)
     finally:
         queries.close()
     return ApplicationEnd(tuple(queries.outcomes.values()), 0 if queries.stopping else code)
 
 
-def _code_of(reference: str) -> int:
+def _code_of(reference: str, threads: OwnThreads) -> int:
     """The exit code that Python would end with."""
     try:
-        run_code(reference)
+        run_code(reference, threads)
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return end.code or 0
@@ -118,6 +117,7 @@ class RunningQueries:
     def __init__(self, run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> None:
         self.outcomes: dict[str, StreamOutcome] = {}
         self.stopping: int | None = None
+        self.threads = OwnThreads()
         self._run = run
         self._home, self._ledger, self._display = home, ledger, display
         self._gate = StartGate(ledger, run.reference, run.accepted)
@@ -129,6 +129,7 @@ class RunningQueries:
         self._active: dict[str, Active] = {}
         self._lock = threading.RLock()
         self._depth = self._inside = 0
+        self._over = False
         self._ended = threading.Event()
         self._deadline = None if run.seconds is None else time.monotonic() + run.seconds
         self._listened: list[tuple[Any, Any]] = []
@@ -136,11 +137,13 @@ class RunningQueries:
         self._thread = threading.Thread(target=self._look_after, name="slackwater-queries", daemon=True)
 
     def __enter__(self) -> Self:
+        self._take_signals()
         self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
         """Let the running batches finish, as the application does nothing more with its queries."""
+        self._over = True
         self._drain_all()
 
     def close(self) -> None:
@@ -168,6 +171,7 @@ class RunningQueries:
             },
             MANAGER: {"awaitAnyTermination": self._await_any},
             SESSION: {"stop": self._stop_session},
+            CONTEXT: {"__init__": self._make_context},
         }
 
     def start(self, start: Start) -> Any:
@@ -175,13 +179,14 @@ class RunningQueries:
         if self._is_ours():
             # A batch that is completed without output, before the application's own query.
             return start.begin()
-        if self.stopping is not None:
-            self._leave()
+        self._leave_if_ending()
         definition = definition_of(start, self._code)
         if definition is None:
             self._display.say("a query without a checkpoint location is run, and not recorded: a restart begins again")
             return start.begin()
         with self._ours():
+            # Again, as the last query may have been drained while this thread waited.
+            self._leave_if_ending()
             definition = as_known(definition, self._ledger)
             self._refuse_second(definition)
             refuse_unsupported(definition, start.frame)
@@ -240,16 +245,12 @@ class RunningQueries:
             )
 
     def _listen(self, start: Start) -> None:
-        """Record the progress of the session's queries. The first start also takes the signals over."""
+        """Record the progress of the session's queries."""
         session = start.frame.sparkSession
         if all(known is not session for known, _ in self._listened):
             listener = make_listener(self._recorder.put)
             session.streams.addListener(listener)
             self._listened.append((session, listener))
-        if not self._handlers and threading.current_thread() is threading.main_thread():
-            for number in STOP_SIGNALS:
-                if _is_default(signal.getsignal(number)):
-                    self._handlers[number] = signal.signal(number, self._on_signal)
 
     def _await_one(self, original: Any, query: Any, timeout: Any = None) -> Any:
         if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
@@ -303,6 +304,10 @@ class RunningQueries:
     def _stop_session(self, original: Any, session: Any) -> Any:
         self._drain_all()
         return original(session)
+
+    def _make_context(self, original: Any, context: Any, *arguments: Any, **named: Any) -> None:
+        original(context, *arguments, **named)
+        self._take_signals()
 
     # What the thread does.
 
@@ -377,6 +382,17 @@ class RunningQueries:
 
     # Ctrl-C, SIGTERM and --for.
 
+    def _take_signals(self) -> None:
+        """Handle the signals that the application does not: before it runs, and after PySpark has set its own handler.
+
+        Python lets the main thread alone do so, whichever thread starts the queries.
+        """
+        if threading.current_thread() is threading.main_thread():
+            for number in STOP_SIGNALS:
+                if _is_default(before := signal.getsignal(number)):
+                    self._handlers.setdefault(number, before)
+                    signal.signal(number, self._on_signal)
+
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if self.stopping is None:
             # Not under the lock: this is the main thread, which may hold it.
@@ -400,13 +416,17 @@ class RunningQueries:
         if self._drained() and threading.current_thread() is threading.main_thread():
             self._leave()
 
+    def _leave_if_ending(self) -> None:
+        if self._over or self.stopping is not None:
+            self._leave()
+
     def _leave(self) -> NoReturn:
-        """End the application where it is: its ``finally`` blocks run."""
+        """End the application's thread where it is: its ``finally`` blocks run."""
         raise SystemExit(0)
 
     def _wake(self) -> None:
         """Interrupt the main thread in whatever it waits for."""
-        number = next(iter(self._handlers), None)
+        number = next((one for one in STOP_SIGNALS if signal.getsignal(one) == self._on_signal), None)
         if number is not None:
             signal.pthread_kill(threading.main_thread().ident or 0, number)
 

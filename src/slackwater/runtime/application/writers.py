@@ -27,6 +27,7 @@ from slackwater.triggers import as_trigger
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from slackwater.runtime.application.launch import OwnThreads
     from slackwater.sinks.common.contract import Startable
 
 Keeper = Callable[["Given", Mapping[str, Any]], None]
@@ -160,8 +161,11 @@ class Handler(Protocol):
 
 
 @contextmanager
-def intercepted(handler: Handler) -> Iterator[None]:
-    """Pass the starts of this process's queries to ``handler`` until the block ends."""
+def intercepted(handler: Handler, threads: OwnThreads | None = None) -> Iterator[None]:
+    """Pass the starts of this process's queries to ``handler`` until the block ends.
+
+    Where some of ``threads`` still run then, as after Ctrl-C, it is until the process ends, which waits for them.
+    """
     changed: list[tuple[type, str, Any]] = []
     _HANDLERS.append(handler)
 
@@ -183,9 +187,10 @@ def intercepted(handler: Handler) -> Iterator[None]:
         with clients_refused():
             yield
     finally:
-        for owner, name, original in reversed(changed):
-            setattr(owner, name, original)
-        _HANDLERS.remove(handler)
+        if threads is None or not threads.at_work():
+            for owner, name, original in reversed(changed):
+                setattr(owner, name, original)
+            _HANDLERS.remove(handler)
 
 
 _HANDLERS: list[Handler] = []
