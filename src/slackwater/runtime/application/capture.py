@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.commands import command
@@ -20,6 +18,7 @@ from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.runtime.application.launch import OwnThreads, run_code
 from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, as_known, definition_of
+from slackwater.runtime.application.supervision import NotStarted, Supervision, nothing
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
@@ -33,44 +32,30 @@ if TYPE_CHECKING:
     from slackwater.sinks.common.contract import Startable
 
 
-def not_started(name: str | None) -> SimpleNamespace:
-    """What an application is given in place of a query: one that has ended at once, with nothing to process."""
-    identifier = str(uuid.uuid4())
-    return SimpleNamespace(
-        name=name,
-        id=identifier,
-        runId=identifier,
-        isActive=False,
-        lastProgress=None,
-        recentProgress=[],
-        status={"message": "not started", "isDataAvailable": False, "isTriggerActive": False},
-        awaitTermination=lambda timeout=None: None if timeout is None else True,
-        processAllAvailable=_nothing,
-        stop=_nothing,
-        exception=_nothing,
-        explain=_nothing,
-    )
-
-
 class Capture:
     """Keeps the queries that an application would start, the last one of each name."""
 
-    def __init__(self, file: Path, capture_again: Callable[[], Capture]) -> None:
+    def __init__(self, file: Path, capture_again: Callable[[], Capture], loops: set[object]) -> None:
         self.starts: dict[str, Start] = {}
+        self._supervision = Supervision(loops)
         self.definitions: dict[str, StreamDefinition] = {}
         self._file = file
         self._capture_again = capture_again
 
-    def start(self, start: Start) -> SimpleNamespace:
+    def start(self, start: Start) -> NotStarted:
         """Keep the query."""
         definition = definition_of(start, ApplicationCode(self._file, lambda spark: spark))
+        name = start.given.name or start.table or start.given.options.get("path", "")
         if definition is not None:
             name = definition.name
+            if name not in self.starts:
+                self._supervision.restart()
             code = ApplicationCode(self._file, self._again(name))
             self.starts[name] = start
             sink = RecognisedSink(_Newest(self.starts, name), definition.sink.identity())
             self.definitions[name] = replace(definition, function=code, sink=sink)
-        return not_started(start.given.name)
+        self._supervision.noticed("start", name)
+        return NotStarted(start.given.name, lambda asked: self._supervision.noticed(asked, name))
 
     def _again(self, name: str) -> Callable[[Any], DataFrame]:
         def again(_spark: Any) -> DataFrame:
@@ -87,10 +72,18 @@ class Capture:
     def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
         """The session stays; nothing is awaited."""
         return {
-            SESSION: {"stop": _nothing},
-            CONTEXT: {"stop": _nothing},
-            MANAGER: {"awaitAnyTermination": _awaited},
+            SESSION: {"stop": nothing},
+            CONTEXT: {"stop": nothing},
+            MANAGER: {"awaitAnyTermination": self._await_any, "active": self._active},
         }
+
+    def _await_any(self, _original: object, _manager: object, timeout: float | None = None) -> bool | None:
+        self._supervision.noticed("awaitAnyTermination")
+        return None if timeout is None else True
+
+    def _active(self, original: Callable[[Any], Any], manager: object) -> Any:
+        self._supervision.noticed("active")
+        return original(manager)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +98,6 @@ class _Newest:
         return self.starts[self.name].onto(writer, path)
 
 
-def _nothing(*_: object) -> None:
-    """In place of a ``stop``."""
-
-
-def _awaited(_original: object, _manager: object, timeout: float | None = None) -> bool | None:
-    return None if timeout is None else True
-
-
 def captured(reference: str, ledger: Ledger | None) -> LoadedPipeline:
     """The queries of an application as a pipeline. Starts Spark as the application does.
 
@@ -120,7 +105,7 @@ def captured(reference: str, ledger: Ledger | None) -> LoadedPipeline:
     fails before its first query, or starts none.
     """
     file, _ = locate(reference)
-    found = _capture(reference, file)
+    found = _capture(reference, file, set())
     if not found.definitions:
         raise PipelineError(
             "application-queries",
@@ -141,8 +126,8 @@ def captured(reference: str, ledger: Ledger | None) -> LoadedPipeline:
     )
 
 
-def _capture(reference: str, file: Path) -> Capture:
-    capture = Capture(file, lambda: _capture(reference, file))
+def _capture(reference: str, file: Path, loops: set[object]) -> Capture:
+    capture = Capture(file, lambda: _capture(reference, file, loops), loops)
     threads = OwnThreads()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with intercepted(capture, threads), redirect_stdout(sys.stderr):

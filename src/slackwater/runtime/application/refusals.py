@@ -29,7 +29,7 @@ def refuse_unsupported(definition: StreamDefinition, frame: DataFrame) -> None:
         refused = QueryRefused(
             error.code,
             error.message,
-            where=_calling_line(),
+            where=calling_line(),
             expected=error.expected,
             found=error.found,
             hint=error.hint,
@@ -37,7 +37,7 @@ def refuse_unsupported(definition: StreamDefinition, frame: DataFrame) -> None:
         raise refused from error
 
 
-def _calling_line() -> str | None:
+def calling_line() -> str | None:
     """The innermost line of this thread's stack that is neither of a library nor of Slackwater."""
     calls = reversed(traceback.extract_stack())
     own = (call for call in calls if not any(part in call.filename for part in NOT_THE_USERS))

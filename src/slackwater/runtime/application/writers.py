@@ -213,6 +213,9 @@ def _classic(original: Any) -> Any:
 
 
 def _bound(original: Any, function: Callable[..., Any]) -> Any:
+    if isinstance(original, property):
+        return property(partial(function, original.fget))
+
     def replaced(*arguments: Any, **named: Any) -> Any:
         return function(original, *arguments, **named)
 
