@@ -27,6 +27,7 @@ from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.sinks.common.registry import SINKS, SinkKind
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
+from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES, Files
 from slackwater.storage.local import LocalStore
 from tests.support.homes import STATELESS, STREAM, HomeSpec
@@ -310,8 +311,8 @@ def test_offsets_between_what_was_read_are_free(tmp_path: Path) -> None:
 class Shortened(StubReplayer):
     """The broker has removed the oldest records of the first partition."""
 
-    def earliest_offsets(self) -> Mapping[str, str]:
-        return {"0": _json({"clicks": {"0": 400, "1": 0}})}
+    def served_positions(self) -> Mapping[str, Served]:
+        return {"0": Served(_json({"clicks": {"0": 400, "1": 0}}))}
 
 
 def test_offsets_that_the_broker_has_removed_since(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from slackwater.sources.common.contract import (
     Reach,
     Reached,
     RestartEffect,
+    Served,
     SourceEntries,
     SourceRange,
     SourceSeen,
@@ -122,8 +123,9 @@ class Shelf(LiveSource):
             raise out_of_range(source.where, "it has no such page", expected=f"{first} to {last}", found=str(found))
         return source.at(EmptyBase(at(found)), f"page {page(source.current)} -> {found}")
 
-    def earliest(self, source: SparkSource) -> str | None:
-        return at(self._pages(source)[0])
+    def served(self, source: SparkSource) -> Served | None:
+        first, last = self._pages(source)
+        return Served(at(first), at(last))
 
     def _pages(self, source: SparkSource) -> tuple[int, int]:
         first, last = Path(source.options["path"]).read_text().split()
@@ -186,11 +188,11 @@ def test_a_rebuild_starts_at_its_empty_base(scene: Scene) -> None:
     plan = json.loads((scene.folder / "plan.json").read_text())
     assert plan["cost"]["apply"]["rows"] % LINES == 0
 
-    scene.player.oldest = {"0": at(99)}
+    scene.player.served = {"0": Served(at(99))}
     refused = scene.type(APPLY)
     assert "were torn out" in refused.text
 
-    scene.player.oldest = {}
+    scene.player.served = {}
     scene.must(APPLY)
     base = min((scene.stream / "checkpoints" / "0002" / "offsets").iterdir())
     assert base.read_text().endswith(at(3))

@@ -34,6 +34,7 @@ from slackwater.operations.check_home import check_home
 from slackwater.operations.plan.document import parse
 from slackwater.runtime.before_start import check, claim_output, record_start, register
 from slackwater.runtime.loader import load
+from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES
 from slackwater.storage.protocols import ReadStore
 from tests.support.homes import ROWS, HomeSpec
@@ -84,10 +85,10 @@ class Player(StubReplayer):
     counted: int = ROWS
     of_base: int = 0
     strays_to: int | None = None
-    oldest: dict[str, str] = field(default_factory=dict)
+    served: dict[str, Served] = field(default_factory=dict)
 
-    def earliest_offsets(self) -> dict[str, str]:
-        return self.oldest
+    def served_positions(self) -> dict[str, Served]:
+        return self.served
 
     def run_pending(self, checkpoint: str, **options: Any) -> Replayed:
         replayed = super().run_pending(checkpoint, **options)

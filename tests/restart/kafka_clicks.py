@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from confluent_kafka import Producer, TopicPartition
@@ -18,20 +19,39 @@ SKEW = (0, 0, 0, 1, 1, 2)
 class KafkaClicks:
     """All rows are there from the start, unevenly spread; ``maxOffsetsPerTrigger`` makes the batches."""
 
-    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+    def __init__(self, bootstrap_servers: str, topic: str, **options: str) -> None:
+        """``options`` are more options of the source."""
         self._servers = bootstrap_servers
         self._topic = topic
+        self._options = options
+        self.condition: str | None = None
+        """Of the rows that the query reads, for a pipeline file that is written after it is set."""
 
     def lay_down(self, folder: Path) -> None:  # noqa: ARG002 - the topic is no file
         """Create the topic and fill it, unless another workspace has."""
         admin = AdminClient({"bootstrap.servers": self._servers})
         if self._topic in admin.list_topics(timeout=30).topics:
             return
+        self._create(readings())
+
+    def _create(self, batches: Iterable[list[dict[str, object]]]) -> None:
+        admin = AdminClient({"bootstrap.servers": self._servers})
         admin.create_topics([NewTopic(self._topic, PARTITIONS, 1)])[self._topic].result(30)
         producer = Producer({"bootstrap.servers": self._servers})
-        for number, row in enumerate(row for rows in readings() for row in rows):
+        for number, row in enumerate(row for rows in batches for row in rows):
             producer.produce(self._topic, json.dumps(row).encode(), partition=SKEW[number % len(SKEW)])
         assert producer.flush(30) == 0
+
+    def create_again(self) -> None:
+        """Delete the topic and create it again, with fewer records than it had."""
+        admin = AdminClient({"bootstrap.servers": self._servers})
+        admin.delete_topics([self._topic], operation_timeout=30)[self._topic].result(30)
+        deadline = time.monotonic() + 30
+        # The broker deletes the topic after it has answered.
+        while self._topic in admin.list_topics(timeout=30).topics:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        self._create(list(readings())[:1])
 
     def delete_before(self, positions: Mapping[str, int]) -> None:
         """Have the broker remove everything before an offset of each partition, as its retention does."""
@@ -47,7 +67,9 @@ class KafkaClicks:
             "subscribe": self._topic,
             "startingOffsets": "earliest",
             "maxOffsetsPerTrigger": str(ROWS_A_BATCH),
+            **self._options,
         }
         given = "".join(f".option({name!r}, {value!r})" for name, value in options.items())
         parsed = f'F.from_json(F.col("value").cast("string"), "{SCHEMA}").alias("row")'
-        return f'spark.readStream.format("kafka"){given}.load().select({parsed}).select("row.*")'
+        kept = f".filter({self.condition!r})" if self.condition else ""
+        return f'spark.readStream.format("kafka"){given}.load().select({parsed}).select("row.*"){kept}'

@@ -10,7 +10,7 @@ import pytest
 
 from examples.demo.broker import Broker
 from tests.restart.kafka_clicks import KafkaClicks
-from tests.restart.scenario import CONF, STREAM, Workspace
+from tests.restart.scenario import AGGREGATES, CONF, STREAM, Workspace
 from tests.restart.small import error_code, tree
 from tests.restart.test_files import KILLED, POINTS, kill_at
 
@@ -83,3 +83,31 @@ def test_a_cut_whose_input_the_broker_has_removed_is_refused(
     workspace.slackwater("status")
     workspace.run()
     assert workspace.rows() == rows
+
+
+def test_a_topic_that_was_created_again_is_not_replayed_with_other_code(
+    tmp_path_factory: pytest.TempPathFactory, broker: Broker
+) -> None:
+    clicks = KafkaClicks(broker.bootstrap_servers, "created-again", failOnDataLoss="false")
+    workspace = Workspace(tmp_path_factory.mktemp("created-again"), clicks)
+    workspace.run()
+    rows = workspace.rows()
+    clicks.condition = "n < 100"
+    workspace.write_pipeline(AGGREGATES)
+
+    workspace.rebuild()
+    workspace.run()
+    assert workspace.rows() == rows, "no record is missing"
+
+    clicks.condition = "n < 1000"
+    workspace.write_pipeline(AGGREGATES)
+    workspace.slackwater("plan", "rebuild", STREAM, "--out", "plan.json", "--force")
+    clicks.create_again()
+    before = tree(workspace.output) | tree(workspace.stream_folder / "checkpoints")
+
+    refused = workspace.slackwater("apply", "plan.json", "--yes", *CONF, code=5)
+
+    assert error_code(refused) == "source-rows-lost"
+    assert "created-again-0: offsets" in refused.stderr
+    assert "the topic was created again or truncated" in refused.stderr
+    assert tree(workspace.output) | tree(workspace.stream_folder / "checkpoints") == before

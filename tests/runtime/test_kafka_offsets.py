@@ -1,4 +1,4 @@
-"""The oldest offsets that a real broker still has, for each Kafka source of a query."""
+"""The offsets that a real broker has, the oldest and the end, for each Kafka source of a query."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.available_now import EndOfRun, reached_end
 from slackwater.runtime.no_data_batch import backlog_of
-from slackwater.runtime.positions import earliest_positions
+from slackwater.runtime.positions import served_positions
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.session import end_session
+from slackwater.sources.common.contract import Served
 from slackwater.storage.open import open_read_store
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -78,17 +79,20 @@ def test_each_kafka_source_has_its_oldest_offsets(spark: SparkSession, broker: B
         .union(kafka(assign='{"readings":[1]}', startingOffsets="latest"))
         .union(readings)
     )
-    found = earliest_positions(query)
+    found = served_positions(query)
 
-    assert {number: json.loads(offsets) for number, offsets in found.items()} == {
+    assert {number: json.loads(served.earliest) for number, served in found.items()} == {
         "0": {"readings": {"0": 0, "1": 4, "2": 0}},
         "2": {"clicks": {"0": 2}, "clicks-old": {"0": 0, "1": 0}},
         "3": {"readings": {"1": 4}},
         "4": {"readings": {"0": 0, "1": 4, "2": 0}},
     }
-    assert found["3"] == '{"readings":{"1":4}}'
+    assert found["3"] == Served('{"readings":{"1":4}}', '{"readings":{"1":10}}')
+    assert found["2"].latest == '{"clicks":{"0":10},"clicks-old":{"0":10,"1":10}}'
     # A topic that does not exist has no offsets.
-    assert earliest_positions(kafka(subscribe="absent, clicks")) == {"0": '{"clicks":{"0":2}}'}
+    existing = Served('{"clicks":{"0":2}}', '{"clicks":{"0":10}}')
+    assert served_positions(kafka(subscribe="absent, clicks")) == {"0": existing}
+    assert served_positions(kafka(subscribe="absent")) == {"0": Served("{}", "{}")}
     # The numbers are those of Spark's own offset lines.
     checkpoint = tmp_path / "checkpoint"
     started = query.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
@@ -112,7 +116,7 @@ def test_each_kafka_source_has_its_oldest_offsets(spark: SparkSession, broker: B
     # The options of the source are those of the client that asks.
     impatient = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "1000"}
     with pytest.raises(EnvironmentMissing) as caught:
-        earliest_positions(kafka("127.0.0.1:1", subscribe="readings", **impatient))
+        served_positions(kafka("127.0.0.1:1", subscribe="readings", **impatient))
     assert (caught.value.code, caught.value.where) == ("kafka-unreachable", "127.0.0.1:1")
 
 

@@ -15,9 +15,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.core.targets import Earliest, FromFile, Latest, PositionTarget
-from slackwater.runtime.positions import earliest_positions, resolve
+from slackwater.runtime.positions import resolve, served_positions
 from slackwater.runtime.session import end_session
 from slackwater.sources import SOURCES
+from slackwater.sources.common.contract import Served
 from tests.architecture.test_extension_source import Book, at
 
 pytestmark = pytest.mark.spark
@@ -70,7 +71,7 @@ def test_positions_are_those_that_the_kind_finds(spark: SparkSession, tmp_path: 
         position = resolve(frame, target, {"0": at(4)}, logs={}, now_ms=0, offsets=offsets)["0"]
         return position.base.end, position.summary
 
-    assert earliest_positions(frame) == {"0": at(2)}
+    assert served_positions(frame) == {"0": Served(at(2), at(9))}
     assert found(Earliest()) == (at(2), "source 0 (book): page 4 -> 2")
     assert found(Latest())[0] == at(9)
     assert found(FromFile("f"), at(7))[0] == at(7)

@@ -28,6 +28,7 @@ class Outside:
 
     files: bool = True
     oldest: str | None = None
+    newest: str | None = None
 
     def exists(self, path: str) -> bool:
         return self.files and path != ""
@@ -43,6 +44,9 @@ class Outside:
 
     def earliest(self, source: str) -> str | None:
         return self.oldest if source == "0" else None
+
+    def latest(self, source: str) -> str | None:
+        return self.newest if source == "0" else None
 
 
 def _kind(example: Example) -> Source:
@@ -198,6 +202,6 @@ def test_an_offset_of_another_kind_raises_nothing(example: Example, foreign: str
         kind.counted(span)
         kind.unrecorded(span)
         kind.files(span)
-        kind.unavailable(span, Outside(oldest=foreign))
+        kind.unavailable(span, Outside(oldest=foreign, newest=foreign))
         kind.describe(foreign)
         kind.cut_entry(foreign)

@@ -88,10 +88,41 @@ def test_what_a_topic_no_longer_has(earliest: str | None, unavailable: tuple[str
     assert KAFKA.unavailable(span, Outside(oldest=earliest)) == unavailable
 
 
+@pytest.mark.parametrize(
+    ("earliest", "latest", "unavailable"),
+    [
+        ('{"t":{"0":0,"1":0}}', '{"t":{"0":10,"1":3}}', ()),
+        (
+            '{"t":{"0":0,"1":0}}',
+            '{"t":{"0":2,"1":3}}',
+            ("t-0: offsets 5 to 9; the partition ends at 2: the topic was created again or truncated",),
+        ),
+        (
+            '{"t":{"0":8,"1":0}}',
+            '{"t":{"0":8,"1":1}}',
+            (
+                "t-0: offsets 8 to 9; the partition ends at 8: the topic was created again or truncated",
+                "t-1: offsets 1 to 2; the partition ends at 1: the topic was created again or truncated",
+            ),
+        ),
+        ('{"t":{"0":0}}', '{"t":{"0":10}}', ("t-1: offsets 0 to 2; the partition no longer exists",)),
+        ('{"t":{"0":8,"1":0}}', None, ("t-0: offsets 5 to 7; the oldest that is left is 8",)),
+    ],
+    ids=["kept", "before the range", "in the range", "partition deleted", "end unknown"],
+)
+def test_what_a_topic_that_ends_earlier_no_longer_has(
+    earliest: str, latest: str | None, unavailable: tuple[str, ...]
+) -> None:
+    span = _kafka('{"t":{"0":5}}', '{"t":{"0":10,"1":3}}')
+
+    assert KAFKA.unavailable(span, Outside(oldest=earliest, newest=latest)) == unavailable
+
+
 def test_a_partition_without_rows_in_the_range_is_not_missed() -> None:
     span = _kafka('{"t":{"0":5}}', '{"t":{"0":5}}')
 
     assert KAFKA.unavailable(span, Outside(oldest='{"t":{"0":90}}')) == ()
+    assert KAFKA.unavailable(span, Outside(oldest='{"t":{"0":0}}', newest='{"t":{"0":3}}')) == ()
 
 
 def test_positions_of_a_topic_for_people() -> None:

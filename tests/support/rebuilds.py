@@ -40,7 +40,7 @@ from slackwater.runtime.loader import digest, environment_read
 from slackwater.runtime.query_runtime import SparkRuntime
 from slackwater.sinks.common.contract import Swappable
 from slackwater.sinks.common.registry import is_same_sink, open_output
-from slackwater.sources.common.contract import Position
+from slackwater.sources.common.contract import Position, Served
 from slackwater.sources.files import NO_FILES
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
@@ -133,7 +133,7 @@ class StubReplayer:
     def compact_interval(self) -> int:
         return 10
 
-    def earliest_offsets(self) -> Mapping[str, str]:
+    def served_positions(self) -> Mapping[str, Served]:
         return {}
 
     def run_pending(self, checkpoint: str, **_: object) -> Replayed:

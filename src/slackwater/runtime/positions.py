@@ -19,7 +19,7 @@ from slackwater.operations.plan.targets import target_text
 from slackwater.runtime.failures import SPARK_ERRORS, reason_of
 from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
 from slackwater.sources import UNKNOWN, kind_described, kind_of, kinds_of_format
-from slackwater.sources.common.contract import EmptyBase, Position, SourceEntries, SourceSeen, SparkSource
+from slackwater.sources.common.contract import EmptyBase, Position, Served, SourceEntries, SourceSeen, SparkSource
 from slackwater.sources.common.source import LiveSource, Source
 from slackwater.sources.common.targets import out_of_range, unrecorded, unsupported
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
 
-def earliest_positions(frame: DataFrame) -> Mapping[str, str]:
-    """The oldest positions that the sources of a query still serve, by the number of the source in the query.
+def served_positions(frame: DataFrame) -> Mapping[str, Served]:
+    """The positions that the sources of a query serve now, by the number of the source in the query.
 
-    Sources without such a position are left out. Raises EnvironmentMissing where a source does not answer.
+    Sources without such positions are left out. Raises EnvironmentMissing where a source does not answer.
     """
     found = {}
     for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
         source = spark_source(frame, str(number), relation)
         live = kind_described(source.description).live()
         try:
-            position = live.earliest(source)
+            served = live.served(source)
         except SPARK_ERRORS as error:
             raise live.unreachable(source, reason_of(error)) from error
-        if position is not None:
-            found[source.name] = position
+        if served is not None:
+            found[source.name] = served
     return found
 
 

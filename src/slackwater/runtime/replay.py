@@ -31,7 +31,7 @@ from slackwater.runtime.files_left_out import check_left_out
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.positions import compact_interval, earliest_positions, resolve
+from slackwater.runtime.positions import compact_interval, resolve, served_positions
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, QueryStart, build
 from slackwater.runtime.query_run import QueryRun, RunServices
@@ -44,7 +44,7 @@ from slackwater.runtime.verdict import program_json, record_program
 from slackwater.sinks.common.contract import Output, Sink, Staged
 from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sinks.files.side_output import side_sink
-from slackwater.sources.common.contract import Position, SourceEntries
+from slackwater.sources.common.contract import Position, Served, SourceEntries
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ class SparkReplayer:
         """The pipeline file that was loaded, and which rows its query reads."""
         return Code(digest(self._loaded.reference), self.profile().rows_digest, self._open().version)
 
-    def earliest_offsets(self) -> Mapping[str, str]:
-        """The oldest positions that sources still serve, by the source's place in the query."""
-        return earliest_positions(self.frame())
+    def served_positions(self) -> Mapping[str, Served]:
+        """The positions that sources serve now, by the source's place in the query."""
+        return served_positions(self.frame())
 
     def positions(
         self,

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
+from slackwater.sources.common.contract import Served
 from slackwater.storage.open import local_file_of, open_read_store
 from slackwater.storage.protocols import ReadStore
 
 
 @dataclass(frozen=True, slots=True)
 class StoreReach:
-    """Files by a check on their store; ``positions`` are the earliest offsets by source, as far as they are known."""
+    """Files by a check on their store; ``positions`` are those that are served, by source, as far as they are known."""
 
-    positions: Mapping[str, str] = field(default_factory=dict)
+    positions: Mapping[str, Served] = field(default_factory=dict)
 
     def exists(self, path: str) -> bool:
         """Whether a source file exists; ``path`` is the URI or path as Spark recorded it."""
@@ -61,7 +62,13 @@ class StoreReach:
 
     def earliest(self, source: str) -> str | None:
         """The oldest position that a source still serves, as an offset string; ``None`` where it is unknown."""
-        return self.positions.get(source)
+        served = self.positions.get(source)
+        return None if served is None else served.earliest
+
+    def latest(self, source: str) -> str | None:
+        """The end of a source, as ``earliest``."""
+        served = self.positions.get(source)
+        return None if served is None else served.latest
 
 
 def _require_access(file: str | None) -> None:

@@ -118,7 +118,7 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
 
 def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
     """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
-    batches, reach = operation.batches, StoreReach(replayer.earliest_offsets())
+    batches, reach = operation.batches, StoreReach(replayer.served_positions())
     missing = batches.missing_for(action.first, action.last, reach, operation.plan.request.ranges)
     refuse_lost(operation, missing, "restore the source's data; nothing was changed")
     replaced = batches.replaced(action.first, action.last, reach)

@@ -98,7 +98,7 @@ def _check_served(operation: Operation, replayer: Replayer) -> None:
     """The whole range of a backfill must still exist: its batch would fail in the middle, or leave rows out."""
     ranges = ranges_of(operation.plan.request)
     if ranges:
-        reach = StoreReach(replayer.earliest_offsets())
+        reach = StoreReach(replayer.served_positions())
         lost = [line for kind, span in ranges for line in kind.unavailable(span, reach)]
         refuse_lost(operation, lost, f"nothing was changed; plan again: {plan_again(operation.plan)}")
 

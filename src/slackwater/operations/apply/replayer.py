@@ -15,7 +15,7 @@ from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.plan.contributing import Code
-from slackwater.sources.common.contract import Position, SourceEntries
+from slackwater.sources.common.contract import Position, Served, SourceEntries
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Replayer(Protocol):
     def compact_interval(self) -> int:
         """The session's setting for file source logs: how Spark will read a log with fewer entries than that."""
 
-    def earliest_offsets(self) -> Mapping[str, str]:
-        """The oldest positions that sources still serve, by the source's place in the query."""
+    def served_positions(self) -> Mapping[str, Served]:
+        """The positions that sources serve now, by the source's place in the query."""
 
     def positions(
         self,

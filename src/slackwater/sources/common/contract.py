@@ -42,6 +42,13 @@ class EmptyBase:
     log: Mapping[str, bytes] = field(default_factory=dict)
 
 
+class Served(NamedTuple):
+    """The positions that a source serves now, as offset strings; ``latest`` is ``None`` where it is unknown."""
+
+    earliest: str
+    latest: str | None = None
+
+
 class Reach(Protocol):
     """What sources can still serve now. Callers that may do IO pass one in."""
 
@@ -63,6 +70,10 @@ class Reach(Protocol):
 
     def earliest(self, source: str) -> str | None:
         """The oldest position that a source still serves, as an offset string; ``None`` where it is unknown."""
+        ...
+
+    def latest(self, source: str) -> str | None:
+        """The end of a source now, as ``earliest``."""
         ...
 
 

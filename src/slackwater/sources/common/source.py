@@ -29,6 +29,7 @@ from slackwater.sources.common.contract import (
     Reached,
     Replaced,
     RestartEffect,
+    Served,
     SourceEntries,
     SourceRange,
     SourceSeen,
@@ -280,8 +281,8 @@ class LiveSource:
         base = EmptyBase(initial, kind.log_until(initial, source.log, source.interval))
         return source.at(base, f"{kind.describe(source.current)} -> {kind.describe(initial)}")
 
-    def earliest(self, source: SparkSource) -> str | None:
-        """The oldest position that is still served, as Spark writes it; ``None`` for a kind that has none."""
+    def served(self, source: SparkSource) -> Served | None:
+        """The positions that are served now, as Spark writes them; ``None`` for a kind that has none."""
         return None
 
     def left_out(

@@ -140,15 +140,16 @@ class Kafka(Source):
 
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         ranges, oldest = self._ranges(span), reach.earliest(span.source)
-        earliest = positions_of(oldest)
+        earliest, latest = positions_of(oldest), positions_of(reach.latest(span.source))
         # Without any topic the position is known, and empty.
         if ranges is None or not (earliest or decoded(oldest) == {}):
             return ()
-        return tuple(
-            _loss(partition, start, end, earliest.get(partition))
+        lost = (
+            _loss(partition, start, end, (earliest.get(partition), latest.get(partition)))
             for partition, (start, end) in sorted(ranges.items())
-            if start < end and start < earliest.get(partition, end)
+            if start < end
         )
+        return tuple(line for line in lost if line is not None)
 
     def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:
         wanted, free = self._ranges(span), self.free_ranges(live, read)
@@ -292,11 +293,17 @@ def as_json(offsets: Mapping[Partition, int]) -> str:
     return json.dumps(topics, separators=(",", ":"))
 
 
-def _loss(partition: Partition, start: int, end: int, earliest: int | None) -> str:
-    name = partition_name(partition)
+def _loss(partition: Partition, start: int, end: int, served: tuple[int | None, int | None]) -> str | None:
+    """What a partition that has these offsets, the oldest and the end, no longer has of a range."""
+    (earliest, latest), name = served, partition_name(partition)
     if earliest is None:
         return f"{name}: offsets {start} to {end - 1}; the partition no longer exists"
-    return f"{name}: offsets {start} to {min(earliest, end) - 1}; the oldest that is left is {earliest}"
+    if latest is not None and latest < end:
+        gone = f"{name}: offsets {max(start, latest)} to {end - 1}"
+        return f"{gone}; the partition ends at {latest}: the topic was created again or truncated"
+    if start < earliest:
+        return f"{name}: offsets {start} to {min(earliest, end) - 1}; the oldest that is left is {earliest}"
+    return None
 
 
 def _positions(offset: object) -> dict[Partition, int]:

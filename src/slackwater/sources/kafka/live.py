@@ -19,7 +19,7 @@ from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
 from slackwater.core.units import utc_text
-from slackwater.sources.common.contract import Ahead, Position, SourceSeen, SparkSource, Uncounted
+from slackwater.sources.common.contract import Ahead, Position, Served, SourceSeen, SparkSource, Uncounted
 from slackwater.sources.common.source import LiveSource
 from slackwater.sources.common.targets import listed, out_of_range, unsupported
 from slackwater.sources.kafka import SOURCE as KAFKA
@@ -36,11 +36,6 @@ TOPICS = "topics "
 BROKERS = "slackwater.sources.kafka.brokers"
 
 
-def earliest_offsets(source: SparkSource) -> Offsets:
-    """Of each partition of a source the oldest offset that the brokers have; none of topics that do not exist."""
-    return _listed(source, _specs(source).earliest())[0]
-
-
 def offsets_at(source: SparkSource, time_ms: int) -> Offsets:
     """Of each partition of a source, the offset of the first record of ``time_ms`` or later, else the end."""
     specs = _specs(source)
@@ -50,7 +45,7 @@ def offsets_at(source: SparkSource, time_ms: int) -> Offsets:
 
 
 def bounds(source: SparkSource) -> tuple[Offsets, Offsets]:
-    """Of each partition of a source, the oldest offset that the brokers have, and the end."""
+    """Of each partition of a source, the oldest offset that the brokers have, and the end; none of absent topics."""
     specs = _specs(source)
     earliest, latest = _listed(source, specs.earliest(), specs.latest())
     return earliest, latest
@@ -181,8 +176,9 @@ class KafkaLive(LiveSource):
             )
         return source.at(base, _change(earliest, current, after) + note)
 
-    def earliest(self, source: SparkSource) -> str | None:
-        return as_json(earliest_offsets(source))
+    def served(self, source: SparkSource) -> Served | None:
+        earliest, latest = bounds(source)
+        return Served(as_json(earliest), as_json(latest))
 
     def unserved(
         self, shape: SourceShape, start: str | None, end: str | None, start_ms: int | None = None
