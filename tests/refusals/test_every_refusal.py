@@ -47,6 +47,7 @@ ELSEWHERE = {
     "delta-log-cleaned": "tests/sinks/test_delta_output.py",
     "delta-path": "tests/sinks/test_delta_on_spark.py",
     "delta-restore": "tests/sinks/test_delta_output.py",
+    "replay-leaves-out": "tests/runtime/test_lost_rows_of_a_replay.py",
     "source-ends-early": "tests/runtime/test_early_end.py",
     "source-files-too-old": "tests/restart/test_files_left_out.py",
     "folder-read-only": "tests/apply/test_touched_operations.py",

@@ -40,6 +40,7 @@ from slackwater.runtime.session import driver_jvm_pid, start_session
 from slackwater.runtime.session_options import SessionOptions, spark_version
 from slackwater.runtime.sql_settings import replace_settings, settings_after
 from slackwater.runtime.stream_session import session_of
+from slackwater.runtime.strict_sources import strict_sources
 from slackwater.runtime.verdict import program_json, record_program
 from slackwater.sinks.common.contract import Output, Sink, Staged
 from slackwater.sinks.common.registry import is_same_sink, open_output
@@ -180,8 +181,10 @@ class SparkReplayer:
             # With much state on executors that has ended the application, too.
             spark = self._open()
             with nullcontext() if changelog else _changelog_off(spark):
-                self._query = ReplayQuery(self._build(spark, settings), checkpoint, more=more)
-                self._wait(self._query)
+                built = self._build(spark, settings)
+                with strict_sources(built.frame, self._stream):
+                    self._query = ReplayQuery(built, checkpoint, more=more)
+                    self._wait(self._query)
         else:
             self._wait(self._query)
         progress = self._query.query.lastProgress
@@ -201,6 +204,10 @@ class SparkReplayer:
                 "replay-failed",
                 f"A replayed batch of stream {self._stream} fails: {failure.reason}",
                 where=failure.place,
+                # Spark's own advice, failOnDataLoss=false, is not followed in a replay.
+                hint="restore the source's data; nothing in use was changed"
+                if failure.code == "data-loss"
+                else "remove the cause, then apply the plan again; nothing in use was changed",
             )
             if failure.traceback:
                 failed.add_note(failure.traceback)

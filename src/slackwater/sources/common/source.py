@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.checkpoint_logs import SourceFile
@@ -65,6 +66,9 @@ class Source:
     """Options in lower case that decide what counts as read already, and so change rows of every query."""
     start_options: frozenset[str] = frozenset()
     """Options in lower case that only a new query uses: the position from which it reads."""
+    strict_options: Mapping[str, str] = MappingProxyType({})
+    """Options in lower case with the values, which are Spark's defaults, with which the source fails where rows that it
+    should read no longer exist. With other values it leaves them out."""
     reads_files = False
     """Whether entries of the source's own log list files, in one way for all formats of the kind."""
     nothing_read: str | None = None

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from slackwater.core.checkpoint_logs import SourceFile
@@ -74,6 +75,7 @@ class Kafka(Source):
             *("maxtriggerdelay", "minoffsetspertrigger", "minpartitions"),
         }
     )
+    strict_options = MappingProxyType({"failondataloss": "true"})
     start_options = frozenset(
         {
             *("startingoffsets", "startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"),
