@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape, Traced
+from slackwater.core.program import (
+    InputShape,
+    OperatorKind,
+    OperatorShape,
+    Program,
+    SourceShape,
+    Traced,
+    Watermark,
+    Window,
+)
 from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.diagnose.program_changes import changes, verdict
 
@@ -109,3 +118,22 @@ def test_an_aggregate_is_accepted_where_spark_can_use_its_buffer(was: str, now: 
     )
     (change,) = changes(before, after)
     assert (change.code, change.acceptable) == ("aggregates-changed", acceptable)
+
+
+@pytest.mark.parametrize(
+    ("kind", "windows", "code"),
+    [
+        ("aggregate", (Window("tumbling", "at", 1, 1),), None),
+        ("aggregate", (Window("session", "at", gap="5 minutes"),), "watermark-delay-changed"),
+        ("deduplicate", (), "watermark-delay-changed"),
+        ("join", (), "watermark-delay-changed"),
+    ],
+)
+def test_in_complete_mode_only_an_aggregation_without_sessions_keeps_late_rows(
+    kind: OperatorKind, windows: tuple[Window, ...], code: str | None
+) -> None:
+    def program(delay_ms: int) -> Program:
+        rows = InputShape("source 0", watermarks=(Watermark("at", delay_ms),))
+        return replace(PROGRAM, output_mode="complete", operators=(OperatorShape(kind, (rows,), windows=windows),))
+
+    assert [one.code for one in changes(program(60_000), program(1_000))] == ([code] if code else [])

@@ -133,6 +133,9 @@ def _watermarks() -> Iterator[Case]:
     yield Case("watermark removed", marked(), none_rows, "needs-rebuild", "watermark-removed", mode="update")
     yield Case("watermark added", none_rows, marked(), "changes-rows", "watermark-added", mode="update")
     yield Case("watermark removed in complete mode", marked(), none_rows, "same", mode="complete")
+    both = "watermark removed below a deduplication in complete mode"
+    bare = "watermark-removed"
+    yield Case(both, twice_rows, lambda s: twice_rows(s, marked=False), "needs-rebuild", bare, mode="complete")
     yield Case("delay of a deduplication", distinct("id", within=True), later_rows, "changes-rows", delay)
 
 

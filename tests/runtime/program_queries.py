@@ -290,8 +290,8 @@ def plain_rows(s: Sources) -> DataFrame:
     return s.marked().select("station", "n")
 
 
-def twice_rows(s: Sources) -> DataFrame:
-    return by_window(s.marked().dropDuplicates(["id", "at"]), "station").count()
+def twice_rows(s: Sources, *, marked: bool = True) -> DataFrame:
+    return by_window((s.marked() if marked else s.files()).dropDuplicates(["id", "at"]), "station").count()
 
 
 def limited_rows(n: int) -> Build:

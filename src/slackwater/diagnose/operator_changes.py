@@ -222,8 +222,9 @@ def _own_schemas(was: OperatorShape, now: OperatorShape, place: str) -> Iterator
 
 def _watermarks(was: InputShape, now: InputShape, operator: OperatorShape, output_mode: str) -> Iterator[Change]:
     place = operator_words(operator)
-    if output_mode == "complete":
-        # Spark drops no group and no late row then.
+    sessions = any(window.kind == "session" for window in operator.windows)
+    if output_mode == "complete" and operator.kind == "aggregate" and not sessions:
+        # Spark drops no group and no late row then; those of sessions and of other operators it drops in any mode.
         return
     for before, after in zip_longest(was.watermarks, now.watermarks):
         if before is None:
