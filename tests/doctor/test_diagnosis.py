@@ -132,6 +132,13 @@ def test_code_that_cannot_be_compared_is_not_healthy(tmp_path: Path) -> None:
     assert "code" in [one.code for one in diagnose(facts).not_checked]
 
 
+def test_code_that_cannot_be_read_is_not_healthy(tmp_path: Path) -> None:
+    judged = Judged(StreamVerdict("web/out", 7, "unreadable"))
+    facts = replace(Case("", "", output_in_place, with_sink=True).facts(tmp_path), code=judged)
+
+    assert "code" in [one.code for one in diagnose(facts).not_checked]
+
+
 def test_a_cause_that_files_show_only_in_part_is_not_excluded(tmp_path: Path) -> None:
     diagnosis = diagnose(Case("", "", output_in_place, with_sink=True).facts(tmp_path))
     text = "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] Streaming stateful operator name does not match"

@@ -27,6 +27,7 @@ BUILT: Any = SimpleNamespace(
     definition=SimpleNamespace(settings={}, partition_by=(), sink=None, trigger=Trigger("available-now")),
     frame=None,
     profile=None,
+    program=None,
     upstreams=frozenset(),
 )
 """A stream whose query is never started."""

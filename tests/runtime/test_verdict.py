@@ -15,6 +15,7 @@ from slackwater.core.records import GenerationRecord
 from slackwater.core.state_programs import program_of_batch
 from slackwater.core.verdict import Effect
 from slackwater.ledger.workspace import Workspace
+from slackwater.runtime.before_start import NOT_COMPARED, warnings_about
 from slackwater.runtime.loader import load
 from slackwater.runtime.query import BuiltStream
 from slackwater.runtime.verdict import StartGate, judge, program_json, record_program
@@ -135,10 +136,23 @@ def test_what_is_compared_with(project: Project, tmp_path: Path) -> None:
         assert judge(_built(project, OLD), replace(generation, programs=None)).basis == "checkpoint"
         damaged = [{"after": -1, "program": {"sources": 3}}, "no entry", {"after": "x"}]
         assert judge(_built(project, OLD), replace(generation, programs=cast("Any", damaged[:1]))).basis == "checkpoint"
-        assert judge(_built(project, None), generation).basis == "nothing"
         assert judge(_built(project, OLD), None).basis == "nothing"
         empty = replace(generation, location=str(tmp_path / "absent"))
         assert judge(_built(project, UPPER), empty).verdict.effect is Effect.SAME
+        assert judge(_built(project, None), empty).basis == "nothing"
+
+
+def test_a_query_that_cannot_be_read_is_not_called_the_same(project: Project) -> None:
+    unreadable = _built(project, None)
+    with project.open() as workspace:
+        generation = _generation(workspace)
+        judged = judge(unreadable, generation)
+        unreadable.__dict__["profile"] = None
+        stream = workspace.ledger.find_stream(STREAM)
+        said = [warnings_about(stream, unreadable, committed) for committed in (6, -1)]
+
+    assert (judged.basis, judged.committed, judged.effect) == ("unreadable", 6, None)
+    assert [NOT_COMPARED in warnings for warnings in said] == [True, False]
 
 
 def test_what_an_unreadable_program_commits_is_of_no_known_program(project: Project) -> None:

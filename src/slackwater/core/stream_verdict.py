@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from slackwater.core.verdict import Verdict
+from slackwater.core.verdict import Effect, Verdict
 
-Basis = Literal["recorded", "checkpoint", "nothing"]
+Basis = Literal["recorded", "checkpoint", "nothing", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +15,15 @@ class StreamVerdict:
     """``committed`` is the newest committed batch, -1 for none.
 
     ``basis`` is what the query was compared with: the recorded program, what the checkpoint shows without one, or
-    nothing, as no batch was planned or the query's plan cannot be read.
+    nothing, as no batch was planned. ``unreadable``: it was not compared, as its plan or code cannot be read.
     """
 
     stream: str
     committed: int
     basis: Basis
     verdict: Verdict = field(default_factory=Verdict)
+
+    @property
+    def effect(self) -> Effect | None:
+        """The gravest effect of a change, ``None`` where the query was not compared."""
+        return None if self.basis == "unreadable" else self.verdict.effect

@@ -29,6 +29,7 @@ from slackwater.diagnose.rules.common.rule import When
 PACKAGE = "slackwater.diagnose.checks"
 _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
 _NO_PROGRAM = "the files of a checkpoint do not have the program of the query that made them"
+_UNREADABLE = "the plan or the code of the query cannot be read"
 _WITHOUT_HOME = "bring the old code back; or give the changed query a new checkpoint and a new output"
 """No command of Slackwater changes a checkpoint that it has not recorded."""
 _UNREAD_SHOWN = 3
@@ -106,7 +107,7 @@ def diagnose(facts: Facts) -> Diagnosis:
         else:
             not_checked.append(NotChecked(check.code, check.meaning, missing.reason, missing.how))
     if isinstance(facts.code, Unknown):
-        not_checked.append(NotChecked("code", "The code and the kept state do not fit.", *facts.code))
+        not_checked.append(_code_not_checked(facts.code))
     elif facts.code is not None:
         found += _of_code(facts.code, recorded=facts.recorded)
         not_checked += _not_in_files(facts, facts.code)
@@ -203,8 +204,14 @@ def _of_code(judged: Judged, *, recorded: bool) -> Iterator[Diagnosed]:
         yield Diagnosed(finding, certainty, None, {"effect": change.effect.word}, ())
 
 
+def _code_not_checked(unknown: Unknown) -> NotChecked:
+    return NotChecked("code", "The code and the kept state do not fit.", *unknown)
+
+
 def _not_in_files(facts: Facts, judged: Judged) -> Iterator[NotChecked]:
     """The changes that a checkpoint does not show, where the program of the old query is not recorded."""
+    if judged.verdict.basis == "unreadable":
+        yield _code_not_checked(Unknown(_UNREADABLE, "compare the code with the one that ran before"))
     if judged.verdict.basis != "checkpoint":
         return
     operators = [operator_kind(one.name) for one in facts.checkpoint.report.operators]

@@ -157,11 +157,18 @@ def _with_file(finding: Finding, stream: StreamRecord, ledger: Ledger) -> Findin
     return replace(finding, next=with_pipeline(finding.next, stream.pipeline_file))
 
 
-def warnings_about(stream: StreamRecord, built: BuiltStream) -> tuple[str, ...]:
-    """What the user should read about the query itself before it starts."""
+NOT_COMPARED = (
+    "the query was not compared with the one that made the kept state, because its plan or code cannot be read: "
+    "a change of what the state means is not noticed"
+)
+
+
+def warnings_about(stream: StreamRecord, built: BuiltStream, committed: int) -> tuple[str, ...]:
+    """What the user should read about the query itself before it starts after batch ``committed`` (-1: none)."""
     generation = GenerationRecord(stream.full_name, stream.current_generation, "")
     now = Snapshot(stream, generation, Marks(), profile=built.profile)
-    return tuple(finding.text for finding in findings_about(now, "query"))
+    not_compared = (NOT_COMPARED,) if committed >= 0 and built.program is None else ()
+    return (*not_compared, *(finding.text for finding in findings_about(now, "query")))
 
 
 def claim_output(home: Home, stream: StreamRecord) -> None:

@@ -108,7 +108,8 @@ class StreamRun:
         try:
             ready = check(self._services.home, self._services.ledger, self.stream)
             self._committed_before, self._planned_before = ready.committed, ready.planned
-            self._warn((*ready.warnings, *warnings_about(self.stream, self._built), *self._overridden()))
+            about = warnings_about(self.stream, self._built, ready.committed)
+            self._warn((*ready.warnings, *about, *self._overridden()))
             check_left_out(self._services.ledger, self._generation, ready.planned, self._built.frame)
             if self._trigger.kind == "available-now":
                 check_reads_all(self.stream.full_name, self._built.frame)

@@ -86,8 +86,10 @@ def judge(built: BuiltStream, generation: GenerationRecord | None) -> StreamVerd
     store = open_read_store(generation.location)
     try:
         logs = read_logs(store)
-        if now is None or logs.planned < 0:
+        if logs.planned < 0:
             return StreamVerdict(name, logs.committed, "nothing")
+        if now is None:
+            return StreamVerdict(name, logs.committed, "unreadable")
         kept = _recorded(generation, logs.committed)
         if kept is not None:
             return StreamVerdict(name, logs.committed, "recorded", verdict(kept, now))

@@ -32,10 +32,10 @@ class CheckedPipeline:
     streams: tuple[CheckedStream, ...]
 
     @property
-    def effect(self) -> Effect:
-        """The gravest effect of a change."""
-        found = [one.verdict.verdict.effect for one in self.streams if one.verdict is not None]
-        return max(found, default=Effect.SAME)
+    def effect(self) -> Effect | None:
+        """The gravest effect of a change, ``None`` where no stream was compared."""
+        found = [one.verdict.effect for one in self.streams if one.verdict is not None]
+        return max((effect for effect in found if effect is not None), default=None)
 
     @property
     def starts(self) -> bool:

@@ -14,7 +14,8 @@ def declare(parser: Parser) -> None:
     add_debug(parser)
     add_format(parser)
     parser.epilog = (
-        "The DataFrames are built, and no query is started; nothing is written. Exit code 0: all streams may start. "
+        "The DataFrames are built, and no query is started; nothing is written. Exit code 0: all streams may start, "
+        "also those that were not compared because their plan or code cannot be read. "
         "1: a run would refuse a stream because of its changes."
     )
     parser.set_defaults(verb="slackwater.cli.verbs.check.compare:check")

@@ -23,7 +23,7 @@ def check_document(checked: CheckedPipeline) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "pipeline_file": checked.reference,
-        "effect": checked.effect.word,
+        "effect": _word(checked.effect),
         "streams": [_fields(stream) for stream in checked.streams],
     }
 
@@ -32,7 +32,7 @@ def _fields(stream: CheckedStream) -> dict[str, Any]:
     judged = stream.verdict
     return {
         "stream": stream.stream,
-        "effect": None if judged is None else judged.verdict.effect.word,
+        "effect": None if judged is None else _word(judged.effect),
         "starts": judged is not None and judged.verdict.starts,
         "compared_with": None if judged is None else judged.basis,
         "batch": None if judged is None else judged.committed,
@@ -40,6 +40,10 @@ def _fields(stream: CheckedStream) -> dict[str, Any]:
         "next": list(stream.next),
         "error": None if stream.error is None else stream.error.as_dict(),
     }
+
+
+def _word(effect: Effect | None) -> str | None:
+    return None if effect is None else effect.word
 
 
 LABEL_WIDTH = 10
@@ -62,6 +66,7 @@ BASES = {
     "checkpoint": "what the checkpoint shows at {batch}: the program that made it is not recorded",
     "nothing": "nothing: no batch was run yet",
 }
+NOT_COMPARED = "not compared"
 
 
 def check_page(checked: CheckedPipeline) -> Group:
@@ -76,9 +81,12 @@ def check_page(checked: CheckedPipeline) -> Group:
 def _block(stream: CheckedStream) -> list[Text]:
     heading = Text(stream.stream, style="bold")
     if stream.verdict is None:
-        heading.append("  not compared: it cannot be built", style="not bold red")
+        heading.append(f"  {NOT_COMPARED}: it cannot be built", style="not bold red")
         return [heading]
-    effect = stream.verdict.verdict.effect
+    effect = stream.verdict.effect
+    if effect is None:
+        heading.append(f"  {NOT_COMPARED}: its plan or code cannot be read", style="not bold yellow")
+        return [heading]
     heading.append(f"  {WORDS[effect]}", style=f"not bold {STYLES[effect]}")
     lines = [heading, _line("compared", _basis(stream.verdict))]
     lines += [_line("changed", _change(change)) for change in stream.verdict.verdict.changes]

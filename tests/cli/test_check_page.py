@@ -1,0 +1,29 @@
+"""What ``check`` shows of streams, without Spark."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.checked import CheckedPipeline, CheckedStream
+from slackwater.cli.verbs.check.compare import check_document, check_page
+from slackwater.core.stream_verdict import StreamVerdict
+
+UNREADABLE = CheckedStream("clicks/per_page", StreamVerdict("clicks/per_page", 6, "unreadable"))
+NEW = CheckedStream("clicks/views", StreamVerdict("clicks/views", -1, "nothing"))
+
+
+def test_a_stream_that_cannot_be_read_is_not_called_the_same() -> None:
+    checked = CheckedPipeline("clicks.py", (UNREADABLE,))
+
+    assert [str(line) for line in check_page(checked).renderables] == [
+        "clicks/per_page  not compared: its plan or code cannot be read"
+    ]
+    document = check_document(checked)
+    (stream,) = document["streams"]
+    assert (document["effect"], stream["effect"], stream["compared_with"]) == (None, None, "unreadable")
+    assert (stream["batch"], stream["starts"], checked.starts) == (6, True, True)
+
+
+def test_the_effect_of_all_is_that_of_the_streams_that_were_compared() -> None:
+    checked = CheckedPipeline("clicks.py", (UNREADABLE, NEW))
+
+    assert check_document(checked)["effect"] == "same"
+    assert "nothing: no batch was run yet" in str(check_page(checked).renderables[-1])
