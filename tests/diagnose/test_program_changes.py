@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from slackwater.core.program import (
+    FORM,
     InputShape,
     OperatorKind,
     OperatorShape,
@@ -16,6 +17,7 @@ from slackwater.core.program import (
     Traced,
     Watermark,
     Window,
+    addition,
 )
 from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.diagnose.program_changes import changes, verdict
@@ -137,3 +139,29 @@ def test_in_complete_mode_only_an_aggregation_without_sessions_keeps_late_rows(
         return replace(PROGRAM, output_mode="complete", operators=(OperatorShape(kind, (rows,), windows=windows),))
 
     assert [one.code for one in changes(program(60_000), program(1_000))] == ([code] if code else [])
+
+
+def _parsing(options: str, **others: Any) -> Program:
+    parsed = f"json_to_structs(value, schema struct<a:date>{options}).a"
+    operator = replace(COUNT, keys=(Traced("a", parsed, ("value",)),))
+    return replace(PROGRAM, operators=(operator,), **others)
+
+
+def test_a_program_that_was_recorded_without_options_is_compared_without_them() -> None:
+    options, others = addition("options", "dateformat {MM/yyyy}"), addition("options", "dateformat yyyy")
+    recorded = Program.from_json({**_parsing("").as_json(), "form": 1})
+    now = _parsing(options, form=FORM)
+
+    assert changes(recorded, now) == ()
+    assert [one.code for one in changes(now, _parsing(others, form=FORM))] == ["keys-changed"]
+    assert [one.code for one in changes(_parsing("", form=FORM), now)] == ["keys-changed"]
+    renamed = replace(_parsing(options, form=FORM), operators=(COUNT,))
+    assert [one.code for one in changes(recorded, renamed)] == ["keys-changed"]
+
+
+def test_a_program_of_a_version_that_recorded_no_form_is_of_the_first() -> None:
+    recorded = {key: value for key, value in PROGRAM.as_json().items() if key not in ("form", "needs_form")}
+
+    assert Program.from_json(recorded).form == 1
+    assert replace(PROGRAM, form=FORM).can_be_compared_with(Program.from_json(recorded))
+    assert not replace(PROGRAM, form=FORM, needs_form=FORM).can_be_compared_with(Program.from_json(recorded))

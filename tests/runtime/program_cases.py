@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -16,6 +15,7 @@ from tests.runtime.function_queries import (
     registered_lower,
     registered_upper,
 )
+from tests.runtime.program_case import Case
 from tests.runtime.program_queries import (
     READING,
     Build,
@@ -64,21 +64,7 @@ from tests.runtime.program_queries import (
     windowed,
     with_state,
 )
-
-
-@dataclass(frozen=True)
-class Case:
-    """An edit: the query before and after, the effect and the code of the gravest change (``None``: no change)."""
-
-    name: str
-    before: Build
-    after: Build
-    effect: str
-    code: str | None = None
-    text: str = ""
-    conf: str = ""
-    mode: str = "append"
-
+from tests.runtime.sql_cases import parts_of_expressions, tables_of_with
 
 GRID = "not-restorable"
 
@@ -476,5 +462,7 @@ def cases() -> list[Case]:
         _sources,
         _stateless,
         _harmless,
+        tables_of_with,
+        parts_of_expressions,
     )
     return [case for group in groups for case in group()]

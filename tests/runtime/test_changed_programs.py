@@ -16,7 +16,8 @@ import pytest
 from slackwater.core.program import Program
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import changes, verdict
-from tests.runtime.program_cases import Case, cases
+from tests.runtime.program_case import Case
+from tests.runtime.program_cases import cases
 from tests.support.warm_jvm import attached
 
 PROGRAM = Path(__file__).with_name("programs") / "program_cases.py"

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from slackwater.core.program import without_additions
+from slackwater.formats.plan_json import parse_tree
+from slackwater.runtime.plan_expressions import LEFT_OUT, LONGEST, canonical
 from slackwater.runtime.plan_shapes import Leaf
 from slackwater.runtime.program import PlanFacts, shapes_of
 
@@ -50,3 +56,44 @@ def test_the_keys_of_a_transform_with_state_are_the_first_columns_below_it() -> 
     assert [column.text for column in operator.inputs[0].columns] == ["station", "n"]
     assert (operator.settings, operator.output_schema) == ({"timeMode": "NoTime"}, ("total long",))
     assert (rows.base, [column.name for column in rows.columns]) == ("operator 0", ["total"])
+
+
+def _invoked(function: str) -> list[dict[str, Any]]:
+    called = {"staticObject": EXPRESSIONS + "CharVarcharUtils", "functionName": function, "arguments": [0]}
+    return [{"class": EXPRESSIONS + "objects.StaticInvoke", "num-children": 1, **called}, *_column("a", 1)]
+
+
+def test_which_function_of_a_class_is_called_is_compared() -> None:
+    padded, cut = (canonical(parse_tree(_invoked(name)), {}).text for name in ("pad", "cut"))
+
+    assert padded.endswith(" {function pad})")
+    assert padded != cut
+    assert without_additions(padded) == without_additions(cut)
+
+
+def test_a_long_expression_is_that_of_the_first_form_without_its_additions() -> None:
+    def text(**left_out: str) -> str:
+        schema = {"type": "struct", "fields": [{"name": "a" * LONGEST, "type": "long"}]}
+        parsed = {"class": EXPRESSIONS + "JsonToStructs", "num-children": 1, "schema": schema, **left_out}
+        return canonical(parse_tree([parsed, *_column("value", 1)]), {}).text
+
+    first, dates, times = text(), text(**{LEFT_OUT: "dateformat yyyy"}), text(**{LEFT_OUT: "timestampformat yyyy"})
+    assert len({first, dates, times}) == 3
+    assert without_additions(dates) == without_additions(times) == first
+
+
+def test_a_table_of_with_whose_columns_cannot_be_assigned_cannot_be_read() -> None:
+    plan = [
+        {"class": PLANS + "WithCTE", "num-children": 2},
+        {"class": PLANS + "CTERelationDef", "num-children": 1, "id": 7},
+        {"class": PLANS + "StreamingRelation", "num-children": 0, "output": [_column("a", 1), _column("b", 2)]},
+        {"class": PLANS + "CTERelationRef", "num-children": 0, "cteId": 7, "output": [_column("a", 3)]},
+    ]
+    facts = PlanFacts(json.dumps(plan), {2: Leaf("source 0", "", streaming=True)}, {}, ())
+
+    with pytest.raises(ValueError, match="has 2 columns, and a reference to it 1"):
+        shapes_of(facts, "append")
+
+    plan[3]["output"] = [_column("a", 3), _column("b", 4)]
+    _, (rows,) = shapes_of(replace(facts, plan=json.dumps(plan)), "append")
+    assert (rows.base, [column.text for column in rows.columns]) == ("source 0", ["a", "b"])

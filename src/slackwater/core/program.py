@@ -3,11 +3,13 @@
 Recorded with each run, and compared before the next start (``slackwater.diagnose.program_changes``). All expressions
 are strings in a canonical form: columns are traced through projections to the columns of the sources, aliases are
 substituted, filters are sets of conjuncts, operands whose order does not matter are sorted. Every field has a default,
-so that a program that an earlier version recorded can be read.
+so that a program that an earlier version recorded can be read; ``Program.form`` is the version of the strings.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -17,6 +19,20 @@ OperatorKind = Literal[
     "groups-with-state",
 ]  # fmt: skip
 WindowKind = Literal["tumbling", "sliding", "session"]
+
+FORM = 2
+"""The version of the canonical strings. Form 1 had no additions, and did not have all parts of some plans."""
+_ADDITION = re.compile(r" \{(?:options|function|digest) [^{}]*\}")
+
+
+def addition(word: Literal["options", "function", "digest"], value: str) -> str:
+    """What form 2 adds to the expression of form 1, so that it can be left out again."""
+    return f" {{{word} {value.replace('{', '(').replace('}', ')')}}}"
+
+
+def without_additions(text: str) -> str:
+    """An expression, or a text with several, as form 1 has it."""
+    return _ADDITION.sub("", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +189,8 @@ class Program:
     ``rows`` is what follows the last stateful operator, or the whole of a stateless query. ``functions`` has the
     digest of each Python function that the plan names, ``code`` the digest of all that the stream's function reaches
     (``None``: not known). ``settings`` are session settings that change what the same plan computes.
+
+    ``form`` is the version of its strings, ``needs_form`` the oldest one of a program that it can be compared with.
     """
 
     spark_version: str = ""
@@ -184,6 +202,8 @@ class Program:
     functions: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     code: str | None = None
+    form: int = 1
+    needs_form: int = 1
 
     @property
     def stateful(self) -> bool:
@@ -207,7 +227,19 @@ class Program:
             functions=dict(value.get("functions") or {}),
             settings=dict(value.get("settings") or {}),
             code=value.get("code"),
+            form=int(value.get("form", 1)),
+            needs_form=int(value.get("needs_form", 1)),
         )
+
+    def can_be_compared_with(self, kept: Program) -> bool:
+        """Whether an earlier version of Slackwater would have recorded this program as ``kept`` is recorded."""
+        return kept.form >= self.needs_form
+
+    def in_form_of(self, kept: Program) -> Program:
+        """The program as the version of Slackwater that recorded ``kept`` would have recorded it."""
+        if kept.form >= self.form:
+            return self
+        return Program.from_json(json.loads(without_additions(json.dumps(self.as_json()))) | {"form": kept.form})
 
 
 def _texts(value: Sequence[Any] | None) -> tuple[str, ...]:

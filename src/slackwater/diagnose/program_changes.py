@@ -32,6 +32,7 @@ def verdict(kept: Program, now: Program) -> Verdict:
 
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:
     """All differences that matter for rows or state, the gravest first; none for programs that mean the same."""
+    now = now.in_form_of(kept)
     kept = _with_new_names(kept, now)
     found = list(_changes(kept, now))
     if not found:

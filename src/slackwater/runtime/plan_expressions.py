@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from slackwater.core.program import Traced, Window
+from slackwater.core.program import Traced, Window, addition, without_additions
 from slackwater.formats.plan_json import CHILDREN, CLASS, TreeNode, object_name
 from slackwater.runtime.plan_windows import session_window, time_window
 
 LONGEST = 2_000
 """Of an expression's text; columns that are computed from each other would make it grow without limit."""
+LEFT_OUT = "left out"
+"""The field of a node with what Spark's JSON leaves out of it: the options of ``from_json``, the bytes of a literal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,11 @@ NOISE = frozenset(
         "legacySizeOfNull", "hideSeed", "randomSeed", "seed", "mutableAggBufferOffset",
         "inputAggBufferOffset", "udfDeterministic",
         "evalType", "func", "functionName", "pretty", "nodePatternsInternal", "outerAttrs", "isDistinct",
+        "cteId", LEFT_OUT,
     }
 )  # fmt: skip
+ARGUMENT = re.compile(r"argument \d+")
+"""Of a lambda function, whose own names have numbers of the JVM process."""
 
 
 def canonical(expression: TreeNode, columns: Columns) -> Value:
@@ -174,10 +179,15 @@ def merged(text: str, parts: Iterable[Value], **others: Any) -> Value:
 
 
 def _bounded(value: Value) -> Value:
-    if len(value.text) <= LONGEST:
+    plain = without_additions(value.text)
+    if len(plain) <= LONGEST:
         return value
-    digest = sha256(value.text.encode()).hexdigest()[:16]
-    return replace(value, text=f"{value.text[:200]}... [{len(value.text)} characters, sha256 {digest}]")
+    added = addition("digest", _digest(value.text)) if plain != value.text else ""
+    return replace(value, text=f"{plain[:200]}... [{len(plain)} characters, sha256 {_digest(plain)}]{added}")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _attribute(expression: TreeNode, columns: Columns) -> Value:
@@ -192,6 +202,8 @@ def _common(expression: TreeNode, columns: Columns) -> Value:
 
 def _literal(expression: TreeNode, _: Columns) -> Value:
     value, type_ = expression.fields.get("value"), type_name(expression.fields.get("dataType", ""))
+    if LEFT_OUT in expression.fields:
+        return Value(f"X'{expression.fields[LEFT_OUT]}'", type=type_, literal=True)
     return Value(_literal_text(value, type_), type=type_, literal=True)
 
 
@@ -344,13 +356,14 @@ def _aggregate(expression: TreeNode, columns: Columns) -> Value:
 
 def _subquery(expression: TreeNode, columns: Columns) -> Value:
     parts = [canonical(child, columns) for child in expression.children]
-    plan = sha256(repr(_without_ids(expression.fields.get("plan"))).encode()).hexdigest()[:16]
+    plan = _digest(repr(_without_ids(expression.fields.get("plan"))))
     return merged(f"{_word(expression.name)}({', '.join([*(one.text for one in parts), 'plan ' + plan])})", parts)
 
 
 def _without_ids(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_ids(one) for key, one in sorted(value.items()) if key not in NOISE or key == CLASS}
+        noise = NOISE | {"id"} if str(value.get(CLASS, "")).endswith(".CTERelationDef") else NOISE
+        return {key: _without_ids(one) for key, one in sorted(value.items()) if key not in noise or key == CLASS}
     return [_without_ids(one) for one in value] if isinstance(value, list) else value
 
 
@@ -358,7 +371,25 @@ def _call(expression: TreeNode, columns: Columns) -> Value:
     parts = [canonical(child, columns) for child in expression.children]
     arguments = [one.text for one in parts if expression.name not in SEEDED]
     arguments += _parameters(expression)
-    return merged(f"{_word(expression.name)}({', '.join(arguments)})", parts)
+    return merged(f"{_word(expression.name)}({', '.join(arguments)}{_additions(expression)})", parts)
+
+
+def _additions(expression: TreeNode) -> str:
+    options, function = expression.fields.get(LEFT_OUT), expression.fields.get("functionName")
+    called = addition("function", str(function)) if expression.name in ("StaticInvoke", "Invoke") else ""
+    return called + (addition("options", options) if options else "")
+
+
+def _lambda(expression: TreeNode, columns: Columns) -> Value:
+    """A function of the user's with its arguments numbered, those of functions around it first."""
+    body, *arguments = expression.children
+    around = sum(ARGUMENT.fullmatch(value.text) is not None for value in columns.values())
+    named = {
+        attribute_id(one): Value(f"argument {number}", type=type_name(one.fields.get("dataType", "")))
+        for number, one in enumerate(arguments, start=around + 1)
+    }
+    value = canonical(body, {**columns, **named})
+    return merged(f"({', '.join(one.text for one in named.values())}) -> {value.text}", [value], type=value.type)
 
 
 def _parameters(expression: TreeNode) -> list[str]:
@@ -384,6 +415,8 @@ def _word(name: str) -> str:
 
 WRITERS: Mapping[str, Callable[[TreeNode, Columns], Value]] = {
     "AttributeReference": _attribute,
+    "NamedLambdaVariable": _attribute,
+    "LambdaFunction": _lambda,
     "CommonExpressionRef": _common,
     "Literal": _literal,
     "Cast": _cast,

@@ -28,7 +28,7 @@ from slackwater.runtime.plan_windows import implied
 UNCHANGED = frozenset(
     {
         "SubqueryAlias", "ResolvedHint", "UnresolvedHint", "Repartition", "RepartitionByExpression",
-        "RebalancePartitions", "Sort", "View", "LocalLimit", "CollectMetrics", "WithCTE",
+        "RebalancePartitions", "Sort", "View", "LocalLimit", "CollectMetrics",
         "DataFrameDropColumns", "Subquery",
     }
 )  # fmt: skip
@@ -51,6 +51,9 @@ class Shapes:
         self.leaves = leaves
         self.delays_ms = delays_ms
         self.reading = Reading(limits=limits)
+        self.definitions: dict[int, TreeNode] = {}
+        """The tables of ``WITH`` by their ids."""
+        self.reached = 0
 
     def read(self, root: TreeNode) -> tuple[tuple[OperatorShape, ...], tuple[InputShape, ...]]:
         """The operators in preorder, and what follows the last of them."""
@@ -66,17 +69,23 @@ class Shapes:
 
     def branches(self, node: TreeNode) -> list[Branch]:
         """The branches of the rows that the node returns."""
+        self.reached += 1
+        order = self.reached
+        if node.name == "CTERelationRef" and node.fields.get("cteId") in self.definitions:
+            return self.reference(node)
         if not node.children:
             return [self.leaf(node)]
+        if node.name == "WithCTE":
+            return self.with_tables(node)
         if node.name == "Union":
             return self.union(node)
         if node.name == "Join":
-            return self.join(node)
+            return self.join(node, order)
         below = self.branches(node.children[0])
         if node.name in UNCHANGED:
             return below
         if any(branch.streaming for branch in below):
-            operator = stateful(self.reading, node, self.places[id(node)], below)
+            operator = stateful(self.reading, node, order, below)
             if operator is not None:
                 return [operator]
         passed: Callable[[TreeNode, Branch], Branch] = {
@@ -150,12 +159,12 @@ class Shapes:
             columns = dict(_columns(made, prefix + ".", step.functions))
         return replace(branch.with_columns(columns, *where, step), filters={}, operator=-1)
 
-    def join(self, node: TreeNode) -> list[Branch]:
+    def join(self, node: TreeNode, order: int) -> list[Branch]:
         """A join of two streams is an operator; one with a batch relation is a step of the stream's rows."""
         left, right = (self.branches(child) for child in node.children)
         streams = [any(branch.streaming for branch in side) for side in (left, right)]
         if streams == [True, True]:
-            return [join_of_streams(self.reading, node, self.places[id(node)], left, right)]
+            return [join_of_streams(self.reading, node, order, left, right)]
         rows, other = (left, right[0]) if streams[0] else (right, left[0])
         return [self.join_with_batch(node, branch, other, stream_is_left=streams[0]) for branch in rows]
 
@@ -180,6 +189,21 @@ class Shapes:
                 columns = dict(zip(ids, branch.columns.values(), strict=False))
                 found.append(branch.with_columns(columns))
         return found
+
+    def with_tables(self, node: TreeNode) -> list[Branch]:
+        """The rows of the query below a ``WITH``; its tables are read where the query refers to them."""
+        *tables, query = node.children
+        self.definitions |= {table.fields["id"]: table for table in tables}
+        return self.branches(query)
+
+    def reference(self, node: TreeNode) -> list[Branch]:
+        """The rows of a table of ``WITH``, read once more as Spark does, below the column ids of this reference.
+
+        Raises ValueError where its columns cannot be assigned.
+        """
+        branches = self.branches(self.definitions[node.fields["cteId"]].children[0])
+        ids = [attribute_id(one) for one in node.expressions("output")]
+        return [branch.with_columns(_renumbered(branch.columns, ids)) for branch in branches]
 
     # ------------------------------------------------------------------------------------------------------- shapes
 
@@ -252,6 +276,15 @@ def _columns(
         name, type_ = str(one.fields["name"]), type_name(one.fields["dataType"])
         text = prefix + name
         yield attribute_id(one), Value(text, name, type_, reads=frozenset({text}), functions=functions)
+
+
+def _renumbered(columns: Mapping[int, Value], ids: list[int]) -> dict[int, Value]:
+    """The columns by other ids, which are the same for the first reference to a table."""
+    if columns.keys() >= set(ids):
+        return {number: columns[number] for number in ids}
+    if len(columns) != len(ids):
+        raise ValueError(f"a table of WITH has {len(columns)} columns, and a reference to it {len(ids)}")
+    return dict(zip(ids, columns.values(), strict=True))
 
 
 def _inner(node: TreeNode, field: str) -> list[TreeNode]:

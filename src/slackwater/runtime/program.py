@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import streaming
 
 from slackwater.core.masking import mask_setting
-from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
+from slackwater.core.program import FORM, InputShape, OperatorShape, Program, SourceShape
 from slackwater.formats.plan_json import TreeNode, parse_plan
 from slackwater.runtime.code_reach import reach_of
 from slackwater.runtime.logical_plan import (
@@ -26,6 +26,7 @@ from slackwater.runtime.logical_plan import (
     source_options,
 )
 from slackwater.runtime.plan_expressions import type_name
+from slackwater.runtime.plan_left_out import with_left_out
 from slackwater.runtime.plan_shapes import Leaf, Shapes
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ ZONE = "spark.sql.session.timeZone"
 ANSI = "spark.sql.ansi.enabled"
 LOCATIONS = ("subscribe", "subscribepattern", "assign", "path", "paths", "dbtable", "table", "topic")
 """Options that name what a source reads, in lower case."""
+ONLY_IN_FORM_2 = re.compile(r'\.(?:WithCTE|LambdaFunction)"|"value": ?"\[B@')
+"""In the JSON of a plan, what was not recorded in form 1, or with names that are other ones in each process."""
 DEEP = 6_000
 """Python frames for a plan of many nodes below each other: each ``withColumn`` adds one."""
 
@@ -75,6 +78,8 @@ def program_of(
         functions={name: digests[name] for name in sorted(_named(operators, rows) & digests.keys())},
         settings={key: str(conf.get(key)) for key in (ZONE, ANSI)},
         code=code,
+        form=FORM,
+        needs_form=FORM if ONLY_IN_FORM_2.search(facts.plan) else 1,
     )
 
 
@@ -84,6 +89,7 @@ def plan_facts(frame: DataFrame) -> PlanFacts:
     text = str(plan.toJSON())
     with _room_for_deep_plans():
         nodes = dict(enumerate(_pairs(parse_plan(text), plan)))
+        text = with_left_out(text, tuple(nodes.values()))
     leaves, sources = _leaves({place: pair for place, pair in nodes.items() if not pair[0].children})
     delays = {place: delay_ms(node) for place, (tree, node) in nodes.items() if tree.name == WATERMARK}
     return PlanFacts(text, leaves, delays, tuple(sources))

@@ -91,7 +91,7 @@ def judge(built: BuiltStream, generation: GenerationRecord | None) -> StreamVerd
         if now is None:
             return StreamVerdict(name, logs.committed, "unreadable")
         kept = _recorded(generation, logs.committed)
-        if kept is not None:
+        if kept is not None and now.can_be_compared_with(kept):
             return StreamVerdict(name, logs.committed, "recorded", verdict(kept, now))
         shape = shape_of(store, generation)
     except OSError as error:

@@ -22,14 +22,17 @@ def check_restorable(
     """Raises Refused (``rebuild-insufficient``) where rows up to batch ``target`` do not fit those of the program.
 
     ``None``: the newest batch that is recorded as committed; -1: all output is written again, by one program. Nothing
-    is refused where a program is not recorded.
+    is refused where a program is not recorded, or in a form that the present one cannot be compared with.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     batch = ledger.newest_entry(stream.full_name, "commits") if target is None else target
-    kept = program_of_batch(generation.programs, batch)
-    if batch < 0 or kept is None or program is None:
+    recorded = program_of_batch(generation.programs, batch)
+    if batch < 0 or recorded is None or program is None:
         return
-    found = verdict(Program.from_json(kept), Program.from_json(program))
+    kept, now = Program.from_json(recorded), Program.from_json(program)
+    if not now.can_be_compared_with(kept):
+        return
+    found = verdict(kept, now)
     if found.effect < Effect.NOT_RESTORABLE:
         return
     traits = of_any_query(open_output(stream.sink)).traits
