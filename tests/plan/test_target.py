@@ -165,7 +165,7 @@ def test_of_a_silent_sink_it_is_the_newest_committed_one(*, lost: bool) -> None:
     scope = scope_of_rebuild(rebuild)
 
     assert (scope.target, scope.pending) == (5, 6)
-    risks = risks_of(rebuild.snapshot, None, (), following=6, pending=6, kept=True)
+    risks = risks_of(rebuild.snapshot, None, (), following=6, pending=6, kept=True, replays=False)
     assert [risk for risk in risks if "rows of batch 6 that were written before may be written twice" in risk]
 
 
@@ -173,14 +173,16 @@ def test_no_row_can_be_double_where_nothing_more_was_planned() -> None:
     rebuild = _silent(HomeSpec(planned=5, committed=5))
 
     assert scope_of_rebuild(rebuild).target == 5
-    assert risks_of(rebuild.snapshot, None, (), following=6, pending=None, kept=True) == ()
+    assert risks_of(rebuild.snapshot, None, (), following=6, pending=None, kept=True, replays=False) == ()
 
 
 def test_batches_whose_range_is_not_recorded_are_written_twice_and_named() -> None:
     rebuild = _without(_silent(HomeSpec(planned=5, committed=5)), 4, 5)
 
     assert scope_of_rebuild(rebuild).target == 3
-    assert "batches 4..5" in risks_of(rebuild.snapshot, None, (), following=4, pending=None, kept=True)[0]
+    assert (
+        "batches 4..5" in risks_of(rebuild.snapshot, None, (), following=4, pending=None, kept=True, replays=False)[0]
+    )
 
 
 @pytest.mark.parametrize("mode", ["append", "update", "complete"])
