@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slackwater.runtime.logical_plan import analysed_plan, class_name, elements, is_streaming_source, nodes_of
+from slackwater.runtime.stream_session import active
 from slackwater.runtime.unsupported import keeps_state
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def below_state(frame: DataFrame) -> BelowState:
     analysed = analysed_plan(frame)
     if not any(keeps_state(node) for node in nodes_of(analysed)):
         return BelowState()
-    plan = frame.sparkSession._jsparkSession.sessionState().optimizer().execute(analysed)
+    with active(frame.sparkSession):
+        plan = frame.sparkSession._jsparkSession.sessionState().optimizer().execute(analysed)
     stateful = [node for node in nodes_of(plan) if keeps_state(node)]
     return BelowState(
         tuple(dict.fromkeys(_below(plan, reaches=False))),

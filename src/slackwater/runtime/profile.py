@@ -37,6 +37,7 @@ from slackwater.runtime.logical_plan import (
     source_options,
     streaming_sources,
 )
+from slackwater.runtime.stream_session import active
 from slackwater.runtime.unsupported import late_in_chain
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def rows_digest(frame: DataFrame, code: str | None) -> str | None:
     spark = frame.sparkSession
     analysed = analysed_plan(frame)
     if any(class_name(node) == WATERMARK for node in nodes_of(analysed)):
-        with _set(spark, {MOST_FIELDS: str(ALL_FIELDS), **_keeping_columns(spark)}):
+        with active(spark), _set(spark, {MOST_FIELDS: str(ALL_FIELDS), **_keeping_columns(spark)}):
             return _digest(analysed, _optimised(spark, analysed), code)
     return None
 

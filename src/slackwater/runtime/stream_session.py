@@ -7,7 +7,8 @@ each other's settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -64,13 +65,33 @@ def overridden(definition: StreamDefinition, newest: OffsetEntry | None) -> tupl
     )
 
 
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread for a while: Spark's optimiser has the settings of that one."""
+    sessions = _sessions(session)
+    known, before = SparkSession._activeSession, sessions.getActiveSession()
+    _activate(session)
+    try:
+        yield
+    finally:
+        SparkSession._activeSession = known
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
 def _activate(session: SparkSession) -> None:
     # As ``createDataFrame`` does it: Python keeps the active session beside the JVM.
     SparkSession._activeSession = session
-    jvm: Any = session.sparkContext._jvm
-    since_4 = not str(session.version).startswith("3.")
-    sql = jvm.org.apache.spark.sql
-    (sql.classic.SparkSession if since_4 else sql.SparkSession).setActiveSession(session._jsparkSession)
+    _sessions(session).setActiveSession(session._jsparkSession)
+
+
+def _sessions(session: SparkSession) -> Any:
+    """The class of the JVM that knows which session is active."""
+    sql: Any = session.sparkContext._jvm
+    sql = sql.org.apache.spark.sql
+    return sql.SparkSession if str(session.version).startswith("3.") else sql.classic.SparkSession
 
 
 def _check_of_a_session(session: SparkSession, definition: StreamDefinition, name: str) -> None:

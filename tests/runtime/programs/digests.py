@@ -101,5 +101,10 @@ settings = spark.conf.get("spark.sql.debug.maxToStringFields")
 found = {name: profile_of(frame(), CODE).rows_digest for name, frame in build.items()}
 found |= {f"{name} with other code": profile_of(build[name](), "another").rows_digest for name in ("base", "udf")}
 found |= {f"{name} with unknown code": profile_of(build[name](), None).rows_digest for name in ("base", "udf")}
+if NOISE:
+    # As a stream with settings leaves it: another session is the active one.
+    other = spark.newSession()
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(other._jsparkSession)
+    assert {name: profile_of(frame(), CODE).rows_digest for name, frame in build.items()}.items() <= found.items()
 assert spark.conf.get("spark.sql.debug.maxToStringFields") == settings
 sys.stdout.write(json.dumps(found))
