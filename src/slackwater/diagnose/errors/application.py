@@ -162,7 +162,7 @@ GROUP = (
         follows=("APP-02",),
     ),
     ErrorText(
-        # The program has come to its end, or the driver was told to stop: either stops the context under the query.
+        # The program has ended, or the driver was told to stop: either stops the context of the query.
         "context-stopped",
         ("APP-11", "APP-03"),
         ("Cannot call methods on a stopped SparkContext",),

@@ -160,7 +160,7 @@ def _without_parameter(query: str) -> tuple[str, str | None]:
 
 
 def _without_form_parameter(query: str) -> tuple[str, str | None]:
-    """The same for SQLAlchemy, which reads parameters as those of a web form."""
+    """The address for SQLAlchemy, which reads parameters as those of a web form."""
     pairs = parse_qsl(query, keep_blank_values=True)
     secret = next((value for key, value in pairs if key.lower() == "password"), None)
     return urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,"), secret
