@@ -81,7 +81,7 @@ GROUP = (
         near=(Near(("has been set on this query", "GROUP_ID_CONFIG_PRESENT"), ("KAFKA-10",)),),
     ),
     ErrorText(
-        # The checkpoint has positions of a topic that the source does not read now, or lacks those of one that it reads.
+        # The checkpoint has positions of a topic that is not read now, or lacks those of one that is.
         "partition-not-in-positions",
         ("KAFKA-06", "KAFKA-04"),
         ("NoSuchElementException: key not found: [", 'NoSuchElementException: key not found: {"ehName'),
