@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.runtime.profile import profile_of
+from slackwater.runtime.stream_session import active
 
 FOLDER, NOISE = Path(sys.argv[1]), int(sys.argv[2])
 CODE = "the digest of what the function reaches"
@@ -103,8 +104,7 @@ found |= {f"{name} with other code": profile_of(build[name](), "another").rows_d
 found |= {f"{name} with unknown code": profile_of(build[name](), None).rows_digest for name in ("base", "udf")}
 if NOISE:
     # As a stream with settings leaves it: another session is the active one.
-    other = spark.newSession()
-    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(other._jsparkSession)
-    assert {name: profile_of(frame(), CODE).rows_digest for name, frame in build.items()}.items() <= found.items()
+    with active(spark.newSession()):
+        assert {name: profile_of(frame(), CODE).rows_digest for name, frame in build.items()}.items() <= found.items()
 assert spark.conf.get("spark.sql.debug.maxToStringFields") == settings
 sys.stdout.write(json.dumps(found))
