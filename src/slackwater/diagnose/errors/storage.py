@@ -31,8 +31,6 @@ GROUP = (
         ("STORE-01", "STORE-06"),
         ("Wrong FS: <path>, expected: <target>",),
         needs=_CHECKPOINT,
-        # SPARK-19407: before 2.1.1 the query's id was looked for on the default file system.
-        near=(Near(("StreamMetadata$.read",), ("VER-06", "STORE-01")),),
     ),
     ErrorText("checkpoint-manager-not-loaded", ("STORE-01",), ("CANNOT_LOAD_CHECKPOINT_FILE_MANAGER",)),
     ErrorText(
