@@ -9,13 +9,13 @@ from slackwater.diagnose.defects import Defect, known
 from slackwater.diagnose.error_texts import recognise
 
 CHANGELOG = """
-java.io.UTFDataFormatException: malformed input around byte 1
-\tat java.base/java.io.DataInputStream.readUTF(DataInputStream.java:655)
+java.lang.NumberFormatException: For input string: ")"
+\tat java.base/java.lang.Short.parseShort(Short.java:139)
 \tat org.apache.spark.sql.execution.streaming.state.StateStoreChangelogReaderFactory.readVersion(Unknown Source)
 """
 RECORD = """
-java.io.UTFDataFormatException: malformed input around byte 1
-\tat java.base/java.io.DataInputStream.readUTF(DataInputStream.java:655)
+java.lang.NumberFormatException: For input string: ")"
+\tat java.base/java.lang.Short.parseShort(Short.java:139)
 \tat com.example.Parser.parse(Parser.java:12)
 """
 
@@ -45,8 +45,8 @@ def test_the_message_of_a_defect_names_its_issue_and_the_releases() -> None:
     cause = explained(recognise(CHANGELOG), None)[0].cause
 
     assert (cause.code, cause.state) == ("VER-06", "known")
-    assert cause.by.startswith("SPARK-51922: ")
-    assert "use Spark 4.0.0, or newer" in cause.by
+    assert cause.by.startswith("SPARK-52553: ")
+    assert "use Spark 4.0.1 or 4.1.0, or newer" in cause.by
 
 
 def test_the_same_exception_of_other_code_is_not_the_defect() -> None:

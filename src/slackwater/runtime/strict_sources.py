@@ -74,7 +74,7 @@ def _replaced(frame: DataFrame, source: SparkSource, wanted: Mapping[str, str], 
 
 
 def _option_maps(frame: DataFrame, relation: Any) -> tuple[Any, Any]:
-    """The Java maps that have the options. Raises LookupError where the source does not read them there."""
+    """The Java maps that have the options. Raises LookupError for a source of version 1."""
     if class_name(relation) != "StreamingRelationV2" or _is_read_as_version_1(frame, relation):
         raise LookupError("a source of version 1")
     options = relation.extraOptions()

@@ -162,7 +162,7 @@ GROUP = (
         follows=("APP-02",),
     ),
     ErrorText(
-        # The program has ended, or the driver was told to stop: either stops the context of the query.
+        # The program has ended, or the driver was stopped: the SparkContext of the query is stopped, too.
         "context-stopped",
         ("APP-11", "APP-03"),
         ("Cannot call methods on a stopped SparkContext",),

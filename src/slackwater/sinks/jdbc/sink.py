@@ -26,8 +26,8 @@ NAME_MAX = 200
 """Fits into the marker's key."""
 POSTGRESQL_DRIVER = "org.postgresql.Driver"
 RESERVED_OPTIONS = frozenset({"url", "dbtable", "query", "isolationlevel", "truncate"})
-NUM_PARTITIONS = "numpartitions"
 """Without transactions (``isolationLevel=NONE``) half an attempt could be published."""
+NUM_PARTITIONS = "numpartitions"
 
 
 @dataclass(frozen=True, slots=True)
