@@ -32,7 +32,7 @@ from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.kafka import transaction
 from slackwater.sinks.kafka.marked import MarkedTopic
 from slackwater.sinks.kafka.output import MarkedTopicOutput
-from slackwater.sinks.kafka.topics import check_target
+from slackwater.sinks.kafka.topics import check_target, create_marker
 from slackwater.sinks.kafka.transaction import MARK_KEY, BatchToWrite, write_batch
 from tests.support.kafka_proxy import END_TXN, KafkaProxy, What, kafka_proxy
 from tests.support.kafka_topics import Record, create_topic, records, values
@@ -460,6 +460,20 @@ def test_logins_and_permissions(
         assert open_output(other.identity()).last_written() == 0
         shown += repr(other) + repr(other.target.target) + json.dumps(dict(other.identity()))
     assert OPEN_SESAME not in shown
+
+
+def test_a_marker_topic_that_exists_needs_no_right_to_create_it(
+    servers: str, topic: str, ports: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_PASSWORD", OPEN_SESAME)
+    target = _sink(f"127.0.0.1:{ports['SASL_PLAINTEXT']}", topic, password=FROM_VARIABLE, **LOGIN).target
+    create_marker(_sink(servers, topic).target.cluster, target.marker)
+    _allow(servers, [(ResourceType.TOPIC, target.marker, right) for right in (AclOperation.READ, AclOperation.WRITE)])
+    _allow(servers, [(ResourceType.TRANSACTIONAL_ID, "slackwater-", AclOperation.WRITE)])
+
+    target.claim(OWNER)
+
+    assert target.owner() == OWNER
 
 
 def _allow(servers: str, allowed: Any) -> None:
