@@ -56,6 +56,7 @@ def test_every_verb_and_option_is_in_the_script(slackwater: Slackwater, shell: s
     for option in ("until-caught-up", "retention", "batches", "svg", "operators"):
         assert option in script
     assert [verb for verb in VERBS.names() if verb not in script] == []
+    assert "%(" not in script
 
 
 def test_another_shell_is_a_wrong_argument(slackwater: Slackwater) -> None:

@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
 
     def options(self) -> list[Option]:
         """The options that this parser takes itself."""
-        return [_option(action) for action in self._actions if action.option_strings]
+        return [self._option(action) for action in self._actions if action.option_strings]
 
     def values(self) -> tuple[str, ...]:
         """The values of its argument, where they are listed."""
@@ -83,9 +83,10 @@ class Parser(argparse.ArgumentParser):
         """Called by argparse for what cannot be parsed."""
         raise UsageError("usage", message[:1].upper() + message[1:], hint=f"{self.prog} --help")
 
-
-def _option(action: argparse.Action) -> Option:
-    return Option(tuple(action.option_strings), action.help or "", action.nargs != 0, _values(action))
+    def _option(self, action: argparse.Action) -> Option:
+        """The option with its help as ``--help`` prints it: argparse replaces ``%(default)s`` and its like."""
+        summary = (action.help or "") % {**vars(action), "prog": self.prog}
+        return Option(tuple(action.option_strings), summary, action.nargs != 0, _values(action))
 
 
 def _values(action: argparse.Action) -> tuple[str, ...]:
