@@ -31,7 +31,7 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
     "source-files": "source files that no longer exist",
     "readers": "streams that have read what is to be cut",
     "writer": "files of the checkpoint that the query has written since the operation was started",
-    "side-output": "what is in the directory of the side output",
+    "side-output": "what is in the backfill directory",
     "others": "what is in the output",
 }
 

@@ -21,7 +21,7 @@ def absolute_path(path: str) -> str:
 
 
 def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> SideOutput | None:
-    """The side output that a request asks for. Raises Refused (``side-output-...``) where there can be none."""
+    """The backfill directory that a request asks for. Raises Refused (``side-output-...``) where there can be none."""
     if request.into is None:
         return None
     output = side_output(stream.sink, request.into)
@@ -37,7 +37,7 @@ def _check(workspace: Workspace, output: SideOutput) -> None:
         if overlap(place, taken.place):
             raise Refused(
                 "side-output-shared",
-                f"The side output would share its directory with {taken.what}",
+                f"The backfill directory would be shared with {taken.what}",
                 where=place,
                 expected="a directory of its own",
                 found=taken.place,
@@ -48,7 +48,7 @@ def _check(workspace: Workspace, output: SideOutput) -> None:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         raise Refused(
             "side-output-occupied",
-            "There is something in the directory of the side output already",
+            "There is something in the backfill directory already",
             where=place,
             expected="an empty directory, or none",
             found=", ".join(names[:SHOWN]) + more,

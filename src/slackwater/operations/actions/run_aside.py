@@ -33,7 +33,9 @@ class DiscardAside(Inverse):
         return f"remove from {self.output.path} what the operation has written to it"
 
     def step(self, _places: Places) -> Step:
-        return Step("Empty the side output", (f"- Delete what the batch wrote to {code_span(self.output.path)}.",))
+        return Step(
+            "Empty the backfill directory", (f"- Delete what the batch wrote to {code_span(self.output.path)}.",)
+        )
 
     def check_unused(self, operation: Operation) -> None:
         """Other streams that have read the side output would keep rows that are nowhere else."""
@@ -45,10 +47,10 @@ class DiscardAside(Inverse):
         if readers:
             raise Refused(
                 "side-output-was-read",
-                "The rows of the side output would be removed, but other streams have read them",
+                "The rows of the backfill directory would be removed, but other streams have read them",
                 where=output.location,
                 found=", ".join(readers),
-                hint="the side output can stay: the stream does not depend on it",
+                hint="the backfill directory can stay: the stream does not depend on it",
             )
 
     def take_back(self, operation: Operation) -> None:
@@ -89,7 +91,7 @@ class RunAside(OneBatch):
             "  The directory must be empty. It runs this batch and no other.",
             f"- Afterwards `{new}/commits/0` is there. Start no query on this checkpoint again.",
         )
-        return Step("Run the batch into the side output", lines)
+        return Step("Run the batch into the backfill directory", lines)
 
     def inverse(self) -> DiscardAside:
         return DiscardAside(self.output)

@@ -78,7 +78,7 @@ def notes_of_aside(starts: Sequence[SourceStart], last: int, side: SideOutput) -
     return (
         *summaries_of(starts),
         f"all of it is one batch; its rows, as the query returns them, are written as {side.format} to {side.path}",
-        "the rows are in the side output only, and not in the output of the stream",
+        "the rows are in the backfill directory only, and not in the output of the stream",
         "the range does not count as read: it can still be backfilled into the output",
         f"the stream is not changed: it continues with batch {last + 1} from its position",
     )
