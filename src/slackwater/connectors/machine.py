@@ -48,7 +48,9 @@ def memory_bytes() -> int:
 def pyspark_missing() -> EnvironmentMissing:
     """The error for everything that needs PySpark where it is not installed."""
     return EnvironmentMissing(
-        "pyspark-missing", "This needs PySpark, which is not installed", hint="pip install 'slackwater[spark]'"
+        "pyspark-missing",
+        "This needs PySpark, which is not installed",
+        hint="pip install 'pyspark<4.4' pandas 'protobuf<7'",
     )
 
 
@@ -65,5 +67,5 @@ def spark_jars_folder() -> Path:
         "pyspark-missing",
         "The installed PySpark has no jars",
         where=spec.origin,
-        hint="pip install 'slackwater[spark]'",
+        hint="pip install 'pyspark<4.4' pandas 'protobuf<7'",
     )

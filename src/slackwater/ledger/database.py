@@ -205,7 +205,9 @@ def _server(url: str) -> PostgresqlServer:
         from slackwater.ledger.postgresql import PostgresqlServer  # noqa: PLC0415 - needs an optional dependency
     except ModuleNotFoundError as error:
         raise EnvironmentMissing(
-            "extra-missing", "A PostgreSQL ledger needs psycopg", hint="pip install 'slackwater[postgres]'"
+            "extra-missing",
+            "A PostgreSQL ledger needs psycopg",
+            hint="pip install 'psycopg[binary]' adbc-driver-postgresql",
         ) from error
     return PostgresqlServer(url)
 

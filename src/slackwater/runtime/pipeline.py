@@ -51,7 +51,7 @@ class Pipeline:
     """A named set of streams that belong together and run in one Spark application.
 
     ``connectors`` names connector jars the streams need (``"kafka"``); those that a file's own ``.format("kafka")``
-    shows are found without it.
+    shows are found without it. Raises PipelineError for a name that cannot be a directory, or is reserved.
     """
 
     def __init__(self, name: str, *, connectors: str | Iterable[str] = ()) -> None:
@@ -80,9 +80,13 @@ class Pipeline:
     ) -> Callable[[StreamFunction], StreamFunction]:
         """Make the decorated function a stream; the function's name is the stream's unless ``name`` is given.
 
-        The function takes ``spark``, or ``spark, context``, and returns a streaming DataFrame. ``checkpoint`` adopts an
-        existing checkpoint as the first generation; without it Slackwater chooses a stable place in the home.
-        ``settings`` are settings of Spark for this stream alone, such as ``{"spark.sql.shuffle.partitions": 8}``.
+        The function takes ``spark``, or ``spark, context``, and returns a streaming DataFrame. ``sink`` is one of
+        ``sinks``. ``output_mode`` is Spark's: append, update or complete, as far as the sink has it. ``trigger`` is one
+        of ``triggers``, or the interval of a processing-time trigger (``"10 seconds"``); without it each batch starts
+        as soon as the one before it has ended. ``partition_by`` are columns by which ``files``, ``delta``, ``iceberg``
+        and ``table`` partition their output; other sinks refuse them. ``checkpoint`` adopts an existing checkpoint as
+        the first generation; without it Slackwater chooses a stable place in the home. ``settings`` are settings of
+        Spark for this stream alone, such as ``{"spark.sql.shuffle.partitions": 8}``.
         Raises PipelineError for a name, sink, mode, setting or place that cannot be used or is taken.
         """
 

@@ -52,8 +52,8 @@ class StoreKind(ABC):
 class FsspecKind(StoreKind):
     """A kind that fsspec has a file system for.
 
-    ``options`` are arguments of that; ``package`` is what has to be installed for it. ``implementation`` is the path of
-    a class that is used instead of fsspec's own for ``protocol``.
+    ``options`` are arguments of that; ``package`` is what pip installs for it (``None``: fsspec's error names it).
+    ``implementation`` is the path of a class that is used instead of fsspec's own for ``protocol``.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class FsspecKind(StoreKind):
         self.implementation = implementation
         self.protocol = protocol
         self.options = dict(options or {})
-        self.package = package or f"an fsspec package for {protocol}"
+        self.package = package
 
     def open(self, location: str, *, private: bool = False) -> WriteStore:  # noqa: ARG002 - it has no modes
         from slackwater.storage.remote import open_remote_store  # noqa: PLC0415 - fsspec costs five local inspects

@@ -42,7 +42,7 @@ class Opens(Protocol):
 
     protocol: str
     implementation: str | None
-    package: str
+    package: str | None
     traits: StoreTraits
 
     def connection(self, location: str, /) -> tuple[str, dict[str, object]]:
@@ -62,7 +62,7 @@ def open_remote_store(location: str, kind: Opens) -> RemoteStore:
             "package-missing",
             f"reading {scheme}: needs a package: {error}",
             where=location,
-            hint=f"pip install '{kind.package}'",
+            hint=f"pip install {kind.package}" if kind.package else None,
         ) from error
     except OSError as error:
         raise _unopened(scheme, location, error) from error

@@ -334,7 +334,7 @@ def require_library() -> None:
         raise EnvironmentMissing(
             "extra-missing",
             "Reading and restoring a Delta table needs the deltalake library",
-            hint="pip install 'slackwater[delta]'",
+            hint="pip install deltalake",
         )
 
 

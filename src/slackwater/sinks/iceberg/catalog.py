@@ -141,7 +141,7 @@ class CatalogTable:
                 "extra-missing",
                 f"The driver of catalog {self._settings.name} is missing",
                 where=self._where,
-                hint="pip install 'slackwater[postgres]'",
+                hint="pip install 'psycopg[binary]' adbc-driver-postgresql",
             ) from error
         with closing(catalog):
             yield catalog

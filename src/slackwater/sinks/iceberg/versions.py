@@ -178,5 +178,5 @@ def require_library() -> None:
         raise EnvironmentMissing(
             "extra-missing",
             "Reading the manifests of an Iceberg table and committing to it need the pyiceberg library",
-            hint="pip install 'slackwater[iceberg]'",
+            hint="pip install pyiceberg",
         )

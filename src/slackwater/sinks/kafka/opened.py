@@ -17,7 +17,7 @@ def open_topic(address: TopicAddress) -> MarkedTopic:
     if not has_client():
         raise EnvironmentMissing(
             "extra-missing", "An exactly-once Kafka sink needs confluent-kafka", where=address.location,
-            hint="pip install 'slackwater[kafka]'",
+            hint="pip install confluent-kafka",
         )  # fmt: skip
     from slackwater.sinks.kafka.marked import MarkedTopic  # noqa: PLC0415 - imports confluent_kafka, an extra
 

@@ -121,6 +121,7 @@ def kafka(
 ) -> KafkaSink | ExactlyOnceKafkaSink:
     """A Kafka topic: at least once by Spark's own sink, or with ``exactly_once=True`` by a transaction for each batch.
 
+    ``bootstrap_servers`` are addresses as Spark takes them, such as ``"broker-1:9092,broker-2:9092"``.
     ``options`` are Spark's, such as ``**{"kafka.acks": "all"}``. With ``exactly_once`` they are settings of librdkafka
     after the prefix ``kafka.``; consumers that read only committed rows (``isolation.level=read_committed``) get each
     row once. ``marker_topic`` has the newest batch, by default ``TOPIC-slackwater-marker``, for one stream; it is

@@ -178,10 +178,11 @@ def postgres(
     """A PostgreSQL table, exactly once: each batch is published with its id in one transaction.
 
     Append mode inserts, update mode updates rows by ``keys``, complete mode replaces all rows; ``keys`` in append mode
-    updates rows that exist. ``create`` creates the table for the query if it does not exist. ``keep_batch_id`` needs a
-    column ``_slackwater_batch`` of type bigint, and lets a rebuild cut batches. The password is found as libpq finds
-    it (``PGPASSWORD``, ``~/.pgpass``, a service file), or ``password`` says where: ``"env:NAME"`` or ``"file:PATH"``.
-    Raises PipelineError for what cannot be used.
+    updates rows that exist. ``mode`` refuses other output modes than those of ``"insert"`` (append), ``"upsert"``
+    (append and update, by ``keys``) or ``"replace"`` (complete). ``create`` creates the table for the query if it does
+    not exist. ``keep_batch_id`` needs a column ``_slackwater_batch`` of type bigint, and lets a rebuild cut batches.
+    The password is found as libpq finds it (``PGPASSWORD``, ``~/.pgpass``, a service file), or ``password`` says where:
+    ``"env:NAME"`` or ``"file:PATH"``. Raises PipelineError for what cannot be used.
     """
     address = address_of(url, password)
     if not address.is_postgresql:

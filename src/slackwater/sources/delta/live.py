@@ -96,7 +96,7 @@ def _table_id(location: str) -> str:
     if find_spec("deltalake") is None:
         raise EnvironmentMissing(
             "extra-missing", "Reading a Delta table needs deltalake", where=location,
-            hint="pip install 'slackwater[delta]'",
+            hint="pip install deltalake",
         )  # fmt: skip
     found: str = import_module("slackwater.sources.delta.table").table_id(location)
     return found

@@ -226,7 +226,7 @@ def _held(shape: SourceShape, topics: Iterable[str]) -> Mapping[Partition, tuple
     if find_spec("confluent_kafka") is None:
         raise EnvironmentMissing(
             "extra-missing", "Asking Kafka brokers needs confluent-kafka", where=servers,
-            hint="pip install 'slackwater[kafka]'",
+            hint="pip install confluent-kafka",
         )  # fmt: skip
     found: Mapping[Partition, tuple[int, int]] = import_module(BROKERS).held(servers, sorted(topics))
     return found

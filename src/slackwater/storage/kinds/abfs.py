@@ -38,6 +38,6 @@ STORE = AzureKind(
     # By `If-None-Match: *`.
     OBJECT_STORE._replace(exclusive_create=True),
     protocol="slackwater-abfs",
-    package="slackwater[azure]",
+    package="adlfs",
     implementation="slackwater.storage.azure_filesystem.AzureFileSystem",
 )

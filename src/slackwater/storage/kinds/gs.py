@@ -36,6 +36,6 @@ STORE = GoogleKind(
     # By `ifGenerationMatch=0`.
     OBJECT_STORE._replace(exclusive_create=True),
     protocol="slackwater-gs",
-    package="slackwater[gcs]",
+    package="gcsfs",
     implementation="slackwater.storage.gcs_filesystem.GcsFileSystem",
 )

@@ -109,6 +109,6 @@ STORE = HdfsKind(
     # By a rename with options, which WebHDFS has: it replaces, or refuses, a target that exists.
     HADOOP._replace(atomic_replace=True, exclusive_create=True),
     protocol="slackwater-hdfs",
-    package="slackwater[hdfs]",
+    package="requests urllib3",
     implementation="slackwater.storage.hdfs_filesystem.HdfsFileSystem",
 )

@@ -58,6 +58,6 @@ STORE = S3Kind(
     protocol="slackwater-s3",
     # With more, s3fs asks for the size before each read, to read what is above 50 MB in parts: a request more for each.
     options={"max_concurrency": 1},
-    package="slackwater[s3]",
+    package="s3fs",
     implementation="slackwater.storage.s3_filesystem.S3FileSystem",
 )

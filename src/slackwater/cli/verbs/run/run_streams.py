@@ -280,7 +280,7 @@ def _metered(display: Display, settings: Settings, host: str, port: int | None) 
         from slackwater.cli.verbs.run.metrics import RunMetrics, served  # noqa: PLC0415 - prometheus-client is an extra
     except ModuleNotFoundError as error:
         raise EnvironmentMissing(
-            "extra-missing", "Metrics need prometheus-client", hint="pip install 'slackwater[metrics]'"
+            "extra-missing", "Metrics need prometheus-client", hint="pip install prometheus-client"
         ) from error
     metrics = RunMetrics(display, settings)
     with served(metrics, host, port) as address:

@@ -94,9 +94,9 @@ class Address:
             url, secret = make_url(self.url), self.secret()
             return create_engine(url.set(password=secret) if secret else url, poolclass=NullPool)
         except ModuleNotFoundError as error:
-            package = "slackwater[postgres]" if self.is_postgresql else error.name or "the database's driver"
+            packages = "'psycopg[binary]' adbc-driver-postgresql" if self.is_postgresql else error.name or "DRIVER"
             raise EnvironmentMissing(
-                "extra-missing", f"The driver for {self.location} is missing", hint=f"pip install '{package}'"
+                "extra-missing", f"The driver for {self.location} is missing", hint=f"pip install {packages}"
             ) from error
 
 
