@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.ledger.recording.log_text import after_recorded, strip_sink_compact
+from slackwater.ledger.recording.log_copier import after_recorded, strip_sink_compact
 
 _FILES = st.lists(st.lists(st.integers(0, 12), max_size=3), max_size=5)
 

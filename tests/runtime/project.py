@@ -13,7 +13,7 @@ from slackwater.core.errors import NotFound
 from slackwater.core.records import RunRecord
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.log_folders import LogFolders
+from slackwater.ledger.recording.log_copier import LogFolders
 from slackwater.storage.local import LocalStore
 from tests.support import warm_python
 from tests.support.processes import Command

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.formats.compactible import parse_entry_name
-from slackwater.ledger.recording.log_text import decode, split_source_compact
+from slackwater.ledger.recording.log_copier import decode, split_source_compact
 from slackwater.sources import UNKNOWN, kind_named, kind_of, kinds
 from slackwater.sources.common.contract import SourceEntries, SourceRange
 from slackwater.sources.common.source import Source

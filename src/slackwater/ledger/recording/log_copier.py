@@ -2,29 +2,33 @@
 
 What may not happen: a changed checkpoint; half a pass in the ledger; a torn file in the ledger. An error of the store
 or of the ledger is the caller's: none is hidden here, and the next pass starts where this one did.
+
+The ledger's copy is evidence of what Spark ran. A torn file, or one that was restored or edited, must not take its
+place: an entry is replaced only by one that parses and is newer, and not while the sink shows the batch that the
+recorded entry describes. What is replaced is kept beside it.
+
+Facts: docs/format.md, sections 3, 6, 7, 8. Every tenth entry of a file source's or file sink's log is ``N.compact``
+and repeats all earlier ones; kept as it is, the ledger would grow with the square of the files.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from slackwater.core.errors import FormatError
 from slackwater.core.records import LogLine
+from slackwater.formats.commit_log import parse_commit_entry
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_object, parse_query_metadata, parse_records
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA, SINK, SIZES, SOURCES
-from slackwater.ledger.recording.log_folders import LogFolders
-from slackwater.ledger.recording.log_text import (
-    after_recorded,
-    decode,
-    is_whole,
-    split_source_compact,
-    strip_sink_compact,
-)
 from slackwater.ledger.recording.reach import StoreReach
-from slackwater.ledger.recording.replacement import may_replace, parses
-from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.contract import Output, SinkLog
 from slackwater.sources import kind_of_entry
 from slackwater.sources.common.read_files import sizes_as_read
 from slackwater.storage.open import local_file_of
@@ -35,6 +39,18 @@ _REREAD_LOCAL = 100
 perhaps unobserved; as many as Spark keeps of offsets/ by default."""
 _REREAD_AT_LEAST = 2
 """On a remote store, where each read takes a round trip: the batch that was in flight, and the one before it."""
+_ENTRY_NAME = re.compile(r"([0-9]{1,18})(\.compact)?")
+_LISTED_EVERY_S = 1.0
+_RECORD = "{"
+_PARSERS: dict[str, Callable[[bytes], object]] = {
+    METADATA: parse_query_metadata,
+    "offsets": parse_offset_entry,
+    "commits": parse_commit_entry,
+}
+_VERSION_LINE = re.compile(r"v[0-9]+(\n|$)")
+_OWN_MOST = 1000
+_KAFKA_MARK = "\0"
+"""Kafka starts the file of its initial offsets with this byte, so that the readers of Spark 2.1 fail on it."""
 
 
 def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: Output | None = None) -> int:
@@ -161,12 +177,12 @@ class LogCopier:
         texts: dict[int, str] = {}
         for entry in sorted(names.keys() - progress.known):
             text = _read(listed.store, f"{listed.folder}/{names[entry]}".lstrip("/"))
-            if text is None or not is_whole(log, text):
+            if text is None or not _is_whole(log, text):
                 continue
             if _is_compact(names[entry]):
                 merged = self._expand(log, entry, text, texts)
                 texts.update({number: merged[number] for number in merged.keys() - progress.known})
-            elif parses(log, text, self._sink):
+            elif _parses(log, text, self._sink):
                 texts[entry] = text
         return texts
 
@@ -191,11 +207,11 @@ class LogCopier:
     def _expand(self, log: str, entry: int, text: str, this_pass: Mapping[int, str]) -> dict[int, str]:
         """The entries that a compacted one merges, or of a sink its own; none if it cannot be parsed."""
         if log != SINK:
-            return split_source_compact(text, entry) if parses(log, text, None) else {}
+            return split_source_compact(text, entry) if _parses(log, text, None) else {}
         recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
         earlier = [one for _, one in sorted({**recorded, **this_pass}.items())]
         own = after_recorded(text, earlier)
-        if not parses(log, text if own is None else own, self._sink):
+        if not _parses(log, text if own is None else own, self._sink):
             return {}
         return {entry: strip_sink_compact(text, earlier) if own is None else own}
 
@@ -210,9 +226,9 @@ class LogCopier:
         return self._ledger.own_lines(self._stream, self._generation, log, doubtful)
 
     def _may_replace(self, log: str, entry: int, recorded: str, found: str, in_sink: Mapping[int, str]) -> bool:
-        if not parses(log, recorded, self._sink):
+        if not _parses(log, recorded, self._sink):
             return True
-        return may_replace(log, recorded, found, shown=log == "offsets" and self._is_shown(entry, in_sink))
+        return _may_replace(log, recorded, found, shown=log == "offsets" and self._is_shown(entry, in_sink))
 
     def _is_shown(self, batch: int, in_sink: Mapping[int, str]) -> bool:
         """Whether the sink still shows the recorded batch; ``in_sink`` are entries of its log as they are now."""
@@ -241,3 +257,171 @@ def _read(store: ReadStore, path: str) -> str | None:
     except FileTooLarge:
         # No entry that Spark wrote; the checks of damage report it.
         return None
+
+
+@dataclass(slots=True)
+class _Listing:
+    """The entries of a folder as entry to file name; ``listed_s`` is monotonic."""
+
+    names: dict[int, str]
+    highest: int
+    listed_s: float
+
+
+class LogFolders:
+    """Which entries the log folders of a store hold, asked many times a second.
+
+    Spark numbers the entries of its logs without gaps, so between two listings of a local folder only the next name is
+    checked: that costs a hundredth of a listing. What may not happen: an entry that is never seen, or a deleted one
+    that is reported for long. Each folder is listed again every second.
+    """
+
+    def __init__(self, store: ReadStore) -> None:
+        self._store = store
+        self._listings: dict[str, _Listing] = {}
+
+    def entries(self, folder: str) -> Mapping[int, str]:
+        """The numbered entries of a folder, as entry to file name (``N`` or ``N.compact``); no other names.
+
+        Holds until the folder is asked for again.
+        """
+        known = self._listings.get(folder)
+        if known is None or not self._can_go_on_from(folder, known):
+            names = self._list(folder)
+            self._listings[folder] = _Listing(names, max(names, default=-1), time.monotonic())
+            return names
+        while (name := self._there(folder, known.highest + 1)) is not None:
+            known.highest += 1
+            known.names[known.highest] = name
+        return known.names
+
+    def folders(self, folder: str) -> tuple[str, ...]:
+        """The folders within a folder, but hidden ones."""
+        return tuple(
+            entry.name for entry in self._store.list(folder) if entry.is_dir and not entry.name.startswith(".")
+        )
+
+    def _can_go_on_from(self, folder: str, known: _Listing) -> bool:
+        # On a remote store a check for a name takes a request, as a listing does. A trim removes the newest entries.
+        return (
+            not self._store.traits.remote
+            and time.monotonic() - known.listed_s < _LISTED_EVERY_S
+            and known.highest in known.names
+            and self._store.exists(f"{folder}/{known.names[known.highest]}")
+        )
+
+    def _there(self, folder: str, entry: int) -> str | None:
+        names = (str(entry), f"{entry}.compact")
+        return next((name for name in names if self._store.exists(f"{folder}/{name}")), None)
+
+    def _list(self, folder: str) -> dict[int, str]:
+        names: dict[int, str] = {}
+        for listed in self._store.list(folder):
+            match = None if listed.is_dir else _ENTRY_NAME.fullmatch(listed.name)
+            if match is not None and not (match[2] and int(match[1]) in names):
+                names[int(match[1])] = listed.name
+        return names
+
+
+def _parses(log: str, text: str, sink: SinkLog | None) -> bool:
+    """Whether a string is an entry of its log. Of a log of an unknown source any string is taken."""
+    data = text.encode("utf-8", "surrogateescape")
+    parser = _PARSERS.get(log)
+    if log == SINK and sink is not None:
+        parser = sink.parse
+    elif log.startswith(SOURCES):
+        parser = kind_of_entry(data).entry_parser(data) or parse_records
+    if parser is None:
+        return True
+    try:
+        parser(data)
+    except FormatError:
+        return False
+    return True
+
+
+def _may_replace(log: str, recorded: str, found: str, *, shown: bool) -> bool:
+    """Whether ``found`` may take the place of the recorded entry; both parse, and they differ.
+
+    ``shown``: the sink still shows the batch that the recorded entry describes.
+    """
+    if log != "offsets":
+        # Cut after its version line, a file is still an entry: that of a batch without files, or of an old release.
+        return _RECORD not in recorded or _RECORD in found
+    return not shown and _planned_ms(found) > _planned_ms(recorded)
+
+
+def _planned_ms(text: str) -> int:
+    metadata = parse_offset_entry(text.encode("utf-8", "surrogateescape")).metadata
+    return metadata.batch_timestamp_ms if metadata is not None else 0
+
+
+def decode(data: bytes) -> str:
+    """The content of a file as a string; bytes that are not UTF-8 survive the way into the ledger and back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _is_whole(log: str, text: str) -> bool:
+    """Whether a string can be an entry of a log; a file that is not is read again later."""
+    if log == "metadata":
+        return text.startswith("{") and text.endswith("}")
+    return _VERSION_LINE.match(text.removeprefix(_KAFKA_MARK)) is not None
+
+
+def split_source_compact(text: str, entry: int) -> dict[int, str]:
+    """A compacted entry of a source's log as one string for each entry in it: its lines name their entry."""
+    version, *lines = text.split("\n")
+    texts = {entry: [version]}
+    for line in lines:
+        texts.setdefault(_log_offset(line, entry), [version]).append(line)
+    return {number: "\n".join(parts) for number, parts in texts.items()}
+
+
+def _log_offset(line: str, entry: int) -> int:
+    try:
+        return _offset(parse_object(line, "a file entry")["batchId"], entry)
+    except (FormatError, KeyError):
+        # A line that cannot be parsed is kept where it was found.
+        return entry
+
+
+def _offset(value: object, entry: int) -> int:
+    """A log offset that is an integer and not newer than the entry that lists it; else the entry itself."""
+    return value if isinstance(value, int) and 0 <= value <= entry else entry
+
+
+def after_recorded(text: str, earlier: Iterable[str]) -> str | None:
+    """A compacted entry of a sink without its first lines, where these are those of all earlier entries, oldest first.
+
+    So Spark writes it, and then nothing in these lines has to be parsed again. ``None``: it has other lines, or one of
+    those that remain may name a file of an earlier entry.
+    """
+    version = text.partition("\n")[0]
+    recorded = "\n".join([version, *(lines for _, _, lines in (one.partition("\n") for one in earlier) if lines)])
+    rest = text[len(recorded) :]
+    own = rest.split("\n")[1:]
+    if not text.startswith(recorded) or not rest.startswith("\n" if rest else ""):
+        return None
+    if len(own) > _OWN_MOST or any(_file(line)[0] in recorded for line in own):
+        return None
+    return version + rest
+
+
+def strip_sink_compact(text: str, earlier: Iterable[str]) -> str:
+    """A compacted entry of the sink's log without the files that earlier entries list already.
+
+    Its lines do not name their batch. Where earlier entries are unknown, their files stay in this one: it then
+    represents all batches up to its own.
+    """
+    known = {_file(line) for text in earlier for line in text.split("\n")[1:]}
+    version, *lines = text.split("\n")
+    return "\n".join([version, *(line for line in lines if _file(line) not in known)])
+
+
+def _file(line: str) -> tuple[str, str]:
+    # Not the whole line: a newer Spark may rewrite an older one's line with other fields.
+    try:
+        fields = json.loads(line)
+        return str(fields["path"]), str(fields.get("action"))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return line, ""
