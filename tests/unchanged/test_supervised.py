@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.runtime.application.capture import Capture
-from slackwater.runtime.application.supervision import REPEATS_MAX, NotStarted
+from slackwater.runtime.application.capture import REPEATS_MAX, Capture, NotStarted
 from slackwater.runtime.application.writers import MANAGER, Given, Start
 from tests.unchanged.scene import Scene
 

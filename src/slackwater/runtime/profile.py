@@ -12,12 +12,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.masking import mask_setting
 from slackwater.core.profile import QueryProfile
-from slackwater.runtime.below_state import below_state, with_subqueries
 from slackwater.runtime.event_time_bounds import (
     join_retention_ms,
     session_gap_ms,
@@ -38,7 +38,7 @@ from slackwater.runtime.logical_plan import (
     streaming_sources,
 )
 from slackwater.runtime.stream_session import active
-from slackwater.runtime.unsupported import late_in_chain
+from slackwater.runtime.unsupported import keeps_state, late_in_chain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +56,33 @@ STATEFUL = {
     "TransformWithStateInPandas",
     "TransformWithStateInPySpark",
 }
+_RANDOM = {
+    "Rand": "rand",
+    "Randn": "randn",
+    "RandStr": "randstr",
+    "Uniform": "uniform",
+    "Uuid": "uuid",
+    "Shuffle": "shuffle",
+    "MonotonicallyIncreasingID": "monotonically_increasing_id",
+    "SparkPartitionID": "spark_partition_id",
+}
+"""Expressions of Spark. A seed fixes none of them: which rows share a partition, and their order, is not fixed."""
+
+_BY_ORDER = {
+    "First": "first",
+    "Last": "last",
+    "CollectList": "collect_list",
+    "ListAgg": "listagg",
+    "MaxBy": "max_by",
+    "MinBy": "min_by",
+    "Mode": "mode",
+}
+"""Aggregates whose result depends on the order of the rows, of some only between equal ones. ``any_value`` is First.
+
+The elements of a ``collect_set`` can have another order, too, but they are the same ones.
+"""
+_FIXED_BATCH = frozenset({"LocalRelation", "OneRowRelation", "Range"})
+"""Batch relations whose rows are in the plan."""
 
 
 def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "append") -> QueryProfile:
@@ -68,7 +95,7 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
     retention = _retention_ms(nodes, operators, windows)
     digest, logs = rows_digest(frame, code), tuple(source_logs(plan))
-    below = below_state(frame)
+    below = _below_state(frame)
     aggregates = [node for node in nodes if _stateful_name(node)] if operators == ("Aggregate",) else []
     return QueryProfile(
         operators,
@@ -143,11 +170,11 @@ def rows_digest(frame: DataFrame, code: str | None) -> str | None:
 
 def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
     watermarks = list(_outermost_watermarks(optimised))
-    nodes = [node for watermark in watermarks for node in with_subqueries(watermark)]
+    nodes = [node for watermark in watermarks for node in _with_subqueries(watermark)]
     reads_clock = CURRENT_TIME.search(str(analysed.toString())) is not None
     if not watermarks or reads_clock or not all(_node_shows_everything(node) for node in nodes):
         return None
-    described = [[_describe(node) for node in with_subqueries(watermark)] for watermark in watermarks]
+    described = [[_describe(node) for node in _with_subqueries(watermark)] for watermark in watermarks]
     if any(_is_python(node) for node in nodes):
         if code is None:
             return None
@@ -250,3 +277,95 @@ def _normalised(described: list[list[dict[str, Any]]]) -> str:
     for node in (node for subtree in described for node in subtree if "expressions" in node):
         node["expressions"] = ADDRESS.sub("@", EXPRESSION_ID.sub(number, node["expressions"]))
     return json.dumps(described, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _BelowState:
+    """What the state of a query is made of that a replay may compute otherwise, in the order of the plan.
+
+    ``random``: names of functions with another value each time. ``by_order``: names of aggregates whose result depends
+    on the order of rows. ``reads_tables``: batch relations are read, in each batch as they are then. Spark's current
+    time is none of it: a batch has the time that its entry in ``offsets/`` records, and a replay runs it with this
+    entry (``MicroBatchExecution``, ``CurrentBatchTimestamp``).
+    """
+
+    random: tuple[str, ...] = ()
+    by_order: tuple[str, ...] = ()
+    reads_tables: bool = False
+
+
+def _below_state(frame: DataFrame) -> _BelowState:
+    """What of a query's state a replay may compute otherwise.
+
+    Read from the optimised plan, which has only columns that are used, and filters where Spark applies them.
+    """
+    analysed = analysed_plan(frame)
+    if not any(keeps_state(node) for node in nodes_of(analysed)):
+        return _BelowState()
+    with active(frame.sparkSession):
+        plan = frame.sparkSession._jsparkSession.sessionState().optimizer().execute(analysed)
+    stateful = [node for node in nodes_of(plan) if keeps_state(node)]
+    return _BelowState(
+        tuple(dict.fromkeys(_below(plan, reaches=False))),
+        tuple(dict.fromkeys(name for node in stateful for name in _by_order(node))),
+        any(_reads_table(one) for node in stateful for one in _with_subqueries(node)),
+    )
+
+
+def _with_subqueries(plan: Any) -> Iterator[Any]:
+    """As ``nodes_of``, with the plans of subqueries."""
+    for node in nodes_of(plan):
+        yield node
+        for subquery in elements(node.subqueries()):
+            yield from _with_subqueries(subquery)
+
+
+def _by_order(node: Any) -> Iterator[str]:
+    """The aggregates of a stateful node whose result depends on the order of rows."""
+    if class_name(node) == "Aggregate":
+        for expression in _in_state(node):
+            for part in json.loads(expression.toJSON()):
+                name = _BY_ORDER.get(part["class"].rpartition(".")[2])
+                # A mode with an order chooses by it where several values are equally frequent.
+                if name is not None and "reverseOpt" not in part:
+                    yield name
+
+
+def _reads_table(node: Any) -> bool:
+    is_leaf = bool(node.children().isEmpty())
+    return is_leaf and not is_streaming_source(node) and class_name(node) not in _FIXED_BATCH
+
+
+def _below(node: Any, *, reaches: bool) -> Iterator[str]:
+    """The random functions at and below a node; ``reaches``: what it returns reaches state."""
+    reaches = reaches or keeps_state(node)
+    if reaches:
+        if class_name(node) == "Sample":
+            yield "sample"
+        for expression in _in_state(node):
+            yield from filter(None, map(_random_name, json.loads(expression.toJSON())))
+    for child in elements(node.children()):
+        yield from _below(child, reaches=reaches)
+
+
+def _in_state(node: Any) -> Iterator[Any]:
+    """The expressions of a node whose values may reach state. An aggregation's others are computed of its result."""
+    if class_name(node) != "Aggregate":
+        yield from elements(node.expressions())
+        return
+    yield from elements(node.groupingExpressions())
+    for expression in elements(node.aggregateExpressions()):
+        yield from (one for one in _with_parts(expression) if class_name(one) == "AggregateExpression")
+
+
+def _with_parts(expression: Any) -> Iterator[Any]:
+    yield expression
+    for child in elements(expression.children()):
+        yield from _with_parts(child)
+
+
+def _random_name(part: dict[str, Any]) -> str | None:
+    name = part["class"].rpartition(".")[2]
+    if name == "PythonUDF" and part.get("udfDeterministic") is False:
+        return str(part.get("name", "a function that is declared as not deterministic"))
+    return _RANDOM.get(name)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import streaming
 
@@ -25,12 +27,13 @@ from slackwater.runtime.logical_plan import (
     elements,
     source_options,
 )
-from slackwater.runtime.plan_expressions import type_name
-from slackwater.runtime.plan_left_out import with_left_out
+from slackwater.runtime.plan_expressions import LEFT_OUT, type_name
 from slackwater.runtime.plan_shapes import Leaf, Shapes
+from slackwater.sources.common.scala import scala_map
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 ZONE = "spark.sql.session.timeZone"
 ANSI = "spark.sql.ansi.enabled"
@@ -40,6 +43,12 @@ ONLY_IN_FORM_2 = re.compile(r'\.(?:WithCTE|LambdaFunction)"|"value": ?"\[B@')
 """In the JSON of a plan, what was not recorded in form 1, or with names that are other ones in each process."""
 DEEP = 6_000
 """Python frames for a plan of many nodes below each other: each ``withColumn`` adds one."""
+_MAP_FIELD = "options"
+"""The field of all expressions that have a map: of JSON, CSV, XML, Avro and Protobuf."""
+_BYTES_ADDRESS = "[B@"
+_KEPT_CHARACTERS_MAX = 300
+"""Of a text that is kept as it is."""
+_LEFT_OUT = re.compile(rf'"{_MAP_FIELD}":null|"value":"{re.escape(_BYTES_ADDRESS)}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,7 @@ def plan_facts(frame: DataFrame) -> PlanFacts:
     text = str(plan.toJSON())
     with _room_for_deep_plans():
         nodes = dict(enumerate(_pairs(parse_plan(text), plan)))
-        text = with_left_out(text, tuple(nodes.values()))
+        text = _with_left_out(text, tuple(nodes.values()))
     leaves, sources = _leaves({place: pair for place, pair in nodes.items() if not pair[0].children})
     delays = {place: delay_ms(node) for place, (tree, node) in nodes.items() if tree.name == WATERMARK}
     return PlanFacts(text, leaves, delays, tuple(sources))
@@ -198,3 +207,68 @@ def _location(key: str, value: str) -> str:
 
 def _columns(schema: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{one['name']} {type_name(one['type'])}" for one in schema["fields"])
+
+
+def _with_left_out(plan: str, nodes: Sequence[tuple[TreeNode, Any]]) -> str:
+    """The plan with what its JSON leaves out of its expressions: the options of ``from_json``, the bytes of literals.
+
+    Spark's ``TreeNode.parseToJson`` writes null for any map, and the address of an array of bytes. ``nodes`` are those
+    of the plan's JSON and of the JVM, in preorder.
+    Raises ValueError where the expressions of both differ.
+    """
+    if not _LEFT_OUT.search(plan):
+        return plan
+    for tree, node in nodes:
+        trees = [one for field in tree.fields for one in tree.expressions(field)]
+        wanted: set[int] = set()
+        for one in trees:
+            _find_left_out(one, wanted)
+        if wanted:
+            expressions = list(elements(node.expressions()))
+            if len(expressions) != len(trees):
+                raise ValueError(f"{tree.name} has {len(expressions)} expressions, and {len(trees)} in its JSON")
+            for one, expression in zip(trees, expressions, strict=True):
+                _read_left_out(one, expression, wanted)
+    return json.dumps([tree.fields for tree, _ in nodes])
+
+
+def _find_left_out(tree: TreeNode, wanted: set[int]) -> bool:
+    """Whether a part of the expression was left out; ``wanted`` gets the nodes on the way to each."""
+    below = [_find_left_out(child, wanted) for child in tree.children]
+    if any(below) or _lacks_map(tree) or _lacks_bytes(tree):
+        wanted.add(id(tree))
+        return True
+    return False
+
+
+def _read_left_out(tree: TreeNode, expression: Any, wanted: set[int]) -> None:
+    if id(tree) not in wanted:
+        return
+    fields = cast("dict[str, Any]", tree.fields)
+    if _lacks_map(tree):
+        fields[LEFT_OUT] = _short_text(_options(scala_map(expression.options())))
+    elif _lacks_bytes(tree):
+        fields[LEFT_OUT] = _short_text(bytes(expression.value()).hex())
+    children = expression.children() if tree.children else None
+    for place, child in enumerate(tree.children):
+        if id(child) in wanted and children is not None:
+            _read_left_out(child, children.apply(place), wanted)
+
+
+def _lacks_map(tree: TreeNode) -> bool:
+    return _MAP_FIELD in tree.fields and tree.fields[_MAP_FIELD] is None
+
+
+def _lacks_bytes(tree: TreeNode) -> bool:
+    return tree.fields.get("dataType") == "binary" and str(tree.fields.get("value")).startswith(_BYTES_ADDRESS)
+
+
+def _options(options: Mapping[str, str]) -> str:
+    """The options by their names, which Spark compares without case."""
+    return ", ".join(f"{name.lower()} {mask_setting(name, value)}" for name, value in sorted(options.items()))
+
+
+def _short_text(text: str) -> str:
+    return (
+        text if len(text) <= _KEPT_CHARACTERS_MAX else f"{text[:60]}... sha256 {sha256(text.encode()).hexdigest()[:16]}"
+    )

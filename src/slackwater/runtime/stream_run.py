@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
@@ -20,8 +20,8 @@ from slackwater.runtime.drain import Drain
 from slackwater.runtime.early_end import check_reads_all
 from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
 from slackwater.runtime.files_left_out import check_left_out
+from slackwater.runtime.logical_plan import analysed_plan, class_name, nodes_of
 from slackwater.runtime.no_data_batch import NoDataBatch
-from slackwater.runtime.processing_time import has_processing_time_timers, has_read_all
 from slackwater.runtime.query import BuiltStream, QueryStart
 from slackwater.runtime.query_run import End, QueryRun, RunServices
 from slackwater.runtime.stream_session import overridden
@@ -29,7 +29,14 @@ from slackwater.runtime.verdict import record_program
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+
+
+_ON_PROCESSING_TIME = "ProcessingTimeTimeout"
+_IN_PROCESSING_TIME = "ProcessingTime"
+_BATCHES_WITHOUT_DATA = 2
+"""Under one watermark: the first batch may still have advanced that of a later operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +231,7 @@ class StreamRun:
         if self._trigger.kind != "available-now" or self._once_more:
             return False
         if self._has_timers is None:
-            self._has_timers = has_processing_time_timers(self._built.frame)
+            self._has_timers = _has_processing_time_timers(self._built.frame)
         return self._has_timers and has_read_all(run.query, self._planned_before)
 
     def _request_drain(self) -> None:
@@ -343,3 +350,40 @@ class Restarts:
         self._in_a_row += 1
         self._due_at = time.monotonic() + wait_s
         return f"restart {self._in_a_row} of {self._most} in {wait_s:.0f} s"
+
+
+def _has_processing_time_timers(frame: DataFrame) -> bool:
+    """Whether a stateful operator of the query has timers on processing time.
+
+    Spark plans one batch after another for them, also without data. ``available-now`` ends a query where no batch has
+    to be planned (``MicroBatchExecution.constructNextBatch``); with a timeout or a time-to-live on processing time
+    there is always one, as ``shouldRunAnotherBatch`` is true after each batch (``FlatMapGroupsWithStateExec``,
+    ``TransformWithStateExec``). Such a query is caught up once its sources are at the positions that they fixed when it
+    started: from then on each batch starts and ends there.
+    """
+    return any(_has_timers(node) for node in nodes_of(analysed_plan(frame)))
+
+
+def _has_timers(node: Any) -> bool:
+    name = class_name(node)
+    if name.startswith("FlatMapGroups") and name.endswith("WithState"):
+        return str(node.timeout()) == _ON_PROCESSING_TIME
+    return name.startswith("TransformWithState") and str(node.timeMode()).startswith(_IN_PROCESSING_TIME)
+
+
+def has_read_all(query: StreamingQuery, planned_before: int) -> bool:
+    """Whether the newest batches of a query, all planned by this run, have read nothing though they could have."""
+    newest = query.recentProgress[-_BATCHES_WITHOUT_DATA:]
+    batches = {progress["batchId"] for progress in newest}
+    # Spark 3.5 leaves out what is empty.
+    watermarks = {progress.get("eventTime", {}).get("watermark") for progress in newest}
+    return (
+        len(batches) == _BATCHES_WITHOUT_DATA
+        and min(batches) > planned_before
+        and len(watermarks) == 1
+        and not any(_has_read_rows(source) for progress in newest for source in progress["sources"])
+    )
+
+
+def _has_read_rows(source: Any) -> bool:
+    return bool(source["numInputRows"]) or source["startOffset"] != source["endOffset"]

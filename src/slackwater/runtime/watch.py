@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.operators import state_stores
+from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
+from slackwater.core.reference import reference_of
 from slackwater.core.state_programs import with_started
 from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_unfinished import unfinished
@@ -20,10 +27,12 @@ from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
 from slackwater.runtime.application.connect import is_client, refuse_connect
-from slackwater.runtime.application.under_way import UNDER_WAY, Noticed, own_reference
-from slackwater.runtime.application.writers import is_intercepted
+from slackwater.runtime.application.queries import ApplicationCode, definition_of
+from slackwater.runtime.application.writers import Start, intercepted, is_intercepted
+from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.listener import ProgressRecorder, QueryLife, Recorded, make_listener
-from slackwater.runtime.loader import digest
+from slackwater.runtime.loader import digest, is_application, locate
+from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream
 from slackwater.runtime.session_options import spark_version
 from slackwater.runtime.sql_settings import effective_settings
@@ -36,6 +45,14 @@ if TYPE_CHECKING:
 
 
 log = structlog.get_logger(__name__)
+_NOT_DESCRIBED: tuple[type[Exception], ...] = (
+    SlackwaterError,
+    OSError,
+    LookupError,
+    ValueError,
+    TypeError,
+    *SPARK_ERRORS,
+)
 
 
 def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
@@ -50,7 +67,7 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     """
     if is_client(spark):
         refuse_connect("slackwater.watch() was given a session")
-    if is_intercepted(other_than=UNDER_WAY):
+    if is_intercepted(other_than=_UNDER_WAY):
         return WatchedByRun()
     return SessionWatch(spark, Ledger.open(ledger, create=True))
 
@@ -100,11 +117,11 @@ class SessionWatch:
         self._recorder = ProgressRecorder(ledger)
         self._followed: dict[str, Followed] = {}
         self._errors = 0
-        self._reference = own_reference()
+        self._reference = _own_reference()
         self._code = digest(self._reference) if self._reference is not None else None
         self._listener = make_listener(self._recorder.put, self._started, self._terminated)
         spark.streams.addListener(self._listener)
-        UNDER_WAY.open()
+        _UNDER_WAY.open()
 
     @property
     def errors(self) -> int:
@@ -112,7 +129,7 @@ class SessionWatch:
         return self._errors + self._recorder.errors + sum(watcher.errors for watcher in watchers)
 
     def close(self) -> None:
-        UNDER_WAY.close()
+        _UNDER_WAY.close()
         self._spark.streams.removeListener(self._listener)
         for one in list(self._followed.values()):
             one.watcher.stop()
@@ -146,7 +163,7 @@ class SessionWatch:
         execution = query._jsq.streamingQuery()  # classic Spark's JVM handle
         location = str(execution.resolvedCheckpointRoot())
         check_no_secret(location)
-        noticed = UNDER_WAY.at(location)
+        noticed = _UNDER_WAY.at(location)
         stream = self._stream(life, location, noticed, execution)
         for finding in unfinished(self._ledger.open_operation(stream.full_name)):
             # The directory may be the checkpoint of another generation than the ledger has until then.
@@ -173,7 +190,7 @@ class SessionWatch:
             # Not here: the program waits for its query.
             self._recorder.afterwards(lambda: self._describe(noticed, before, run.id))
 
-    def _stream(self, life: QueryLife, location: str, noticed: Noticed | None, execution: Any) -> StreamRecord:
+    def _stream(self, life: QueryLife, location: str, noticed: _Noticed | None, execution: Any) -> StreamRecord:
         """The stream of this checkpoint: the one that the ledger has, else one by the name that a run would take."""
         name = noticed.definition.name if noticed is not None else name_of(life)
         known = stream_with(self._ledger, name, location)
@@ -189,7 +206,7 @@ class SessionWatch:
         self._ledger.update_generation(stream, number, programs=with_started(generation.programs, None, committed))
         return Before(generation, committed)
 
-    def _describe(self, noticed: Noticed, before: Before, run: int) -> None:
+    def _describe(self, noticed: _Noticed, before: Before, run: int) -> None:
         """Record what the query's plan shows, and its program, as of before its first batch."""
         built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start)
         generation, layout = before.generation, None
@@ -228,3 +245,100 @@ def _sink_identity(execution: Any) -> dict[str, str]:
     if sink.startswith("FileSink[") and sink.endswith("]"):
         return {"kind": "files", "format": "", "path": sink.removeprefix("FileSink[").removesuffix("]")}
     return dict(UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Noticed:
+    """A start with the stream that it is of."""
+
+    start: Start
+    definition: StreamDefinition
+
+
+def _own_reference() -> str | None:
+    """What names the program of this process; ``None`` of one that Slackwater could not run, such as a notebook."""
+    main = sys.modules.get("__main__")
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    code = spec.name.removesuffix(".__main__") if spec is not None else file and str(Path(file).absolute())
+    if not code:
+        return None
+    reference = reference_of(code, sys.argv[1:])
+    try:
+        return reference if is_application(reference) else None
+    except SlackwaterError:
+        return None
+
+
+class _StartsUnderWay:
+    """The starts of this process, from before PySpark's own call until it has returned.
+
+    What a listener does not show of a query, its writer has. One replacement of PySpark's methods serves all sessions
+    that are watched, so that the order in which they are closed does not matter. A start is never refused or changed.
+    """
+
+    def __init__(self) -> None:
+        self._noticed: list[_Noticed] = []
+        self._lock = threading.Lock()
+        self._users = 0
+        self._replaced = ExitStack()
+
+    def open(self) -> None:
+        """Notice starts from now on, until ``close`` was called as often as this."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._replaced.enter_context(intercepted(self))
+
+    def close(self) -> None:
+        """Put PySpark's own methods back, unless another session is watched."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._replaced.close()
+
+    def at(self, location: str) -> _Noticed | None:
+        """The start with this checkpoint that is under way."""
+        wanted = resolved(location)
+        with self._lock:
+            found = list(self._noticed)
+        return next((one for one in found if resolved(one.definition.checkpoint or "") == wanted), None)
+
+    def start(self, start: Start) -> Any:
+        """Start the query as it was written."""
+        noticed = _notice(start)
+        if noticed is None:
+            return start.begin()
+        with self._lock:
+            self._noticed.append(noticed)
+        try:
+            return start.begin()
+        finally:
+            with self._lock:
+                self._noticed.remove(noticed)
+
+    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
+        """Nothing else is replaced."""
+        return {}
+
+
+def _notice(start: Start) -> _Noticed | None:
+    try:
+        definition = definition_of(start, ApplicationCode(_program_file(), lambda spark: spark))
+        if definition is None or definition.checkpoint is None:
+            return None
+        return _Noticed(start, definition)
+    except _NOT_DESCRIBED as error:
+        # The listener records the query all the same, by what the JVM shows of it.
+        log.warning("what a query writes to is not recorded", error=str(error))
+        return None
+
+
+def _program_file() -> Path:
+    """The program's file as a run of it would name it."""
+    reference = _own_reference()
+    if reference is not None:
+        return locate(reference)[0]
+    return Path(getattr(sys.modules.get("__main__"), "__file__", None) or "-").absolute()
+
+
+_UNDER_WAY = _StartsUnderWay()

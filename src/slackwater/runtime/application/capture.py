@@ -1,24 +1,35 @@
 """Reads the queries of an application: its file is run up to each start of a query, and none is started.
 
-What the file does besides that happens: it reads its configuration and creates its session.
+What the file does besides that happens: it reads its configuration and creates its session. A program that supervises
+its queries waits for them in a loop, or restarts those that have ended; none of them runs here, so that the loop would
+have no end.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
+import traceback
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+import structlog
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.reference import reference_of, split_reference
+from slackwater.runtime.application import launch
 from slackwater.runtime.application.launch import OwnThreads, run_code
 from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, as_known, definition_of
-from slackwater.runtime.application.supervision import NotStarted, Supervision, nothing
+from slackwater.runtime.application.refusals import calling_line
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
@@ -32,12 +43,30 @@ if TYPE_CHECKING:
     from slackwater.sinks.common.contract import Startable
 
 
+log = structlog.get_logger(__name__)
+REPEATS_MAX = 100
+"""A loop over days or attempts is shorter."""
+_REPEATED_S_MAX = 10.0
+"""A program that waits for the first batch of a query gives up only later, or never."""
+_ASKED = frozenset(
+    {
+        "awaitTermination",
+        "exception",
+        "isActive",
+        "lastProgress",
+        "processAllAvailable",
+        "recentProgress",
+        "status",
+    }
+)
+
+
 class Capture:
     """Keeps the queries that an application would start, the last one of each name."""
 
     def __init__(self, file: Path, capture_again: Callable[[], Capture], loops: set[object]) -> None:
         self.starts: dict[str, Start] = {}
-        self._supervision = Supervision(loops)
+        self._supervision = _Supervision(loops)
         self.definitions: dict[str, StreamDefinition] = {}
         self._file = file
         self._capture_again = capture_again
@@ -72,8 +101,8 @@ class Capture:
     def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
         """The session stays; nothing is awaited."""
         return {
-            SESSION: {"stop": nothing},
-            CONTEXT: {"stop": nothing},
+            SESSION: {"stop": _nothing},
+            CONTEXT: {"stop": _nothing},
             MANAGER: {"awaitAnyTermination": self._await_any, "active": self._active},
         }
 
@@ -160,3 +189,65 @@ def _fails(file: Path, error: BaseException) -> PipelineError:
         hint="the queries are read by running the application without starting any: what it expects of a query that "
         "has run must not be needed for the next one",
     )
+
+
+def _nothing(*_: object) -> None:
+    """In place of a ``stop``."""
+
+
+class NotStarted(SimpleNamespace):
+    """A query that has ended at once, with nothing to process. ``asked`` is called with what is asked of its state."""
+
+    def __init__(self, name: str | None, asked: Callable[[str], None]) -> None:
+        identifier = str(uuid.uuid4())
+        super().__init__(
+            name=name,
+            id=identifier,
+            runId=identifier,
+            isActive=False,
+            lastProgress=None,
+            recentProgress=[],
+            status={"message": "not started", "isDataAvailable": False, "isTriggerActive": False},
+            awaitTermination=lambda timeout=None: None if timeout is None else True,
+            processAllAvailable=_nothing,
+            stop=_nothing,
+            exception=_nothing,
+            explain=_nothing,
+            _asked=asked,
+        )
+
+    def __getattribute__(self, name: str) -> Any:
+        """An attribute, which the program may ask for again and again."""
+        if name in _ASKED:
+            super().__getattribute__("_asked")(name)
+        return super().__getattribute__(name)
+
+
+class _Supervision:
+    """Ends a program that asks for one query, or starts it, again and again from the same lines.
+
+    ``loops`` are those that are known from when the program was read before, which end at once; what is found is added.
+    """
+
+    def __init__(self, loops: set[object]) -> None:
+        self._loops = loops
+        self._seen: dict[object, tuple[int, float]] = {}
+
+    def restart(self) -> None:
+        """The program comes to something new."""
+        self._seen.clear()
+
+    def noticed(self, what: str, name: str = "") -> None:
+        """The program starts this query, or asks for it. Raises SystemExit where it does nothing else any more."""
+        calls = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(None))
+        loop = (what, name, tuple(takewhile(lambda call: call[0] != launch.__file__, calls)))
+        now = time.monotonic()
+        count, first = self._seen.get(key := (threading.get_ident(), loop), (0, now))
+        self._seen[key] = (count + 1, first)
+        if count >= REPEATS_MAX or now - first >= _REPEATED_S_MAX:
+            log.warning(
+                "the program waits for its queries in a loop: what it does after it is not read", where=calling_line()
+            )
+            self._loops.add(loop)
+        if count and loop in self._loops:
+            raise SystemExit(0)
