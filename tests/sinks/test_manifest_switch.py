@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from slackwater.core.errors import Refused
 from slackwater.formats.compactible import lay_out
 from slackwater.sinks.files.manifest import Manifest
-from slackwater.sinks.files.manifest_switch import entries_of, steps, switch
+from slackwater.sinks.files.manifest_swap import entries_of, steps, switch
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import LEFTOVER
 from tests.sinks.manifests import MANIFEST, spark_reads

@@ -18,8 +18,8 @@ from slackwater.sinks.common.aside import MARK, Aside
 from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.swapping import start
+from slackwater.sinks.files.directory_swap import name_files_in
 from slackwater.sinks.files.output import FilesOutput
-from slackwater.sinks.files.swapping import name_files_in
 from slackwater.storage.local import LocalStore
 from tests.sinks.manifests import MANIFEST, data_file, listed_files, write_batches
 from tests.sinks.swap_scene import SwapScene

@@ -21,7 +21,7 @@ from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks.common.contract import Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.manifest import Manifest
-from slackwater.sinks.files.manifest_switch import entries_of, switch
+from slackwater.sinks.files.manifest_swap import entries_of, switch
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
 from tests.sinks.manifests import MANIFEST, listed_files

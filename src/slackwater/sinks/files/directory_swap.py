@@ -1,19 +1,34 @@
-"""The swap of an output of files on a local disk: the directories of both change places in one step."""
+"""The swap of an output of files on a local disk: the directories of both change places in one step.
+
+The manifest has absolute URIs, so its entries are rewritten before the exchange to name the files where they are after
+it. A stream that reads the output takes all files for new ones then, because their names are: a stage behind this one
+has to be replayed as well. Files that no manifest entry names stay in place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
+from pathlib import Path
 
-from slackwater.core.sink import Swap
-from slackwater.formats.compactible import SINK_LOG
-from slackwater.sinks.common.aside import Aside
+from slackwater.core.damage import Damage
+from slackwater.core.sink import Swap, newest_batch
+from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log
+from slackwater.sinks.common import aside, owner
+from slackwater.sinks.common.aside import Aside, link_files, remove_leftovers
 from slackwater.sinks.common.backup import damaged
-from slackwater.sinks.files import swapping
-from slackwater.sinks.files.manifest import Lines, Manifest
+from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
+from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, foreign, renamed, uris
+from slackwater.storage.local import LocalStore
+from slackwater.storage.protocols import LEFTOVER
 
+_OURS = frozenset({SINK_LOG, owner.MARK, aside.MARK})
 Left = tuple[str, ...] | None
 """Files of the staged output that no batch has written, as the record of a swap names them."""
+_NameOf = Callable[[str], str]
+"""The path below the output of a file that an entry names by its URI. Raises Refused for a file elsewhere."""
 
 
 class DirectorySwap:
@@ -43,15 +58,15 @@ class DirectorySwap:
         place.check_exchangeable()
         if place.start():
             if after >= 0:
-                swapping.fill(place, manifest, after, lines, find)
+                _fill(place, manifest, after, lines, find)
             # A stream that reads the output looks for the manifest once, at its start.
             (place.folder / SINK_LOG).mkdir(exist_ok=True)
             place.set_mark(place.folder, "staged")
 
     def check(self, swap: Swap) -> None:
         """Raises Refused unless the staged output is ready, and nothing of the real one is in its way."""
-        swapping.check(self._place, swap)
-        swapping.check_free(self._place, self._place.real, self._place.folder)
+        _check(self._place, swap)
+        _check_free(self._place, self._place.real, self._place.folder)
 
     def resume(self) -> None:
         """Finish what an interrupted swap was at, where the outputs cannot be looked at before."""
@@ -62,16 +77,16 @@ class DirectorySwap:
         place = self._place
         if not place.is_swapped:
             # Written again, as the staged output may have other files since a swap that was undone.
-            record(swapping.only_in(place, place.folder, place.real))
-            swapping.name_files_in(place, place.real)
-            swapping.carry(place, place.real, place.folder)
-        swapping.exchange(place)
+            record(_only_in(place, place.folder, place.real))
+            name_files_in(place, place.real)
+            _carry(place, place.real, place.folder)
+        _exchange(place)
         # What others have written to the old output between the first copy and the exchange.
-        swapping.carry(place, place.folder, place.real)
+        _carry(place, place.folder, place.real)
 
     def check_back(self) -> None:
         """Raises Refused if the output that was replaced is not whole."""
-        swapping.check_back(self._place)
+        _check_back(self._place)
 
     def swap_back(self, left: Left) -> None:
         """Undo ``swap``; ``left`` as it recorded it."""
@@ -80,11 +95,11 @@ class DirectorySwap:
         if not place.is_swapped and place.state != "staged":
             raise damaged(str(place.folder), "the output before the swap", place.state or "no folder")
         if place.is_swapped and left is not None:
-            swapping.carry(place, place.real, place.folder, without=left)
-        swapping.exchange_back(place)
+            _carry(place, place.real, place.folder, without=left)
+        _exchange_back(place)
         if left is not None:
-            swapping.carry(place, place.folder, place.real, without=left)
-        swapping.name_files_in(place, place.folder)
+            _carry(place, place.folder, place.real, without=left)
+        name_files_in(place, place.folder)
 
     def discard_staged(self) -> None:
         """Remove the staged output."""
@@ -93,3 +108,193 @@ class DirectorySwap:
     def discard_replaced(self) -> None:
         """Remove the output that was replaced."""
         self._place.discard("replaced")
+
+
+def _fill(aside: Aside, manifest: Manifest, after: int, recorded: Lines, find: Callable[[str], str | None]) -> None:
+    """Give the staged output the files and entries of the batches up to ``after``. Raises Refused, SinkUnreadable.
+
+    ``find`` returns the path below the output of the file that a URI names.
+    """
+    if manifest.newest() < after:
+        raise incomplete(str(aside.real), f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest")
+    entries, name_of = manifest.after_cut(after, recorded), _known(aside, find)
+    for name in manifest.all_names():
+        if batch_of(name) <= after:
+            entries[name] = manifest.read(name).decode()
+    link_files(aside.real, aside.folder, _with_side_files(aside.real, set(map(name_of, uris(entries.values())))))
+    store = LocalStore(aside.folder)
+    for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
+        store.write(f"{SINK_LOG}/{name}", _moved(content, aside.folder, name_of).encode())
+
+
+def _check(aside: Aside, swap: Swap) -> None:
+    """Raises Refused unless the staged output is ready and whole."""
+    if aside.state != "staged":
+        raise absent(str(aside.folder), swap.operation, aside.state or "no folder")
+    check_whole(str(aside.folder), list(_damage(aside)))
+
+
+def _check_back(aside: Aside) -> None:
+    """Raises Refused (``backup-damaged``) unless the output that was replaced is there and whole."""
+    if aside.is_interrupted:
+        return
+    if not aside.is_swapped:
+        if aside.state != "staged":
+            raise damaged(str(aside.folder), "the output before the swap", aside.state or "no folder")
+    elif aside.mark_in(aside.real) is None:
+        if not aside.real.is_dir():
+            raise damaged(str(aside.real), "the output that was swapped in", "no folder")
+        for missing in _damage(aside):
+            raise damaged(f"{aside.folder}/{missing.path}", missing.expected, missing.found)
+
+
+def name_files_in(aside: Aside, place: Path) -> None:
+    """Make the entries of the output in the folder aside name its files as if they were in ``place``.
+
+    Hadoop verifies an entry by its side file, which goes first: without one it verifies nothing.
+    """
+    store, name_of = LocalStore(aside.folder), _names_of(aside)
+    manifest = Manifest(store)
+    remove_leftovers(aside.folder / SINK_LOG)
+    for name in manifest.all_names():
+        content = manifest.read(name).decode()
+        moved = _moved(content, place, name_of)
+        if moved != content:
+            store.delete(f"{SINK_LOG}/.{name}.crc")
+            store.write(f"{SINK_LOG}/{name}", moved.encode())
+
+
+def _exchange(aside: Aside) -> None:
+    """Put the staged output in place, and leave no mark in it."""
+    if aside.mark_in(aside.folder) == "staged":
+        aside.exchange()
+    aside.set_mark(aside.folder, "replaced")
+    aside.remove_mark(aside.real)
+
+
+def _exchange_back(aside: Aside) -> None:
+    """Undo ``exchange``; the staged output is aside again."""
+    if aside.mark_in(aside.folder) == "replaced":
+        aside.set_mark(aside.real, "staged")
+        aside.remove_mark(aside.folder)
+    if aside.mark_in(aside.real) == "staged":
+        aside.exchange()
+    remove_leftovers(aside.real)
+
+
+def _names_of(aside: Aside) -> _NameOf:
+    """Knows files by their URIs in either place: some entries may have been rewritten already."""
+    places = Place(str(aside.folder)), Place(str(aside.real))
+    return _known(aside, lambda uri: next((name for place in places if (name := place.name_of(uri)) is not None), None))
+
+
+def _known(aside: Aside, find: Callable[[str], str | None]) -> _NameOf:
+    def name_of(uri: str) -> str:
+        name = find(uri)
+        if name is None:
+            raise foreign(str(aside.real), uri)
+        return name
+
+    return name_of
+
+
+def _moved(content: str, place: Path, name_of: _NameOf) -> str:
+    """An entry with the same files in ``place``; the end of each URI stays as Spark encoded it."""
+
+    def moved(uri: str) -> str:
+        return "/".join([place.as_uri(), *uri.split("/")[-name_of(uri).count("/") - 1 :]])
+
+    return renamed(content, moved)
+
+
+def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
+    """The files and their side files. Raises Refused for a file that does not exist."""
+    for name in sorted(names):
+        path = folder / name
+        if not path.exists():
+            raise incomplete(str(folder), name, "no file")
+        side = path.with_name(f".{path.name}.crc")
+        if side.exists():
+            yield str(side.relative_to(folder))
+        yield name
+
+
+def _damage(aside: Aside) -> Iterator[Damage]:
+    """What is missing or malformed in the staged output, whichever place its entries name."""
+    name_of = _names_of(aside)
+    for file in Manifest(LocalStore(aside.folder)).files():
+        if isinstance(file, Damage):
+            yield file
+            continue
+        path = aside.folder / name_of(file.path)
+        size = path.stat().st_size if path.is_file() else None
+        if size != file.size:
+            found = "no file" if size is None else f"{size} bytes"
+            yield Damage(str(path.relative_to(aside.folder)), "torn", f"{file.size} bytes", found)
+
+
+def _only_in(place: Aside, folder: Path, other: Path) -> tuple[str, ...]:
+    """The files of one directory that the other one does not have, relative to it."""
+    return tuple(name for name in _others(place, folder) if not os.path.lexists(other / name))
+
+
+def _check_free(place: Aside, source: Path, target: Path) -> None:
+    """Raises Refused where ``target`` has a file of a batch under the name of one of the files."""
+    named = _named(place, target)
+    for name in _others(place, source):
+        if name in named and not _is_same(source / name, target / name):
+            raise unsupported(str(target / name), "a name that no batch has used", "a file of a batch")
+
+
+def _carry(place: Aside, source: Path, target: Path, without: Collection[str] = ()) -> None:
+    """Give the files a second name in the other directory, but not those in ``without``.
+
+    Where it has another file of that name that is no batch's, the newer one stays.
+    """
+    named, missing = _named(place, target), list[str]()
+    for name in _others(place, source):
+        if name in named or name in without:
+            continue
+        if not os.path.lexists(target / name):
+            missing.append(name)
+        elif not _is_same(source / name, target / name) and _is_newer(source / name, target / name):
+            (target / name).unlink()
+            missing.append(name)
+    link_files(source, target, missing)
+
+
+def _others(place: Aside, folder: Path) -> Iterator[str]:
+    named = _named(place, folder)
+    for parent, folders, files in os.walk(folder):
+        path = Path(parent).relative_to(folder)
+        links = [name for name in folders if (Path(parent) / name).is_symlink()]
+        if path == Path():
+            folders[:] = [name for name in folders if name not in _OURS]
+        for name in sorted((*files, *links)):
+            data = _data_name(name)
+            if not name.endswith(LEFTOVER) and not (path == Path() and data in _OURS) and str(path / data) not in named:
+                yield (path / name).as_posix()
+
+
+def _named(place: Aside, folder: Path) -> set[str]:
+    """The files that the manifest names, wherever its entries say that they are. Raises SinkUnreadable."""
+    manifest, name_of = Manifest(LocalStore(folder)), _names_of(place)
+    return {name_of(file.path) for entry in manifest.all_names() for file in parse_file_sink_log(manifest.read(entry))}
+
+
+def _data_name(name: str) -> str:
+    """The name of the file that a side file belongs to; of any other its own."""
+    is_side_file = name.startswith(".") and name.endswith(".crc")
+    return name.removeprefix(".").removesuffix(".crc") if is_side_file else name
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether both are one file; a copy, where there are no hard links, has its size and time."""
+    left, right = one.lstat(), other.lstat()
+    if (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino):
+        return True
+    return (left.st_size, left.st_mtime_ns) == (right.st_size, right.st_mtime_ns)
+
+
+def _is_newer(one: Path, other: Path) -> bool:
+    return one.lstat().st_mtime_ns > other.lstat().st_mtime_ns

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from slackwater.core.checkpoint_logs import SinkFile
 from slackwater.core.damage import Damage
@@ -168,6 +169,24 @@ class Manifest:
 def entry_lines(content: str) -> list[str]:
     """The file lines of an entry, without its version line."""
     return [line for line in content.split("\n")[1:] if line.strip()]
+
+
+def uris(entries: Iterable[str]) -> list[str]:
+    """The URIs of the files that entries name, each once."""
+    return list(dict.fromkeys(str(json.loads(line)["path"]) for content in entries for line in entry_lines(content)))
+
+
+def renamed(content: str, new_uri: Callable[[str], str]) -> str:
+    """An entry with its files under other URIs; a line whose URI stays the same is as Spark wrote it."""
+    version, *_ = content.split("\n")
+    return "\n".join([version, *(_renamed_line(line, new_uri) for line in entry_lines(content))])
+
+
+def _renamed_line(line: str, new_uri: Callable[[str], str]) -> str:
+    fields = json.loads(line)
+    uri = str(fields["path"])
+    fields["path"] = new_uri(uri)
+    return line if fields["path"] == uri else json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
 def lines_of(recorded: Mapping[int, str]) -> dict[int, list[str]]:

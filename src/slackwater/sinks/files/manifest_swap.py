@@ -2,35 +2,34 @@
 
 Batches that the staged output starts with are not copied: its entries name their files in the real output. The swap
 moves the files of the staged output into the real directory, where no entry names them yet, switches the entries of the
-manifest by one put (``manifest_switch``), and moves the files that none of them names any longer aside. The files of
+manifest by one put (``switch``), and moves the files that none of them names any longer aside. The files of
 others stay where they are. Readers by path, which ignore the manifest, see files of both outputs meanwhile.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from slackwater.core.beside import beside
 from slackwater.core.damage import Damage
 from slackwater.core.sink import Swap, newest_batch
-from slackwater.formats.compactible import SINK_LOG
+from slackwater.formats.compactible import SINK_LOG, names_read
 from slackwater.sinks.common.aside import RemoteAside, has_parent
 from slackwater.sinks.common.backup import damaged
 from slackwater.sinks.common.place import Place
 from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
 from slackwater.sinks.files.directory_swap import Left
-from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign, keep_log
-from slackwater.sinks.files.manifest_switch import entries_of, switch
+from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign, keep_log, renamed, uris
 from slackwater.storage.below import Below
 from slackwater.storage.open import open_write_store
-from slackwater.storage.protocols import ReadStore, WriteStore
+from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 REPLACED = "_slackwater_replaced"
 """The folder, in the one beside the output, with the entries of the manifest that was replaced."""
 _MOVED_AT_ONCE = 16
 _STARTED = frozenset({"swapping", "replaced", "restoring"})
+_COMPACTED = ".compact"
 
 
 class ManifestSwap:
@@ -91,7 +90,7 @@ class ManifestSwap:
         entries = manifest.after_cut(after, lines)
         entries |= {name: text for name, text in entries_of(manifest).items() if batch_of(name) <= after}
         sizes = _sizes(self._real_store)
-        for uri in _uris(entries):
+        for uri in uris(entries.values()):
             name = find(uri)
             if name is None:
                 raise foreign(real, uri)
@@ -130,7 +129,7 @@ class ManifestSwap:
         self._move(self._files(staged) - self._files(old), aside, real)
         if not staged:
             keep_log(self._real_store)
-        switch(self._real_store, {name: self._named(text, self._in_real) for name, text in staged.items()})
+        switch(self._real_store, {name: renamed(text, self._in_real) for name, text in staged.items()})
         self._move(self._files(old) - self._files(staged), real, aside)
         self._place.mark("replaced")
 
@@ -189,7 +188,7 @@ class ManifestSwap:
     def _keep_staged(self, replaced: set[str]) -> None:
         """Give the staged output the entries that the stream has written since the swap."""
         present = entries_of(Manifest(self._real_store))
-        kept = {name: self._named(text, lambda uri: self._in_aside(uri, replaced)) for name, text in present.items()}
+        kept = {name: renamed(text, lambda uri: self._in_aside(uri, replaced)) for name, text in present.items()}
         _write_entries(self._aside_store, kept)
 
     def _move(self, names: Iterable[str], source: str, target: str) -> None:
@@ -209,7 +208,7 @@ class ManifestSwap:
 
     def _files(self, entries: Mapping[str, str]) -> set[str]:
         """The paths below either directory of the files that entries name. Raises Refused (``manifest-foreign``)."""
-        return {self._name_of(uri) for uri in _uris(entries)}
+        return {self._name_of(uri) for uri in uris(entries.values())}
 
     def _name_of(self, uri: str) -> str:
         name = self._real.name_of(uri) or self._aside.name_of(uri)
@@ -229,11 +228,6 @@ class ManifestSwap:
                 shown = f"{min(found)} bytes" if found else "no file"
                 yield Damage(name, "torn", f"{file.size} bytes", shown)
 
-    def _named(self, content: str, renamed: Callable[[str], str]) -> str:
-        """An entry with its files under other URIs."""
-        version, *_ = content.split("\n")
-        return "\n".join([version, *(_renamed_line(line, renamed) for line in entry_lines(content))])
-
     def _in_real(self, uri: str) -> str:
         name = self._aside.name_of(uri)
         before, after = beside("\n", self._operation).split("\n")
@@ -246,23 +240,12 @@ class ManifestSwap:
         return _in_folder(uri, name, lambda one: beside(one, self._operation))
 
 
-def _in_folder(uri: str, name: str, renamed: Callable[[str], str]) -> str:
+def _in_folder(uri: str, name: str, folder_name: Callable[[str], str]) -> str:
     """The URI of a file in another directory; all other parts stay as Spark encoded them."""
     parts = uri.split("/")
     folder = -(name.count("/") + 2)
-    parts[folder] = renamed(parts[folder])
+    parts[folder] = folder_name(parts[folder])
     return "/".join(parts)
-
-
-def _renamed_line(line: str, renamed: Callable[[str], str]) -> str:
-    fields = json.loads(line)
-    uri = str(fields["path"])
-    fields["path"] = renamed(uri)
-    return line if fields["path"] == uri else json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-
-
-def _uris(entries: Mapping[str, str]) -> set[str]:
-    return {str(json.loads(line)["path"]) for content in entries.values() for line in entry_lines(content)}
 
 
 def _sizes(store: ReadStore) -> dict[str, int]:
@@ -282,3 +265,112 @@ def _write_entries(store: WriteStore, entries: Mapping[str, str]) -> None:
     for name in known:
         if name not in entries:
             store.delete(f"{SINK_LOG}/{name}")
+
+
+def switch(store: WriteStore, target: Mapping[str, str]) -> None:
+    """Make the entries below ``store`` those of ``target``, by name. Can be repeated after a kill at any point.
+
+    Readers see all of the old entries or all of the new ones. Spark reads the newest compacted entry and those after
+    it. So one compacted entry, ``N.compact``, can hold the whole log, and putting one with the new lines above it is
+    the switch: one put of a file that does not exist yet. What comes before and after only changes which entries have
+    the lines.
+
+    Spark takes the distance of the newest two compacted entries for the interval of the log, and reads the log wrongly
+    unless this divides the count of entries up to the newest one. Beside ``N.compact`` there is therefore never another
+    one whose distance does not divide N + 1.
+    """
+    for entry in store.list(SINK_LOG):
+        if entry.name.endswith(LEFTOVER) and not entry.is_dir:
+            store.delete(f"{SINK_LOG}/{entry.name}")
+    if entries_of(Manifest(store)) == dict(target):
+        return
+    whole, wanted = _gather(store), _lines_read(target)
+    if whole < 0 or _lines_read(entries_of(Manifest(store))) != wanted:
+        whole = _move_whole(store, whole, whole + 1, wanted)
+    for count in steps(whole + 1, _batch_above(target, whole) + 1):
+        whole = _move_whole(store, whole, count - 1, wanted)
+    # The newest compacted one first: the distance that counts is then the one to it.
+    for name in sorted(target, key=lambda name: (not name.endswith(_COMPACTED), -batch_of(name))):
+        _write_entry(store, name, target[name])
+    _delete_entry(store, f"{whole}{_COMPACTED}")
+
+
+def entries_of(manifest: Manifest) -> dict[str, str]:
+    """All entries of a manifest, by name. Raises SinkUnreadable."""
+    return {name: manifest.read(name).decode() for name in manifest.all_names()}
+
+
+def steps(count: int, target: int) -> Iterator[int]:
+    """The counts of entries from ``count``, exclusive, to ``target``; the distance of two in a row divides both."""
+    if count == target:
+        return
+    if count % abs(target - count) == 0:
+        yield target
+        return
+    # By the lowest bit up to a power of two, in halves or doubles to the target's highest bit, then by its other bits.
+    while count & (count - 1):
+        count += count & -count
+        yield count
+    while count != _highest_bit(target):
+        count = count * 2 if count < target else count // 2
+        yield count
+    while count < target:
+        count += _highest_bit(target - count)
+        yield count
+
+
+def _highest_bit(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
+
+
+def _gather(store: WriteStore) -> int:
+    """Let one compacted entry have all lines, and be the only one: its batch, -1 where the log has no entry."""
+    manifest = Manifest(store)
+    names = manifest.names()
+    newest = max(names, default=-1)
+    if newest < 0:
+        return -1
+    whole = newest
+    if not names[newest].endswith(_COMPACTED):
+        compacted = max((batch for batch, name in names.items() if name.endswith(_COMPACTED)), default=-1)
+        whole = newest if compacted < 0 else 2 * compacted + 1
+        if whole < newest:
+            raise unsupported(store.location, "a manifest that Spark can read", f"no compacted entry after {compacted}")
+        _write_entry(store, f"{whole}{_COMPACTED}", _entry_text(_lines_read(entries_of(manifest))))
+    # The oldest first, so that the distance to the newest one but one does not change before the last.
+    for name in sorted(manifest.all_names(), key=batch_of):
+        if name != f"{whole}{_COMPACTED}":
+            _delete_entry(store, name)
+    return whole
+
+
+def _batch_above(target: Mapping[str, str], whole: int) -> int:
+    """The batch of a compacted entry above all of ``target`` beside which these entries can be written."""
+    newest = max(map(batch_of, target), default=-1)
+    compacted = max((batch_of(name) for name in target if name.endswith(_COMPACTED)), default=-1)
+    return 2 * compacted + 1 if compacted >= 0 else max(whole, newest + 1)
+
+
+def _move_whole(store: WriteStore, whole: int, batch: int, lines: Sequence[str]) -> int:
+    """Put the entry that has all lines under another batch."""
+    _write_entry(store, f"{batch}{_COMPACTED}", _entry_text(lines))
+    if whole >= 0:
+        _delete_entry(store, f"{whole}{_COMPACTED}")
+    return batch
+
+
+def _lines_read(entries: Mapping[str, str]) -> list[str]:
+    """The lines that Spark reads, in its order."""
+    return [line for name in names_read(entries) for line in entry_lines(entries[name])]
+
+
+def _entry_text(lines: Sequence[str]) -> str:
+    return "\n".join(["v1", *lines])
+
+
+def _write_entry(store: WriteStore, name: str, content: str) -> None:
+    store.write(f"{SINK_LOG}/{name}", content.encode())
+
+
+def _delete_entry(store: WriteStore, name: str) -> None:
+    store.delete(f"{SINK_LOG}/{name}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
+from typing import Any
 
 from slackwater.core.errors import SinkUnreadable
 from slackwater.core.marks import NONE_YET
@@ -25,14 +27,13 @@ from slackwater.sinks.common.swapping import (
     started,
     unsupported,
 )
-from slackwater.sinks.iceberg import beside
 from slackwater.sinks.iceberg.catalog_settings import CatalogSettings, parts_of, settings_of
 from slackwater.sinks.iceberg.cutting import check_kept
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Mark, Metadata
 from slackwater.sinks.iceberg.snapshots import state_of
 from slackwater.sinks.iceberg.swapping import Branches, State, check_own, conflict, moved
 from slackwater.sinks.iceberg.table_output import ATTEMPTS, TableOutput
-from slackwater.sinks.iceberg.versions import FOLDER, DirectoryTable, Table, require_library
+from slackwater.sinks.iceberg.versions import FOLDER, HINT, DirectoryTable, Table, Version, Versions, require_library
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -69,6 +70,14 @@ ENTRIES = (
     CatalogueEntry("iceberg", 'iceberg("opaque.db.table")', CATALOG_TRAITS, ("append", "complete"), rank=34),
     CatalogueEntry("iceberg", 'iceberg("opaque.db.table", keys=...)', CATALOG_TRAITS, ("append", "update"), rank=35),
 )
+_FIRST = Version(1, ".metadata.json")
+_OF_FILES = ("schemas", "current-schema-id", "partition-specs", "default-spec-id", "format-version")
+"""What must be the same for the files of one table to be read in another."""
+_SEQUENCE = "last-sequence-number"
+_STARTED = "slackwater.started-at"
+"""The property of the second line with the sequence number of the table when it was made."""
+_VERSION_MAX = 2
+"""In later versions of the format a snapshot numbers its rows."""
 
 
 def open_iceberg_output(identity: Mapping[str, str]) -> Output:
@@ -220,7 +229,7 @@ class QueryTable(IcebergOutput):
 
     This sink skips a batch where the newest snapshot of the query, among the ancestors of the current one, has its
     number or a later one. It asks the current snapshot whichever branch it writes to. So a cut makes an older snapshot
-    the current one, and what is built aside is no branch (``beside``).
+    the current one, and what is built aside is no branch, but a second line of metadata (``_start_second``).
     """
 
     def __init__(self, path: str, query_id: str) -> None:
@@ -235,16 +244,16 @@ class QueryTable(IcebergOutput):
 
     def staged_path(self, operation: str, /) -> str:
         """A folder below the table."""
-        return f"{self._path.rstrip('/')}/{beside.folder_of(operation)}"
+        return f"{self._path.rstrip('/')}/{_second_folder(operation)}"
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         """The staged table has no rows and no older batches."""
         del recorded  # As above.
         metadata = self._for_swap()
         self._check_start(after)
-        beside.check_format(metadata)
+        _check_format(metadata)
         if self._phase(metadata, operation) is None:
-            beside.start(self._folder(operation), metadata, operation)
+            _start_second(self._folder(operation), metadata, operation)
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         self._check_start(after)
@@ -253,37 +262,37 @@ class QueryTable(IcebergOutput):
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         metadata = self._for_swap()
         self._check_swap(swap, backup, metadata)
-        line = beside.newest_of(self._folder(swap.operation))
+        line = _newest_second(self._folder(swap.operation))
         if line is not None and self._phase(metadata, swap.operation) == "staged":
             head = line.current
             # Written again, as the staged table may have other snapshots since a swap that was undone.
             record(backup, self.location, swap, NONE_YET if head is None else head)
             replaced = Mark(self._query, 0, self._written(metadata), metadata.current)
-            self._commit(metadata, beside.take_over(metadata, line, Branches(swap.operation), replaced))
+            self._commit(metadata, _take_over(metadata, line, Branches(swap.operation), replaced))
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
         metadata = self._for_swap()
         if known is not None and self._check_swap_back(swap, known.version, metadata):
             branches = Branches(swap.operation)
-            self._commit(metadata, beside.give_back(branches, branches.replaced_mark(metadata)))
+            self._commit(metadata, _give_back(branches, branches.replaced_mark(metadata)))
 
     def discard_staged(self, operation: str) -> None:
         metadata = self._newest()
         if metadata is None or self._phase(metadata, operation) == "staged":
-            beside.remove(self._folder(operation), metadata)
+            _remove_second(self._folder(operation), metadata)
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
         known, state = started(backup, self.location, swap), self._phase(metadata, swap.operation)
         if known is not None and state == "replaced":
             return
-        staged, line = self.staged(swap.operation), beside.newest_of(self._folder(swap.operation))
+        staged, line = self.staged(swap.operation), _newest_second(self._folder(swap.operation))
         if state != "staged" or line is None:
             raise absent(staged.location, swap.operation, state or "no table")
         check_whole(staged.location, staged.damage(thorough=True))
         check_parties(self.location, swap, self._written(metadata), *owners_of_program(swap, self.owner()))
         check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
-        beside.check_alike(metadata, line)
+        _check_alike(metadata, line)
 
     def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
         branches = Branches(swap.operation)
@@ -305,7 +314,7 @@ class QueryTable(IcebergOutput):
     def _phase(self, metadata: Metadata, operation: str) -> State | None:
         if Branches(operation).state(metadata) == "replaced":
             return "replaced"
-        return None if beside.newest_of(self._folder(operation)) is None else "staged"
+        return None if _newest_second(self._folder(operation)) is None else "staged"
 
     def _folder(self, operation: str) -> WriteStore:
         return open_write_store(self.staged_path(operation))
@@ -313,3 +322,91 @@ class QueryTable(IcebergOutput):
     def _stream(self, metadata: Metadata) -> str:
         del metadata  # No property of the table names the query.
         return self._query
+
+
+def _second_folder(operation: str) -> str:
+    """The folder of an operation below the table. Not hidden: it stays, with the files that were put in place."""
+    return f"slackwater-{operation}"
+
+
+def _check_format(metadata: Metadata) -> None:
+    """Raises Refused for a table whose snapshots cannot be taken over."""
+    version = int(metadata.fields["format-version"])
+    if version > _VERSION_MAX:
+        raise unsupported(metadata.location, f"a table of format version {_VERSION_MAX} or lower", f"{version}")
+
+
+def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None:
+    """Write the first version of a second line of metadata, in the folder ``store`` below that of the table.
+
+    Iceberg's own streaming sink fills it as a table: it starts without snapshots, with the columns, partitions and
+    properties of the real one, and the sink finds only the epochs that it has written there. One version of the real
+    table then takes over the snapshots, with the files where they are: their numbers follow those of the real table,
+    which nobody may have changed meanwhile.
+    """
+    fields: dict[str, Any] = dict(metadata.fields)
+    for name in ("statistics", "partition-statistics", "snapshots", "snapshot-log", "metadata-log"):
+        fields[name] = []
+    fields |= {
+        "location": f"{metadata.location.rstrip('/')}/{_second_folder(operation)}",
+        "table-uuid": str(uuid.uuid4()),
+        "current-snapshot-id": -1,
+        "refs": {},
+        "properties": {**metadata.properties, _STARTED: str(fields.get(_SEQUENCE, 0))},
+    }
+    store.write(_FIRST.path, json.dumps(fields).encode())
+    store.write(f"{FOLDER}/{HINT}", b"1")
+
+
+def _take_over(metadata: Metadata, beside: Metadata, branches: Branches, replaced: Mark) -> Change:
+    """Make the newest snapshot of the second line the current one of the table; ``replaced`` is what it was."""
+    moved = {MAIN: beside.current, branches.replaced: replaced.snapshot}
+    return Change(moved, {branches.replaced: replaced}, snapshots=_snapshots_unknown_to(metadata, beside))
+
+
+def _give_back(branches: Branches, replaced: Mark) -> Change:
+    """Undo ``take_over``. The snapshots stay in the table until ``expire_snapshots`` deletes them."""
+    return Change({MAIN: replaced.snapshot, branches.replaced: None}, {branches.replaced: None})
+
+
+def _check_alike(metadata: Metadata, beside: Metadata) -> None:
+    """Raises Refused where the table could not take over the snapshots."""
+    for name in _OF_FILES:
+        if _without_empty(metadata.fields.get(name)) != _without_empty(beside.fields.get(name)):
+            raise unsupported(beside.location, f"{name} of the table", f"other {name}")
+    now, then = str(metadata.fields.get(_SEQUENCE, 0)), beside.properties.get(_STARTED)
+    # After a swap that was undone the table has the snapshots already.
+    if now != then and _snapshots_unknown_to(metadata, beside):
+        raise unsupported(metadata.location, f"{_SEQUENCE} {then}, as when the staged table was created", now)
+
+
+def _without_empty(value: Any) -> Any:
+    """Without what Iceberg leaves out where it is empty, and pyiceberg writes."""
+    if isinstance(value, Mapping):
+        bare = {key: _without_empty(each) for key, each in value.items()}
+        return {key: each for key, each in bare.items() if each not in (None, [], {}) or key == "fields"}
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value
+
+
+def _snapshots_unknown_to(metadata: Metadata, beside: Metadata) -> tuple[Mapping[str, Any], ...]:
+    """The snapshots of the second line that the table does not have."""
+    found = beside.fields.get("snapshots") or ()
+    return tuple(one for one in found if int(one["snapshot-id"]) not in metadata.snapshots)
+
+
+def _remove_second(store: WriteStore, metadata: Metadata | None) -> None:
+    """Remove the second line; its files only where the table has never taken over its snapshots."""
+    store.delete(f"{FOLDER}/{HINT}")
+    versions = Versions(store)
+    while (newest := versions.newest()) is not None:
+        store.delete(newest.path)
+    folder = store.location.rstrip("/").rpartition("/")[2]
+    if metadata is None or not any(f"/{folder}/" in one.manifest_list for one in metadata.snapshots.values()):
+        store.delete_tree()
+
+
+def _newest_second(store: WriteStore) -> Metadata | None:
+    """What the second line is now; ``None`` where there is none."""
+    versions = Versions(store)
+    newest = versions.newest()
+    return None if newest is None else versions.read(newest)
