@@ -14,7 +14,7 @@ from slackwater.core.errors import DataError, EnvironmentMissing, NotFound, Sett
 from slackwater.core.records import GenerationRecord, SinkMark
 from slackwater.ledger.database import Database, parse_url
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.migrations import SCHEMA_VERSION, upgrade
+from slackwater.ledger.schema import SCHEMA_VERSION, upgrade
 from slackwater.ledger.tables import TABLES, Kind, versions
 from tests.ledger.programs import start_program
 from tests.support.ledgers import STREAM, stream_record

@@ -1,4 +1,4 @@
-"""The tables of the ledger, with the types of their columns. ``migrations`` builds them; a test compares the two.
+"""The tables of the ledger, with the types of their columns. ``schema`` builds them; a test compares the two.
 
 Times are epoch milliseconds and wide integers. A stream is known by its full name, ``pipeline/stream``.
 """
