@@ -195,7 +195,7 @@ def memory(folder: str) -> int:
 def benchmark_state(folder: Path) -> dict[str, object]:
     """A warm Spark session and this process, alternating, to Arrow tables of the same rows."""
     from slackwater.cli.verbs.inspect.reading import StateRequest
-    from slackwater.cli.verbs.inspect.state import inspect_state
+    from slackwater.cli.verbs.inspect.rows import inspect_state
 
     spark = session()
     results: dict[str, object] = {}

@@ -23,8 +23,7 @@ from slackwater.cli.verbs.run.metric_names import METRICS
 from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering
-from slackwater.diagnose.change_texts import change_texts
-from slackwater.diagnose.doctor import Documented, checks
+from slackwater.diagnose.doctor import Documented, change_texts, checks
 from slackwater.sinks.common.registry import catalogue, public
 from slackwater.storage.registry import STORES, FsspecKind, StoreKind
 

@@ -15,8 +15,8 @@ import pytest
 from slackwater.cli.main import make_parser
 from slackwater.core.verdict import Effect
 from slackwater.diagnose import checkpoint_changes, operator_changes, program_changes
-from slackwater.diagnose.change_texts import change_texts
 from slackwater.diagnose.changes.common.text import ChangeText
+from slackwater.diagnose.doctor import change_texts
 from slackwater.diagnose.rules.common.rule import HEADINGS
 
 MODULES = (checkpoint_changes, operator_changes, program_changes)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.common.examined import Examined
-from slackwater.cli.verbs.doctor.page import doctor_page
+from slackwater.cli.verbs.doctor.show import doctor_page
 from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.core.verdict import Change, Effect, Verdict

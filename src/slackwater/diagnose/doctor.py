@@ -19,7 +19,7 @@ from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.core.registry import COMMON, Registry
 from slackwater.core.units import counted, size_text
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.change_texts import change_texts
+from slackwater.diagnose.changes.common.text import ChangeText
 from slackwater.diagnose.checkpoint_changes import operator_kind
 from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked
 from slackwater.diagnose.number_line import RULES, findings, left_out
@@ -35,6 +35,7 @@ _WITHOUT_HOME = "bring the old code back; or give the changed query a new checkp
 _UNREAD_SHOWN = 3
 _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 """The gravest first: what is silent before what stops with an error."""
+_CHANGES: Registry[tuple[ChangeText, ...]] = Registry("slackwater.diagnose.changes", "GROUP", "slackwater.changes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +230,9 @@ def _by_hand(finding: Finding) -> Finding:
 def _urgency(one: Diagnosed) -> tuple[int, int, str]:
     finding = one.finding
     return _SEVERITIES.index(finding.severity), _RISKS.index(finding.risk), finding.code
+
+
+@cache
+def change_texts() -> tuple[ChangeText, ...]:
+    """All texts, by their codes."""
+    return tuple(sorted((text for group in _CHANGES.all() for text in group), key=lambda text: text.code))

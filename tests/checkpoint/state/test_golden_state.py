@@ -10,7 +10,7 @@ import pytest
 from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
 from slackwater.cli.verbs.inspect.reading import StateRequest
-from slackwater.cli.verbs.inspect.state import choices, choose
+from slackwater.cli.verbs.inspect.rows import choices, choose
 from slackwater.core.operator import Operator
 from tests.checkpoint.cases import CASES, description, opened
 from tests.support.spark_dump import as_multiset

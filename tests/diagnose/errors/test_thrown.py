@@ -7,9 +7,8 @@ import time
 import pytest
 
 from slackwater.diagnose.error_texts import recognise
-from slackwater.diagnose.errors.common.owners import Owner, owner_of
 from slackwater.diagnose.errors.common.symptom import Level
-from slackwater.diagnose.errors.common.thrown import thrown_places
+from slackwater.diagnose.errors.common.thrown import Owner, owner_of, thrown_places
 
 INFO = "26/11/23 10:00:00 INFO MicroBatchExecution: Committed offsets for batch 41. Metadata OffsetSeqMetadata(0,1)\n"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -21,9 +21,8 @@ from slackwater.cli.common.console import out, parse_conf, prepare, print_json, 
 from slackwater.cli.common.examine import require_output
 from slackwater.cli.common.targets import deleted_checkpoint_hint, require_reachable
 from slackwater.cli.common.words import mark
-from slackwater.cli.verbs.adopt.program import ReadProgram, reader_of
 from slackwater.core.commands import command, output_command
-from slackwater.core.errors import NotFound, Refused, UsageError, unreachable
+from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
 from slackwater.core.marks import Marks
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
@@ -40,13 +39,17 @@ from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.stream_files import forget, write_stream_file_of
 from slackwater.ledger.streams import OPERATORS, STATE_STORES
 from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.apply.replayer import QueryRuntime
 from slackwater.operations.check_home import Consent, check_home
+from slackwater.runtime.loader import full_reference, is_application
 from slackwater.runtime.query_runtime import SparkRuntime
 from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
 from slackwater.storage.protocols import ReadStore
 
 SCHEMA = "slackwater.adopt/1"
+_ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
+"""The stream with what the program shows of its query. Raises PipelineError or UsageError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Request:
     location: str
     sink: str | None = None
     name: str | None = None
-    program: ReadProgram | None = None
+    program: _ReadProgram | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +348,7 @@ def adopt(
 ) -> int:
     """Take the checkpoint in, and show what is known of it."""
     settings = prepare(home, shown_as)
-    program = None if pipeline is None else reader_of(pipeline, SparkRuntime(say, parse_conf(conf), master))
+    program = None if pipeline is None else _reader_of(pipeline, SparkRuntime(say, parse_conf(conf), master))
     with open_workspace(settings, create=True, say=say) as workspace:
         consent, request = consent_of(moved=moved, copied=copied), Request(location, sink, name, program)
         document = adopt_document(adopt_checkpoint(workspace, request, consent))
@@ -354,3 +357,29 @@ def adopt(
     else:
         out().print(adopt_page(document), soft_wrap=True)
     return 0
+
+
+def _reader_of(reference: str, runtime: QueryRuntime) -> _ReadProgram:
+    """Reads the program with Spark, up to the start of its queries; none is started.
+
+    The checkpoint names neither the output of the query nor its output mode.
+    """
+    program = full_reference(reference)
+    if not is_application(program):
+        raise PipelineError(
+            "application-queries",
+            "This is not a program that starts its own streaming queries",
+            where=program,
+            expected=".writeStream in the file, or in what it imports, and no Pipeline",
+            found="none, or a Pipeline",
+            hint=f"name the program that is started with this checkpoint: 'app.py -- ARGUMENTS'; or the directory of "
+            f"its output: {command('adopt', 'LOCATION', '--sink', 'DIRECTORY')}",
+        )
+
+    def read(workspace: Workspace, stream: StreamRecord) -> StreamRecord:
+        runtime.require_spark()
+        with runtime.open_replayer(workspace, stream, program, lambda _: None) as replayer:
+            sink = replayer.sink_written or stream.sink
+            return replace(stream, sink=sink, output_mode=replayer.output_mode, pipeline_file=program)
+
+    return read

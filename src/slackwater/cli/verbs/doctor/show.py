@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group
+from rich.text import Text
+
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_conf, prepare, print_json
 from slackwater.cli.common.examine import examine, with_compared_code
 from slackwater.cli.common.examined import Examined, exit_code
 from slackwater.cli.common.failure_text import read_symptoms, with_errors
+from slackwater.cli.common.words import mark
 from slackwater.cli.verbs.doctor import ReportFormat
 from slackwater.cli.verbs.doctor.document import doctor_document
-from slackwater.cli.verbs.doctor.page import doctor_page
 from slackwater.cli.verbs.doctor.sarif import sarif_document
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
+from slackwater.core.finding import Severity
+from slackwater.core.units import counted
+from slackwater.diagnose.causes import ExplainedError
+from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
+from slackwater.diagnose.doctor import Diagnosis
+from slackwater.diagnose.signs import signs_of
+
+_LABEL_WIDTH = 12
+_STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
+_WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
+_PATH = r"""[^\s,;'"()\[\]=<>]"""
+_FILE_OF_CHECKPOINT = re.compile(rf"((?:[a-z][a-z0-9+.-]*:/)?{_PATH}+?)/(?:state|sources|offsets|commits)/\d")
+_CAUSES = {
+    "confirmed": "the cause, as {by} shows",
+    "not-checked": "possible; not checked: {by}",
+    "known": "likely; {by}",
+    "not-visible": "possible; files do not show it: {by}",
+    "excluded": "not the cause: {by} found nothing",
+}
 
 
 def doctor(
@@ -52,3 +77,137 @@ def doctor(
     else:
         print_json(doctor_document(examined) if shown_as is ReportFormat.JSON else sarif_document(examined))
     return exit_code(examined)
+
+
+def doctor_page(examined: Sequence[Examined]) -> Group:
+    """A block for each stream or checkpoint: the gravest finding first, each with its command."""
+    lines: list[Text] = []
+    for one in examined:
+        lines += [Text()] if lines else []
+        lines += _block(one)
+    return Group(*lines)
+
+
+def _block(one: Examined) -> Iterator[Text]:
+    heading = Text(one.name, style="bold")
+    if one.error is None and one.facts is None:
+        yield from _errors(one)
+        yield from _after_text_alone(one)
+        return
+    if one.facts is None or one.diagnosis is None:
+        heading.append(f"  cannot be read: {one.error}", style="not bold red")
+        yield heading
+        if one.error is not None and one.error.hint:
+            yield _line("next", one.error.hint)
+        return
+    marks = one.facts.marks
+    text, style = _summary(one.diagnosis)
+    heading.append(f"  {text}", style=f"not bold {style}")
+    yield heading
+    yield _line(
+        "marks",
+        f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
+        f"written {mark(marks.written)}",
+    )
+    yield from _errors(one)
+    for found in one.diagnosis.found:
+        yield from _finding(found)
+    yield from _not_checked(one.diagnosis.not_checked)
+    if one.diagnosis.unread is not None:
+        yield _line("not read", f"{one.diagnosis.unread.reason}; {one.diagnosis.unread.how}")
+    yield from _explained([*_likely(one), *(found.finding.code for found in one.diagnosis.problems)])
+    if one.diagnosis.problems:
+        yield _line("for others", command("evidence", one.name, "--out", "bundle.zip"))
+
+
+def _errors(one: Examined) -> Iterator[Text]:
+    """The text of the failure with its causes: those that the files confirm first."""
+    for error in one.errors:
+        line = _line("error", "")
+        line.append(error.symptom.symptom, style="bold")
+        line.append(f"  line {error.symptom.where}: {error.symptom.line}")
+        yield line
+        for cause in error.causes:
+            without_files = one.diagnosis is None and cause.state == "not-checked"
+            seen = "possible" if without_files else _CAUSES[cause.state].format(by=cause.by).removesuffix(": ")
+            yield _line("", f"{cause.code} ({cause.title}): {seen}")
+        if all(cause.state == "excluded" for cause in error.causes):
+            yield _line("", "it is the text of another checkpoint, or what it reports has been repaired since")
+        if error is one.errors[0]:
+            yield from _undecided(error)
+    if one.unrecognised:
+        yield _line("error", "no known error text of Spark is in it")
+
+
+def _undecided(error: ExplainedError) -> Iterator[Text]:
+    """Where to look for the cause if the text alone does not decide."""
+    signs = signs_of(error)
+    if signs:
+        yield _line("not decided", "the text alone does not tell the cause")
+        for code, sign in signs.items():
+            yield _line("", f"{code} if {sign}")
+
+
+def _after_text_alone(one: Examined) -> Iterator[Text]:
+    """What compares the causes with files: of the checkpoint that the text names, else of all streams of the home."""
+    if one.errors:
+        named = next(filter(None, (_checkpoint_in(error.symptom.line) for error in one.errors)), None)
+        # A text of stdin cannot be read again.
+        text = () if one.name == "-" else ("--error", one.name)
+        yield _line("not checked", "the files: no checkpoint and no stream was given")
+        yield _line("next", command("doctor", named or "--all", *text))
+        yield from _explained(_likely(one))
+
+
+def _checkpoint_in(line: str) -> str | None:
+    """The checkpoint whose files a message of Spark names."""
+    found = _FILE_OF_CHECKPOINT.search(line)
+    return found[1] if found else None
+
+
+def _likely(one: Examined) -> list[str]:
+    return [error.cause.code for error in one.errors if error.cause.state != "excluded"]
+
+
+def _explained(codes: Sequence[str]) -> Iterator[Text]:
+    if codes:
+        yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
+
+
+def _summary(diagnosis: Diagnosis) -> tuple[str, str]:
+    problems, missed = len(diagnosis.problems), len(diagnosis.not_checked)
+    unchecked = f"{counted(missed, 'check')} could not be made" if missed else ""
+    if problems:
+        worst = diagnosis.problems[0].finding.severity
+        return "; ".join(filter(None, (counted(problems, "finding"), unchecked))), _STYLES[worst]
+    healthy = "healthy" if diagnosis.unread is None else "nothing found; state files were not read"
+    return (f"nothing found, but {unchecked}", "yellow") if missed else (healthy, "green")
+
+
+def _finding(found: Diagnosed) -> Iterator[Text]:
+    finding = found.finding
+    line = _line(_WORDS[finding.severity], "")
+    line.append(finding.code, style=f"bold {_STYLES[finding.severity]}")
+    line.append(f"  {finding.text}")
+    yield line
+    pairs = (("at", finding.where), ("expected", finding.expected), ("found", finding.found))
+    compared = ", ".join(f"{name} {value}" for name, value in pairs if value)
+    if compared:
+        yield _line("", compared)
+    if finding.severity is not Severity.INFO:
+        weighed = [f"risk: {finding.risk}", found.certainty, f"at stake: {found.at_stake}" if found.at_stake else ""]
+        yield _line("", ", ".join(filter(None, weighed)))
+    for step in filter(None, (finding.next, finding.advice)):
+        yield _line("", f"next: {step}")
+
+
+def _not_checked(missed: Sequence[NotChecked]) -> Iterator[Text]:
+    reasons: dict[tuple[str, str | None], list[str]] = {}
+    for one in missed:
+        reasons.setdefault((one.reason, one.how), []).append(one.code)
+    for (reason, how), codes in reasons.items():
+        yield _line("not checked", f"{', '.join(codes)}: {reason}" + (f"; {how}" if how else ""))
+
+
+def _line(label: str, text: str) -> Text:
+    return Text(f"  {label:<{_LABEL_WIDTH}}{text}")

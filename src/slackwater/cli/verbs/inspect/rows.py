@@ -1,10 +1,15 @@
-"""Shows state rows: a page, the JSON document ``slackwater.inspect.state/1`` (docs/inspect.md), or a Parquet file."""
+"""Reads the rows of one state store, and shows them: a page, a JSON document or a Parquet file.
+
+The document is ``slackwater.inspect.state/1`` (docs/inspect.md). This brings numpy and pyarrow, and is imported where
+rows are asked for.
+"""
 
 from __future__ import annotations
 
 import base64
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,18 +17,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from slackwater.checkpoint.opened import OpenedCheckpoint
+from slackwater.checkpoint.state.operators import OperatorReader
+from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import print_json, write
 from slackwater.cli.verbs.inspect import ROWS_SHOWN
 from slackwater.cli.verbs.inspect.document import damage_document
 from slackwater.cli.verbs.inspect.page import state_page
-from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest
-from slackwater.cli.verbs.inspect.state import StateResult, inspect_state
-from slackwater.core.errors import UsageError
+from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest, open_target
+from slackwater.core.errors import NotFound, UsageError
+from slackwater.core.operator import JOIN, Operator, OperatorStore
 from slackwater.core.units import EPOCH
 from slackwater.storage.user_files import NewFile
 
 STATE_SCHEMA = "slackwater.inspect.state/1"
+_SIDES = ("left", "right")
 
 
 def show_state(
@@ -43,7 +52,7 @@ def show_state(
     return READ_WITH_DAMAGE if result.rows.damage else 0
 
 
-def state_document(result: StateResult, limit: int | None) -> dict[str, Any]:
+def state_document(result: _StateResult, limit: int | None) -> dict[str, Any]:
     """State rows as plain JSON values, ``limit`` of them at most; bytes are base64."""
     undecoded = result.rows.undecoded
     return {
@@ -114,7 +123,7 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def write_parquet(result: StateResult, target: NewFile) -> dict[str, Any]:
+def write_parquet(result: _StateResult, target: NewFile) -> dict[str, Any]:
     """All rows in one file; those that could not be decoded in a second one beside it. Raises what ``NewFile`` raises.
 
     Raises UsageError (``cannot-write``), too, for rows that Parquet has no type for.
@@ -172,3 +181,86 @@ def _narrow_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
     fields = [_narrow_array(array.field(field.name), field.type) for field in kind]
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
+
+
+@dataclass(frozen=True, slots=True)
+class _StateResult:
+    """State rows as Arrow tables, and what was read."""
+
+    location: str
+    operator: Operator
+    store: str
+    batch: int
+    rows: StateRows
+
+
+def inspect_state(target: str, request: StateRequest, *, home: str | None = None) -> _StateResult:
+    """Rows of one store. Raises ``NotFound`` or ``UsageError`` where the request names nothing."""
+    opened = open_target(target, home, request.limits)
+    batch = opened.logs.committed if request.batch is None else request.batch
+    operators = OperatorReader(opened.store, opened.listing, opened.inventory)
+    numbers = opened.listing.numbered_directories("state")
+    if request.operator not in numbers:
+        expected = f"one of {', '.join(map(str, numbers))}" if numbers else "none, as the stream keeps no state"
+        raise NotFound(
+            "no-such-operator", "There is no such stateful operator", where=opened.store.location,
+            expected=expected, found=str(request.operator),
+        )  # fmt: skip
+    operator = operators.operator(request.operator, batch)
+    choice = choose(operator, request)
+    _require_partition(opened, request)
+    reader = StateReader(opened.batch_state(batch), list(operators.damage))
+    name = choice.family if choice.store.with_families else choice.store.name
+    return _StateResult(opened.store.location, operator, name, batch, reader.rows(choice))
+
+
+def _require_partition(opened: OpenedCheckpoint, request: StateRequest) -> None:
+    partitions = sorted(opened.inventory.stores.get(request.operator, {}))
+    if request.partition is not None and request.partition not in partitions:
+        raise NotFound(
+            "no-such-partition", "There is no such partition", where=opened.store.location,
+            expected=f"one of {', '.join(map(str, partitions))}", found=str(request.partition),
+        )  # fmt: skip
+
+
+def choose(operator: Operator, request: StateRequest) -> StateChoice:
+    """The store or state variable a request means. Raises ``UsageError`` where it leaves more than one."""
+    stores = choices(operator)
+    if request.side is not None:
+        return _choose_side(operator, request)
+    if request.store is not None:
+        wanted = [request.store]
+    else:
+        shown = [name for name in stores if not name.startswith("$")]
+        wanted = shown if len(shown) == 1 else []
+    chosen = next((stores[name] for name in wanted if name in stores), None)
+    if chosen is None:
+        raise UsageError(
+            "which-store", f"Operator {operator.id} ({operator.name}) has no single store to show: name one",
+            expected=f"--store with one of {', '.join(stores)}" + (" or --side" if operator.name == JOIN else ""),
+            found=request.store,
+        )  # fmt: skip
+    store, family = chosen
+    return StateChoice(operator, store, family, partition=request.partition)
+
+
+def choices(operator: Operator) -> Mapping[str, tuple[OperatorStore, str]]:
+    """What ``--store`` may name: stores without families of their own, and the families of the others."""
+    return {
+        (family.name if store.with_families else store.name): (store, family.name)
+        for store in operator.stores
+        for family in store.families
+    }
+
+
+def _choose_side(operator: Operator, request: StateRequest) -> StateChoice:
+    stores = choices(operator)
+    names = (f"{request.side}-keyWithIndexToValue", f"{request.side}-keyWithTsToValues")
+    found = next((stores[name] for name in names if name in stores), None)
+    if request.side not in _SIDES or operator.name != JOIN or found is None:
+        raise UsageError(
+            "no-side", f"Operator {operator.id} ({operator.name}) has no such side", expected="left or right of a join",
+            found=request.side,
+        )  # fmt: skip
+    store, family = found
+    return StateChoice(operator, store, family, side=True, partition=request.partition)
