@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from slackwater.core.marks import Marks
 from slackwater.core.units import duration_text, iso_text, utc_text
 
 
@@ -28,6 +29,11 @@ def number(value: int | None) -> str:
 def mark(batch: int | None) -> str:
     """A batch id, or ``-`` where there is none."""
     return "-" if batch is None or batch < 0 else str(batch)
+
+
+def marks_document(marks: Marks, *others: str) -> dict[str, int | None]:
+    """The marks that a checkpoint has; ``others`` are the names of further ones."""
+    return {name: getattr(marks, name) for name in ("planned", "committed", "state", *others)}
 
 
 def iso(epoch_ms: int | None) -> str | None:

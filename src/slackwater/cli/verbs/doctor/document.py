@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from slackwater.cli.common.examined import Examined, exit_code
+from slackwater.cli.common.words import marks_document
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.signs import signs_of
@@ -28,18 +29,13 @@ def _fields(one: Examined) -> dict[str, Any]:
     if one.facts is None or one.diagnosis is None:
         problem = one.error.as_dict() if one.error is not None else None
         return {"stream": one.name if problem else None, "error": problem, "errors": errors}
-    facts, marks = one.facts, one.facts.marks
+    facts = one.facts
     return {
         "stream": facts.name if facts.recorded else None,
         "checkpoint": facts.checkpoint.location,
         "recorded": facts.recorded,
         "query_id": facts.checkpoint.report.query_id,
-        "marks": {
-            "planned": marks.planned,
-            "committed": marks.committed,
-            "state": marks.state,
-            "written": marks.written,
-        },
+        "marks": marks_document(facts.marks, "written"),
         "findings": [finding_document(found) for found in one.diagnosis.found],
         "errors": errors,
         "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],

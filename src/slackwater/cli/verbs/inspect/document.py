@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from slackwater.cli.common.words import offset_value
+from slackwater.cli.common.words import marks_document, offset_value
 from slackwater.core.checkpoint import (
     BatchLine,
     CheckpointReport,
@@ -14,7 +15,6 @@ from slackwater.core.checkpoint import (
     SourceLine,
     StoreLine,
 )
-from slackwater.core.damage import Damage
 
 SCHEMA = "slackwater.inspect/1"
 
@@ -25,35 +25,23 @@ def inspect_document(report: CheckpointReport) -> dict[str, Any]:
         "schema": SCHEMA,
         "location": report.location,
         "query_id": report.query_id,
-        "spark_version": {
-            "at_least": report.spark_version.at_least,
-            "evidence": report.spark_version.evidence,
-        },
+        "spark_version": report.spark_version._asdict(),
         "log_versions": {"offsets": report.offsets_version, "commits": report.commits_version},
-        "marks": {
-            "planned": report.marks.planned,
-            "committed": report.marks.committed,
-            "state": report.marks.state,
-        },
+        "marks": marks_document(report.marks),
         "next_batch": _next_batch(report.next_batch) if report.next_batch else None,
         "batches": [_batch(line) for line in report.batches],
         "sources": [_source(line) for line in report.sources],
         "operators": [_operator(line) for line in report.operators],
         "settings": dict(report.settings),
-        "files": {"count": report.files.count, "bytes": report.files.bytes},
+        "files": asdict(report.files),
         "leftovers": list(report.leftovers),
-        "damage": [damage_document(item) for item in report.damage],
+        "damage": [item._asdict() for item in report.damage],
     }
 
 
 def _next_batch(batch: NextBatch) -> dict[str, Any]:
-    return {
-        "id": batch.id,
-        "mode": batch.mode,
-        "start": [_position(end) for end in batch.start],
-        "end": None if batch.end is None else [_position(end) for end in batch.end],
-        "watermark_ms": batch.watermark_ms,
-    }
+    end = None if batch.end is None else [_position(end) for end in batch.end]
+    return batch._asdict() | {"start": [_position(end) for end in batch.start], "end": end}
 
 
 def _position(end: SourceEnd) -> dict[str, Any]:
@@ -94,27 +82,15 @@ def _source(line: SourceLine) -> dict[str, Any]:
 
 
 def _operator(line: OperatorLine) -> dict[str, Any]:
-    return {
-        "id": line.id,
-        "name": line.name,
-        "inferred": line.inferred,
-        "partitions": line.partitions,
-        "stores": [_store(store) for store in line.stores],
-        "properties": dict(line.properties),
-    }
+    return line._asdict() | {"stores": [_store(store) for store in line.stores], "properties": dict(line.properties)}
 
 
 def _store(line: StoreLine) -> dict[str, Any]:
-    versions = line.versions
     return {
         "name": line.name,
         "provider": line.provider,
         "families": list(line.families),
-        "versions": {"first": versions.first, "last": versions.last, "missing": list(versions.missing)},
+        "versions": line.versions._asdict() | {"missing": list(line.versions.missing)},
         "rows": line.rows,
         "bytes": line.bytes,
     }
-
-
-def damage_document(item: Damage) -> dict[str, str]:
-    return {"path": item.path, "kind": item.kind, "expected": item.expected, "found": item.found}

@@ -23,7 +23,6 @@ from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRo
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import print_json, write
 from slackwater.cli.verbs.inspect import ROWS_SHOWN
-from slackwater.cli.verbs.inspect.document import damage_document
 from slackwater.cli.verbs.inspect.page import state_page
 from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest, open_target
 from slackwater.core.errors import NotFound, UsageError
@@ -64,7 +63,7 @@ def state_document(result: _StateResult, limit: int | None) -> dict[str, Any]:
         "total": result.rows.table.num_rows,
         "rows": json_rows(result.rows.table, limit),
         "undecoded": json_rows(undecoded, limit) if undecoded is not None else [],
-        "damage": [damage_document(item) for item in result.rows.damage],
+        "damage": [item._asdict() for item in result.rows.damage],
     }
 
 

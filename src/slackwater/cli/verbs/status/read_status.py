@@ -15,7 +15,7 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_seconds, prepare, print_json
 from slackwater.cli.common.lag import Lag
 from slackwater.cli.common.stream_status import StreamStatus, home_place, stream_status
-from slackwater.cli.common.words import iso, mark, number, span, timestamp
+from slackwater.cli.common.words import iso, mark, marks_document, number, span, timestamp
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
 from slackwater.core.finding import Finding, Severity
@@ -134,13 +134,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "delivery": _delivery(status),
         "generation": stream.current_generation,
         "checkpoint": status.snapshot.generation.location,
-        "marks": {
-            "planned": marks.planned,
-            "committed": marks.committed,
-            "state": marks.state,
-            "written": marks.written,
-            "pending_no_data": marks.pending_no_data,
-        },
+        "marks": marks_document(marks, "written", "pending_no_data"),
         "outputs": [asdict(output) for output in status.snapshot.output.members],
         "sink_error": _unreadable(status),
         "orphans": list(status.snapshot.output.orphans),

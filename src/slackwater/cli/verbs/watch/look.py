@@ -18,7 +18,7 @@ from slackwater.cli.common.console import out, parse_seconds, prepare, print_jso
 from slackwater.cli.common.examine import named_sink
 from slackwater.cli.common.lag import FILES_MAX
 from slackwater.cli.common.targets import require_recorded
-from slackwater.cli.common.words import iso, mark, number, timestamp
+from slackwater.cli.common.words import iso, mark, marks_document, number, timestamp
 from slackwater.core.checkpoint import CheckpointReport, SourceLine
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
@@ -100,12 +100,7 @@ def look_document(look: Look) -> dict[str, Any]:
         "query_id": report.query_id,
         "at": iso(look.at_ms),
         "newest_file": iso(look.newest_ms),
-        "marks": {
-            "planned": marks.planned,
-            "committed": marks.committed,
-            "state": marks.state,
-            "written": look.written,
-        },
+        "marks": marks_document(marks) | {"written": look.written},
         "sink_unknown": look.sink,
         "next_batch": marks.next_batch,
         "next_batch_planned": marks.committed < marks.planned,
