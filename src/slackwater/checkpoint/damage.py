@@ -23,7 +23,6 @@ from slackwater.checkpoint.layout import (
     OFFSETS,
     SOURCES,
     commit_path,
-    hadoop_checksum_path,
     is_leftover,
     offset_path,
     parse_id,
@@ -54,6 +53,7 @@ from slackwater.formats.state_schema import parse_state_schema
 from slackwater.formats.text_log import parse_records
 from slackwater.sources import kind_of, kind_of_entry
 from slackwater.sources.common.source import Source
+from slackwater.storage.protocols import hadoop_checksum_path
 
 _MOST_STATE_FILES = 500
 _MOST_STATE_BYTES = 64 * MIB

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slackwater.checkpoint.layout import hadoop_checksum_path, spark_checksum_path
+from slackwater.checkpoint.layout import spark_checksum_path
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import damage_of
 from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.formats.checksums import SparkChecksum, hadoop_mismatch, parse_spark_checksum
-from slackwater.storage.protocols import ReadStore
+from slackwater.storage.protocols import ReadStore, hadoop_checksum_path
 
 
 class CheckedFile(NamedTuple):

@@ -39,12 +39,6 @@ def store_path(operator: int, partition: int, store: str = DEFAULT_STORE) -> str
     return path if store == DEFAULT_STORE else f"{path}/{store}"
 
 
-def hadoop_checksum_path(path: str) -> str:
-    """``.N.crc`` beside ``N``: written by Hadoop's local file system, and checked by it when the file is read."""
-    folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}.{name}.crc"
-
-
 def spark_checksum_path(path: str) -> str:
     """``N.delta.crc`` beside ``N.delta``: written by Spark 4.1 and later for state files."""
     return f"{path}.crc"

@@ -28,7 +28,6 @@ from slackwater.checkpoint.layout import (
     OFFSETS,
     SST_FOLDERS,
     commit_path,
-    hadoop_checksum_path,
     offset_path,
     store_path,
 )
@@ -57,6 +56,7 @@ from slackwater.core.read_options import ReadOptions
 from slackwater.core.state import StateInventory
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.storage.protocols import hadoop_checksum_path
 
 _Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)
 _NEWEST_OF_MANY = 3
@@ -82,8 +82,10 @@ class CheckpointReader:
         """The report."""
         logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
         self.damage.extend(item for item in logs.damage if item.path == METADATA)
-        offsets = self._offsets()
-        commits = self._commits()
+        known_offsets = self._known(logs.planned, logs.newest_offset, offset_path)
+        offsets = self._entries(logs.offset_ids, known_offsets, offset_path, parse_offset_entry)
+        known_commits = self._known(logs.committed, logs.newest_commit, commit_path)
+        commits = self._entries(logs.commit_ids, known_commits, commit_path, parse_commit_entry)
         newest = offsets.get(logs.planned)
         marks = marks_of_inventory(logs, inventory)
         operators = self._operators()
@@ -132,26 +134,20 @@ class CheckpointReader:
     def _batches(self) -> list[int]:
         return sorted({*self._kept(self.opened.logs.offset_ids), *self._kept(self.opened.logs.commit_ids)})
 
-    def _offsets(self) -> dict[int, OffsetEntry]:
-        logs = self.opened.logs
-        entries = self._known(logs.planned, logs.newest_offset, offset_path)
-        rest = [batch for batch in self._kept(logs.offset_ids) if batch not in entries]
-        for batch, data in self._read_all(rest, offset_path):
+    def _entries(
+        self,
+        ids: tuple[int, ...],
+        known: dict[int, _Entry],
+        path_of: Callable[[int], str],
+        parse: Callable[[bytes], _Entry],
+    ) -> dict[int, _Entry]:
+        """The entries of a log by batch: those that are known, then those that are read."""
+        entries = dict(known)
+        for batch, data in self._read_all([batch for batch in self._kept(ids) if batch not in known], path_of):
             try:
-                entries[batch] = parse_offset_entry(data)
+                entries[batch] = parse(data)
             except FormatError as error:
-                self.damage.append(damage_of(offset_path(batch), error))
-        return entries
-
-    def _commits(self) -> dict[int, CommitEntry]:
-        logs = self.opened.logs
-        entries = self._known(logs.committed, logs.newest_commit, commit_path)
-        rest = [batch for batch in self._kept(logs.commit_ids) if batch not in entries]
-        for batch, data in self._read_all(rest, commit_path):
-            try:
-                entries[batch] = parse_commit_entry(data)
-            except FormatError as error:
-                self.damage.append(damage_of(commit_path(batch), error))
+                self.damage.append(damage_of(path_of(batch), error))
         return entries
 
     def _known(self, batch: int, entry: _Entry | None, path_of: Callable[[int], str]) -> dict[int, _Entry]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from slackwater.checkpoint.layout import (
     METADATA,
     STATE,
-    hadoop_checksum_path,
     is_leftover,
     parse_id,
     parse_state_file,
@@ -22,7 +21,7 @@ from slackwater.checkpoint.layout import (
 )
 from slackwater.core.commands import command
 from slackwater.storage.open import is_uri, spark_uri
-from slackwater.storage.protocols import Folder, ReadStore, WriteStore
+from slackwater.storage.protocols import Folder, ReadStore, WriteStore, hadoop_checksum_path
 
 
 def write_log(store: WriteStore, path: str, data: bytes) -> None:

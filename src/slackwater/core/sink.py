@@ -13,6 +13,11 @@ Guarantee = Literal["exactly-once", "at-least-once", "none"]
 """``none``: the sink keeps no rows, or not over a restart."""
 
 
+def sink_text(identity: Mapping[str, str]) -> str:
+    """The identity of a sink as messages show it: ``kind=files path=/out``."""
+    return " ".join(f"{key}={value}" for key, value in sorted(identity.items()))
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """What a sink guarantees across crashes and restarts, and why, in one sentence."""

@@ -12,7 +12,7 @@ from slackwater.core.errors import NotFound, Refused, StreamFailed
 from slackwater.core.finding import Finding
 from slackwater.core.marks import Marks
 from slackwater.core.records import GenerationRecord, StreamRecord
-from slackwater.core.sink import Owner
+from slackwater.core.sink import Owner, sink_text
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.doctor import start_stops
 from slackwater.diagnose.number_line import findings_about, stops, warnings
@@ -183,8 +183,8 @@ def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:
     raise Refused(
         "sink-changed",
         f"Stream {now.full_name} has written to another sink so far",
-        expected=_shown(known),
-        found=_shown(now),
+        expected=sink_text(known.sink),
+        found=sink_text(now.sink),
         hint=_how_to_change_sink(now),
     )
 
@@ -196,10 +196,6 @@ def _how_to_change_sink(stream: StreamRecord) -> str:
         "start from the directory that the program was always started from; if this is its output, "
         f"{command('release', stream.full_name)} forgets the recorded one, and the next start records it"
     )
-
-
-def _shown(stream: StreamRecord) -> str:
-    return " ".join(f"{key}={value}" for key, value in sorted(stream.sink.items()))
 
 
 def _absolute(location: str) -> str:

@@ -184,7 +184,7 @@ class LocalStore:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
 
     def append(self, path: str, data: bytes, at: int) -> None:
         target = Path(self._full(path))
@@ -217,16 +217,16 @@ class LocalStore:
         old, new = Path(self._full(source)), Path(self._full(target))
         self._make_directories(new.parent)
         _move_without_replacing(old, new)
-        _sync_directory(new.parent)
+        sync_directory(new.parent)
         if old.parent != new.parent:
-            _sync_directory(old.parent)
+            sync_directory(old.parent)
 
     def delete(self, path: str) -> None:
         target = Path(self._full(path))
         if not os.path.lexists(target):
             return
         target.unlink(missing_ok=True)
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
 
     def _link_from(self, source: LocalStore, folder: str, names: Iterable[str]) -> None:
         """Hard links, or copies where these cannot be. Names that are there already are left as they are."""
@@ -234,13 +234,13 @@ class LocalStore:
         self._make_directories(target)
         for name in names:
             _link_or_copy(Path(source._full(f"{folder}/{name}")), target / name)
-        _sync_directory(target)
+        sync_directory(target)
 
     def _make_directories(self, path: Path) -> None:
         """Create what is missing, each made durable in its parent: a file in a lost directory is lost too."""
         for folder in missing_folders(path):
             folder.mkdir(mode=FOLDER_MODE if self._private else 0o777, exist_ok=True)
-            _sync_directory(folder.parent)
+            sync_directory(folder.parent)
 
     def _full(self, path: str) -> str:
         # Names can come from inside a damaged file; none of them may lead out of the root.
@@ -336,7 +336,8 @@ def _link_or_copy(source: Path, target: Path) -> None:
             _write_through(target, iter(lambda: file.read(_LARGE_PIECE), b""), like=None)
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -23,6 +23,12 @@ LEFTOVER = ".slackwater.tmp"
 """How the hidden name of a write ends that a store has not finished; Spark ignores it, and no other program uses it."""
 
 
+def hadoop_checksum_path(path: str) -> str:
+    """``.N.crc`` beside ``N``: written by Hadoop's local file system, and checked by it when the file is read."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}.crc"
+
+
 class StoreTraits(NamedTuple):
     """What code may rely on. A put of a whole file replaces it in one step on every store.
 

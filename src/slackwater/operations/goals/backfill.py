@@ -14,6 +14,7 @@ from slackwater.core.commands import APPLICATION, command, run_command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.plan import EARLIEST, Request, SourceStart
 from slackwater.core.records import StreamRecord
+from slackwater.core.sink import sink_text
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.targets import Latest
 from slackwater.diagnose.number_line import stops
@@ -115,15 +116,11 @@ def check_writer(stream: StreamRecord, replayer: Replayer, *, aside: bool) -> No
         f"The batch of a backfill is written as the program writes that starts the query of stream {stream.full_name}: "
         + ("the pipeline file is not that program" if written is None else "it would write it to another output"),
         where=f"stream {stream.full_name}",
-        expected=_sink_text(stream.sink),
-        found=stream.pipeline_file if written is None else _sink_text(written),
+        expected=sink_text(stream.sink),
+        found=stream.pipeline_file if written is None else sink_text(written),
         hint=f"{command('plan', 'backfill', stream.full_name, '--pipeline', APPLICATION)}\n"
         "or write the rows to files, which any file with the query can: --output aside --into PATH",
     )
-
-
-def _sink_text(sink: Mapping[str, str]) -> str:
-    return " ".join(f"{key}={value}" for key, value in sorted(sink.items()))
 
 
 def _unready(snapshot: Snapshot, found: str, expected: str, then: str) -> Refused:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.plan import BEFORE_ALL
-from slackwater.core.units import utc_text
+from slackwater.core.units import batch_range, utc_text
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.sources import kind_named
 from slackwater.sources.common.contract import SourceRange
@@ -76,13 +76,13 @@ def _skipped(facts: RestartFacts) -> Effect | None:
     if w < 0 or not facts.batches_skipped:
         return None
     text = (
-        f"the new checkpoint counts from batch 0, and the sink has batches up to {w}: it skips new {_range(0, w)} "
+        f"the new checkpoint counts from batch 0, and the sink has batches up to {w}: it skips new {batch_range(0, w)} "
         "silently, and the rows that they read are lost"
     )
     if again > 0:
         new = "no new input" if again == w + 1 else f"the next {_count(w + 1 - again)}, of new input,"
         text += (
-            f"; the input of {_range(facts.after + 1, w)} comes first: in batches as before, these and {new} are "
+            f"; the input of {batch_range(facts.after + 1, w)} comes first: in batches as before, these and {new} are "
             "skipped; in larger batches, more new input is"
         )
     return Effect("same", "skip", text, (0, w))
@@ -114,8 +114,8 @@ def _forgotten(facts: RestartFacts) -> Effect | None:
     return Effect(
         "any",
         "loss",
-        f"the state starts empty: of the {rows:,} rows that {_range(first, last)} read, those that still matter (in "
-        "open windows, as keys seen, to be joined) are lost, and later output lacks them",
+        f"the state starts empty: of the {rows:,} rows that {batch_range(first, last)} read, those that still matter "
+        "(in open windows, as keys seen, to be joined) are lost, and later output lacks them",
         (first, last),
         rows,
     )
@@ -126,7 +126,7 @@ def _read_again(facts: RestartFacts) -> list[Effect]:
     if first > last:
         return []
     rows = _rows(facts, first, last)
-    read = f"{_range(first, last)} ({rows:,} rows) {'is' if first == last else 'are'} read again"
+    read = f"{batch_range(first, last)} ({rows:,} rows) {'is' if first == last else 'are'} read again"
     if facts.stateful:
         partly = " from these rows alone" if first > 0 else ""
         text = f"{read}, and what the old output has of them is computed again{partly}, so that it is written twice"
@@ -160,10 +160,6 @@ def _sources(facts: RestartFacts) -> list[Effect]:
 
 def _rows(facts: RestartFacts, first: int, last: int) -> int:
     return sum(rows for batch, rows in facts.input_rows.items() if first <= batch <= last)
-
-
-def _range(first: int, last: int) -> str:
-    return f"batch {first}" if first == last else f"batches {first}..{last}"
 
 
 def _count(batches: int) -> str:

@@ -253,33 +253,27 @@ class RunningQueries:
             self._listened.append((session, listener))
 
     def _await_one(self, original: Any, query: Any, timeout: Any = None) -> Any:
-        if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
-            return original(query, timeout)
-        until = None if timeout is None else time.monotonic() + timeout
-        try:
-            while not original(query, POLL_S):
-                self._leave_if_drained()
-                if until is not None and time.monotonic() >= until:
-                    return False
-        finally:
-            if not query.isActive:
-                self._settle(query)
-        self._leave_if_drained()
-        return None if timeout is None else True
+        return self._await(original, query, timeout, lambda: [] if query.isActive else [query])
 
     def _await_any(self, original: Any, manager: Any, timeout: Any = None) -> Any:
+        return self._await(original, manager, timeout, self._ended_queries)
+
+    def _ended_queries(self) -> list[Any]:
+        with self._lock:
+            return [one.query for one in self._active.values() if not one.query.isActive]
+
+    def _await(self, original: Any, awaited: Any, timeout: Any, ended: Callable[[], list[Any]]) -> Any:
+        """Wait in short steps, as a drain must end the wait; ``ended`` returns the queries to settle afterwards."""
         if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
-            return original(manager, timeout)
+            return original(awaited, timeout)
         until = None if timeout is None else time.monotonic() + timeout
         try:
-            while not original(manager, POLL_S):
+            while not original(awaited, POLL_S):
                 self._leave_if_drained()
                 if until is not None and time.monotonic() >= until:
                     return False
         finally:
-            with self._lock:
-                ended = [one.query for one in self._active.values() if not one.query.isActive]
-            for query in ended:
+            for query in ended():
                 self._settle(query)
         self._leave_if_drained()
         return None if timeout is None else True

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 
 from slackwater.core.beside import beside, held
 from slackwater.sinks.common.swapping import occupied, unsupported
-from slackwater.storage.local import LocalStore, read_file
+from slackwater.storage.local import LocalStore, read_file, sync_directory
 from slackwater.storage.open import local_path_of, open_write_store
 from slackwater.storage.protocols import LEFTOVER, WriteStore
 
@@ -129,12 +129,12 @@ class Aside:
         """Let the two folders change places, in one step where the system can."""
         if self.exchange_path.exists() or not _exchanged(self.real, self.folder):
             self.exchange_by_renames()
-        _sync(self.real.parent)
+        sync_directory(self.real.parent)
 
     def move(self, source: Path, target: Path) -> None:
         """Rename one of the two folders to the other, which does not exist."""
         source.rename(target)
-        _sync(self.real.parent)
+        sync_directory(self.real.parent)
 
     def exchange_by_renames(self) -> None:
         """Exchange the folders in three steps. An exchange that was interrupted is finished."""
@@ -289,7 +289,7 @@ def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
         _link(source / name, target / name)
         folders.add((target / name).parent)
     for folder in folders:
-        _sync(folder)
+        sync_directory(folder)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -323,11 +323,3 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 def _is_empty(folder: Path) -> bool:
     return folder.is_dir() and all(path.name.endswith(LEFTOVER) for path in folder.iterdir())
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from slackwater.core.commands import command
 from slackwater.core.errors import SinkUnknown
 from slackwater.core.registry import Registry
-from slackwater.core.sink import CatalogueEntry, Delivery, WriterCalls
+from slackwater.core.sink import CatalogueEntry, Delivery, WriterCalls, sink_text
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
 from slackwater.storage.location import Location
@@ -67,7 +67,7 @@ class SinkKind:
 
 
 def _open_unknown_output(identity: Identity) -> SilentOutput:
-    location = " ".join(f"{key}={value}" for key, value in sorted(identity.items()))
+    location = sink_text(identity)
     return SilentOutput(identity.get("kind", "none"), UNKNOWN_TRAITS, location)
 
 

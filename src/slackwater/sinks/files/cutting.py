@@ -17,7 +17,7 @@ from slackwater.core.sink import Cut, after_batch, newest_batch
 from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.backup import RecordFile, damaged, foreign_cut, is_at
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, keep_log
-from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
+from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore, hadoop_checksum_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, l
         output=location,
         after=cut.after,
         batches=cut.batches,
-        stale=_hashed(store, (_side_file(path) for path in written)),
+        stale=_hashed(store, (hadoop_checksum_path(path) for path in written)),
         entries=_with_side_files(store, (f"{SINK_LOG}/{name}" for name in manifest.removal_order(cut.after))),
         files=_with_side_files(store, cut.files),
         written=written,
@@ -117,7 +117,7 @@ def check_restore(store: ReadStore, backup: ReadStore, record: Record, manifest:
 def check_record(record: Record, cut: Cut, location: str) -> None:
     """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
     names = {taken.path for taken in record.files}
-    others = sorted(names - set(cut.files) - {_side_file(path) for path in cut.files})
+    others = sorted(names - set(cut.files) - {hadoop_checksum_path(path) for path in cut.files})
     if is_at(record.output, location) and record.after == cut.after and record.batches == cut.batches and not others:
         return
     raise foreign_cut(
@@ -196,7 +196,7 @@ def _write_once(store: WriteStore, path: str, data: bytes) -> None:
 
 
 def _with_side_files(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...]:
-    return _hashed(store, (each for path in paths for each in (path, _side_file(path))))
+    return _hashed(store, (each for path in paths for each in (path, hadoop_checksum_path(path))))
 
 
 def _hashed(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...]:
@@ -227,9 +227,3 @@ def _verified(pieces: Iterable[bytes], taken: Taken) -> Iterator[bytes]:
         yield piece
     if digest.hexdigest() != taken.sha256:
         raise _changed(taken)
-
-
-def _side_file(path: str) -> str:
-    """``.N.crc`` beside ``N``: the checksums of Hadoop's local file system."""
-    folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}.{name}.crc"

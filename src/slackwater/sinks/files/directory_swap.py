@@ -22,7 +22,7 @@ from slackwater.sinks.common.place import Place
 from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, foreign, renamed, uris
 from slackwater.storage.local import LocalStore
-from slackwater.storage.protocols import LEFTOVER
+from slackwater.storage.protocols import LEFTOVER, hadoop_checksum_path
 
 _OURS = frozenset({SINK_LOG, owner.MARK, aside.MARK})
 Left = tuple[str, ...] | None
@@ -160,7 +160,7 @@ def name_files_in(aside: Aside, place: Path) -> None:
         content = manifest.read(name).decode()
         moved = _moved(content, place, name_of)
         if moved != content:
-            store.delete(f"{SINK_LOG}/.{name}.crc")
+            store.delete(hadoop_checksum_path(f"{SINK_LOG}/{name}"))
             store.write(f"{SINK_LOG}/{name}", moved.encode())
 
 
@@ -213,9 +213,9 @@ def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
         path = folder / name
         if not path.exists():
             raise incomplete(str(folder), name, "no file")
-        side = path.with_name(f".{path.name}.crc")
-        if side.exists():
-            yield str(side.relative_to(folder))
+        side = hadoop_checksum_path(name)
+        if (folder / side).exists():
+            yield side
         yield name
 
 

@@ -20,13 +20,12 @@ from slackwater.cli.common.arguments import Format, consent_of
 from slackwater.cli.common.console import out, parse_conf, prepare, print_json, say
 from slackwater.cli.common.examine import require_output
 from slackwater.cli.common.targets import deleted_checkpoint_hint, require_reachable
-from slackwater.cli.common.words import mark
+from slackwater.cli.common.words import mark, marks_document
 from slackwater.core.commands import command, output_command
 from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
-from slackwater.core.marks import Marks
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
-from slackwater.core.sink import WriterCalls
+from slackwater.core.sink import WriterCalls, sink_text
 from slackwater.core.units import counted
 from slackwater.core.user_paths import absolute_path
 from slackwater.facts.collect import facts_of_stream
@@ -198,8 +197,8 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
         raise Refused(
             "adopt-sink",
             f"Stream {stream.full_name} is known with another output",
-            expected=_shown(stream.sink),
-            found=_shown(sink),
+            expected=sink_text(stream.sink),
+            found=sink_text(sink),
             hint="leave --sink out; of a program, see that it is started with the same arguments as usual",
         )
     return stream if stream.has_output else replace(stream, sink=sink)
@@ -212,10 +211,6 @@ def _as_in_program(stream: StreamRecord, read: StreamRecord) -> StreamRecord:
 
 def _name_of(location: str) -> str:
     return location.rstrip("/").rpartition("/")[2]
-
-
-def _shown(sink: Identity) -> str:
-    return " ".join(f"{key}={value}" for key, value in sorted(sink.items()))
 
 
 def _record_stores(workspace: Workspace, stream: StreamRecord, store: ReadStore) -> None:
@@ -273,7 +268,7 @@ def adopt_document(adopted: Adopted) -> dict[str, Any]:
         "spark_version": report.spark_version.at_least,
         "sink": dict(adopted.stream.sink),
         "entries": adopted.entries,
-        "marks": _marks(adopted.facts.marks),
+        "marks": marks_document(adopted.facts.marks, "written"),
         "ranges": {**asdict(ranges), "missing": list(ranges.missing)},
         "state": [
             {"operator": one.id, "name": one.name, "first": first, "last": last}
@@ -283,15 +278,6 @@ def adopt_document(adopted: Adopted) -> dict[str, Any]:
         "damage": len(adopted.facts.checkpoint.damage),
         "unknown": list(adopted.unknown),
         "next": command("status", adopted.stream.full_name),
-    }
-
-
-def _marks(marks: Marks) -> dict[str, int | None]:
-    return {
-        "planned": marks.planned,
-        "committed": marks.committed,
-        "state": marks.state,
-        "written": marks.written,
     }
 
 

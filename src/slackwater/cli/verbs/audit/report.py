@@ -27,6 +27,7 @@ from slackwater.cli.verbs.audit.drills import (
 )
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
+from slackwater.core.sink import sink_text
 from slackwater.core.units import counted
 
 SCHEMA = "slackwater.audit/1"
@@ -57,7 +58,7 @@ def _fields(stream: StreamAudit) -> dict[str, Any]:
 def targets(sinks: Mapping[str, Mapping[str, str]]) -> str:
     """What the audit will write to."""
     lines = ["The audit writes generated rows to the targets of these sinks, in two runs:"]
-    lines += [f"  {name}: {_identity(identity)}" for name, identity in sinks.items()]
+    lines += [f"  {name}: {sink_text(identity)}" for name, identity in sinks.items()]
     lines.append("Relative paths are below a temporary folder. A target that holds rows is refused.")
     return "\n".join(lines)
 
@@ -77,7 +78,7 @@ def audit_page(audit: Audit) -> Group:
 
 def _block(stream: StreamAudit) -> Iterable[Text | Table]:
     heading = Text(stream.stream, style="bold")
-    heading.append(f"  {_identity(stream.sink)}", style="not bold dim")
+    heading.append(f"  {sink_text(stream.sink)}", style="not bold dim")
     verdict = ("passed", "green") if stream.passed else ("not passed", "red")
     heading.append(f"  {verdict[0]}", style=f"not bold {verdict[1]}")
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -100,10 +101,6 @@ def _outcome(drill: DrillResult) -> Text:
     if not drill.reached:
         return Text("not reached: the function ran no Spark task that reads the rows", style="yellow")
     return Text("as uninterrupted", style="green")
-
-
-def _identity(sink: Mapping[str, str]) -> str:
-    return " ".join(f"{key}={value}" for key, value in sorted(sink.items()))
 
 
 NOT_EQUAL = 8
