@@ -44,7 +44,7 @@ def _cause(case: dict[str, Any]) -> str:
     return found[0].codes_given(case["facts"])[0] if "facts" in case else explained(found, None)[0].cause.code
 
 
-@pytest.mark.parametrize(("bases", "cases_min"), [(BASES, 495), (STATED, 419)])
+@pytest.mark.parametrize(("bases", "cases_min"), [(BASES, 494), (STATED, 418)])
 def test_the_first_code_is_the_cause_in_nine_of_ten_cases(bases: tuple[str, ...], cases_min: int) -> None:
     cases = [case for case in CASES if case["basis"] in bases]
     wrong = [f"{case['name']}: {_cause(case)}, not {case['cause']}" for case in cases if _cause(case) != case["cause"]]
