@@ -25,11 +25,10 @@ def rows(spark):
 
 def test_no_java(project: Project) -> None:
     project.write(PIPELINE)
-    (project.folder / "bin").mkdir()
-    command = project.start("run", "pipeline.py", environment={"PATH": str(project.folder / "bin"), "JAVA_HOME": ""})
+    command = project.start("run", "pipeline.py", environment={"JAVA_HOME": str(project.folder / "none")})
     assert command.end(30) == 9, command.log
     assert "error java-missing: " in command.log
-    assert "hint: run scripts/setup, or install a Java 17 runtime and set JAVA_HOME" in command.log
+    assert "hint: set JAVA_HOME to the folder of a Java 17 runtime, or unset it to use java on PATH" in command.log
     assert not Path(project.home.location).exists()
 
 

@@ -20,7 +20,7 @@ import pytest
 import requests
 
 from examples.demo.ports import free_ports
-from slackwater.connectors.cache import default_folder
+from slackwater.connectors.machine import cache_folder
 
 CONTAINER = "slackwater"
 _ACCOUNT = "devstoreaccount1"
@@ -65,7 +65,7 @@ def azure_location(azure_endpoint: str) -> Iterator[str]:
 def _installed() -> Path:
     """The folder with what the lock has, made by npm and moved into place when it is whole."""
     lock = (_LOCK / "package-lock.json").read_bytes()
-    folder = default_folder().parent / "azurite" / hashlib.sha256(lock).hexdigest()[:16]
+    folder = cache_folder() / "azurite" / hashlib.sha256(lock).hexdigest()[:16]
     if folder.is_dir():
         return folder
     npm = shutil.which("npm")

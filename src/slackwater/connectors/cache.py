@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,8 +16,8 @@ from pathlib import Path
 
 from slackwater.connectors.download import WAYS, Download
 from slackwater.connectors.locked import Jar, jars_of
+from slackwater.connectors.machine import cache_folder
 from slackwater.core.errors import EnvironmentMissing
-from slackwater.core.user_paths import absolute_path
 
 Say = Callable[[str], None]
 NAMED_MAX = 3
@@ -42,10 +41,8 @@ def resolve(names: Iterable[str], spark_version: str, on_progress: Say | None = 
 
 
 def default_folder() -> Path:
-    """``SLACKWATER_CACHE``, else ``slackwater`` in the user's cache folder; the jars are below it."""
-    chosen = os.environ.get("SLACKWATER_CACHE")
-    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
-    return absolute_path(base) / "jars"
+    """The folder of the jars."""
+    return cache_folder() / "jars"
 
 
 class JarCache:

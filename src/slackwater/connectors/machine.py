@@ -1,26 +1,48 @@
-"""What fetching needs from the machine: a Java runtime, and the folder of PySpark's jars."""
+"""What is needed from the machine: a Java runtime, the cache folder, and the folder of PySpark's jars."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.user_paths import absolute_path
+
+DISTRIBUTION = Path("/usr/lib/jvm")
+"""Where the packages of Linux distributions install Java."""
+FITTING = ("17", "21")
+"""The versions of Java that ``scripts/setup`` accepts, too."""
 
 
-def java_program() -> Path:
-    """The ``java`` of JAVA_HOME, else the one on PATH, as Spark's own scripts choose it. Raises EnvironmentMissing."""
+def java_program(distribution: Path = DISTRIBUTION) -> Path:
+    """The ``java`` of JAVA_HOME, else the one on PATH, as Spark's scripts choose it; else what ``scripts/setup`` uses.
+
+    Spark's scripts look nowhere else: where neither JAVA_HOME nor PATH names a fitting Java, JAVA_HOME is set for the
+    processes that this one starts. Raises EnvironmentMissing.
+    """
     home = os.environ.get("JAVA_HOME")
     if home:
         return _java_of(home)
-    if on_path := shutil.which("java"):
+    on_path = shutil.which("java")
+    if on_path and _java_major(Path(on_path)) in FITTING:
+        return Path(on_path)
+    for other in _other_homes(distribution):
+        program = other / "bin" / "java"
+        if os.access(program, os.X_OK) and _java_major(program) in FITTING:
+            os.environ["JAVA_HOME"] = str(other)
+            return program
+    if on_path:
         return Path(on_path)
     raise EnvironmentMissing(
         "java-missing",
         "This needs Java 17, which was not found",
-        expected="JAVA_HOME, or java on PATH",
+        expected=f"JAVA_HOME, java on PATH, or Java 17 below {distribution}",
         hint="run scripts/setup, or install a Java 17 runtime and set JAVA_HOME",
     )
 
@@ -38,6 +60,35 @@ def _java_of(home: str) -> Path:
         found="no such file",
         hint="set JAVA_HOME to the folder of a Java 17 runtime, or unset it to use java on PATH",
     )
+
+
+def _other_homes(distribution: Path) -> Iterator[Path]:
+    """The folders in which ``scripts/lib.sh`` looks for a Java that is neither in JAVA_HOME nor on PATH."""
+    for version in FITTING:
+        yield from sorted(distribution.glob(f"*{version}*"))
+    with suppress(RuntimeError):  # a user without a home folder
+        yield cache_folder() / "jdk" / "17"
+
+
+def _java_major(program: Path) -> str | None:
+    """The first number of a Java's version, from the JDK's own ``release`` file: starting a JVM takes longer."""
+    with suppress(OSError):
+        release = (program.resolve().parents[1] / "release").read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE):
+            return found[1]
+    with suppress(OSError):
+        command = [str(program), "-version"]
+        done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, errors="replace")
+        if found := re.search(r'version "(\d+)', done.stderr):
+            return found[1]
+    return None
+
+
+def cache_folder() -> Path:
+    """``SLACKWATER_CACHE``, else ``slackwater`` in the user's cache folder. Raises RuntimeError where there is none."""
+    chosen = os.environ.get("SLACKWATER_CACHE")
+    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
+    return absolute_path(base)
 
 
 def memory_bytes() -> int:
