@@ -60,7 +60,9 @@ class PostgresServer:
         """Lay down an empty data folder."""
         if "user" in self._account:
             shutil.chown(self._folder, self._account["user"])
-        command = [_program("initdb"), "-D", str(self._data), "-U", "slackwater", "-A", "trust", "-E", "UTF8", "-N"]
+        # No locale: initdb refuses that of the caller's LANG where it is not installed, and then messages vary with it.
+        options = ("-U", "slackwater", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        command = [_program("initdb"), "-D", str(self._data), *options]
         with self._log.open("ab") as log:
             done = subprocess.run(command, check=False, stdout=log, stderr=log, cwd="/", **self._account)
         if done.returncode:

@@ -29,7 +29,8 @@ NEEDED = {"psycopg": "'psycopg[binary]'", "adbc_driver_postgresql": "adbc-driver
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """``folder``: where to work, kept afterwards; without it a temporary one, which is removed unless ``keep``.
+    """``folder``: where to work, kept afterwards; without it a temporary one, which is removed unless ``keep`` is set
+    or rows are not equal.
 
     ``postgres_url``: a database for the last stage; without it a server is started for sink ``postgres``.
     """
@@ -51,14 +52,19 @@ class DemoProgress(Progress, Protocol):
 def demo(options: DemoOptions, progress: DemoProgress) -> DemoResult | TablesResult:
     """Run the demo. Whatever happens, no process that it started keeps running.
 
-    Where it fails or is interrupted the folder is kept for diagnosis. Raises UsageError for a folder
+    Where it fails, is interrupted or finds other rows the folder is kept for diagnosis. Raises UsageError for a folder
     that is not empty, EnvironmentMissing, and StreamFailed where a step does not do what it should.
     """
     _check_sink(options)
     folder = _folder(options.folder)
     progress.works_in(folder)
     result = _run(options, folder, progress)
-    if options.folder or options.keep:
+    return keep_or_remove(result, options, folder)
+
+
+def keep_or_remove(result: DemoResult | TablesResult, options: DemoOptions, folder: Path) -> DemoResult | TablesResult:
+    """The result, with the folder where it is kept: on request, or because it shows which rows are not equal."""
+    if options.folder or options.keep or not result.equal:
         return replace(result, folder=str(folder))
     shutil.rmtree(folder)
     return result

@@ -99,3 +99,11 @@ def test_a_server_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.Monk
         program.parent.mkdir(parents=True, exist_ok=True)
         program.touch()
     check_programs(debian=tmp_path)
+
+
+def test_a_server_starts_whatever_locale_the_caller_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.setenv("LANG", "xx_XX.UTF-8")
+    with PostgresServer.running() as server, psycopg.connect(server.url("postgres")) as connection:
+        found = connection.execute("SELECT pg_encoding_to_char(encoding), datcollate FROM pg_database").fetchall()
+    assert set(found) == {("UTF8", "C")}

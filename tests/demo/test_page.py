@@ -4,6 +4,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -13,6 +14,7 @@ from examples.demo.compare import Comparison
 from examples.demo.data import Input
 from examples.demo.places import GOLD, STREAMS
 from examples.demo.result import DemoResult, ManualRestart, StageKill, StreamMarks, TablesResult, demo_document
+from examples.demo.run import DemoOptions, keep_or_remove
 from slackwater.cli.verbs.demo import exit_code
 from slackwater.core.marks import Marks
 from slackwater.core.plan import Cost, Facts, Plan, Request, Work
@@ -75,6 +77,15 @@ def equal() -> DemoResult:
 @pytest.fixture
 def unequal(equal: DemoResult) -> DemoResult:
     return replace(equal, comparisons=(*equal.comparisons[:-1], Comparison(GOLD, 1083, 1082, 1, 0)))
+
+
+@pytest.mark.parametrize("options", [DemoOptions(), DemoOptions(keep=True)], ids=["plain", "keep"])
+def test_files_that_show_which_rows_differ_are_kept(
+    equal: DemoResult, unequal: DemoResult, options: DemoOptions, tmp_path: Path
+) -> None:
+    assert keep_or_remove(unequal, options, tmp_path).folder == str(tmp_path)
+    assert keep_or_remove(equal, options, tmp_path).folder == (str(tmp_path) if options.keep else None)
+    assert tmp_path.exists() is options.keep
 
 
 @pytest.fixture
