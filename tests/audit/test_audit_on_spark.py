@@ -197,10 +197,11 @@ def test_a_target_that_holds_rows_is_refused_and_left_alone(scene: Scene) -> Non
 
 
 @pytest.mark.thorough
-def test_interrupted_it_says_what_is_left_and_nothing_keeps_running(scene: Scene) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["ctrl-c", "closed-terminal"])
+def test_interrupted_it_says_what_is_left_and_nothing_keeps_running(scene: Scene, number: signal.Signals) -> None:
     command = scene.start("appended", "--yes")
     command.wait_for((scene.folder / "audit/appended/reference/results.jsonl").exists, "the first batch")
-    command.process.send_signal(signal.SIGINT)
+    command.process.send_signal(number)
     assert command.end(60) == 130, command.log
     assert command.alive() == []
     assert "The targets hold the rows that were written so far." in command.log

@@ -112,8 +112,9 @@ def test_from_kafka_to_postgres_killed_at_each_stage_every_row_is_there_once(tmp
     [
         pytest.param(signal.SIGINT, (), "interrupted/out/raw/_spark_metadata/0", marks=pytest.mark.thorough),
         (signal.SIGTERM, ("--sink", "postgres"), "project/out/raw/_delta_log"),
+        pytest.param(signal.SIGHUP, (), "interrupted/out/raw/_spark_metadata/0", marks=pytest.mark.thorough),
     ],
-    ids=["files", "postgres"],
+    ids=["files", "postgres", "closed-terminal"],
 )
 def test_an_interrupted_demo_leaves_nothing_running_and_says_what_it_left(
     tmp_path: Path, temporary: str, signal_number: signal.Signals, arguments: tuple[str, ...], started: str

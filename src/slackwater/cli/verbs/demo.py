@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from slackwater.cli.common.arguments import Format, Parser, add_force, add_format, one_of, path, string
 from slackwater.cli.common.console import err, out, prepare, print_json
 from slackwater.cli.common.examples import story_module
+from slackwater.cli.common.interrupts import interrupt_on_signals
 from slackwater.cli.common.steps import Steps
 from slackwater.cli.common.verb import Verb
 from slackwater.storage.user_files import NewFile
@@ -55,7 +55,7 @@ def declare(parser: Parser) -> None:
         help="a database to use for --sink postgres; a schema is created in it and dropped",
     )
     parser.add_argument("--folder", type=path, help="work in this new or empty folder, and keep it")
-    parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
+    parser.add_argument("--keep", action="store_true", help="keep the temporary folder, also if all rows are equal")
     parser.add_argument("--svg", type=path, metavar="FILE", help="also write the page to this file, as a picture")
     add_force(parser)
     add_format(parser)
@@ -84,7 +84,7 @@ def demo(
     if picture is not None:
         picture.check()
     steps = Steps(err())
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt_on_signals()
     run = story_module("run")
     try:
         result = run.demo(run.DemoOptions(source.value, sink.value, postgres_url, folder, keep), steps)

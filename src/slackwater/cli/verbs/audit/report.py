@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.text import Text
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.confirm import confirm
 from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json
+from slackwater.cli.common.interrupts import interrupt_on_signals
 from slackwater.cli.common.steps import Steps
 from slackwater.cli.verbs.audit.drills import (
     DRILLS,
@@ -134,7 +134,7 @@ def audit(
         err().print(targets(sinks), soft_wrap=True)
         confirm(loaded.pipeline.name, "write generated rows there", "pipeline")
     steps = Steps(err())
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt_on_signals()
     try:
         result = run_drills(pipeline, options, settings, steps)
     except KeyboardInterrupt:
