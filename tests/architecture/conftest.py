@@ -23,5 +23,7 @@ def source_files(root: Path) -> list[Path]:
 @pytest.fixture(scope="session")
 def tracked_files(root: Path) -> list[Path]:
     """What git keeps, as far as it is still in the work tree."""
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True).stdout
+    # Without the option git refuses a checkout of another user, such as one that a container mounts.
+    command = ["git", "-c", f"safe.directory={root}", "ls-files", "-z"]
+    listing = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
     return [path for name in listing.split("\0") if name and (path := root / name).is_file()]
