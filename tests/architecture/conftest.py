@@ -22,7 +22,12 @@ def source_files(root: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def tracked_files(root: Path) -> list[Path]:
-    """What git keeps, as far as it is still in the work tree."""
+    """The files of the checkout that git tracks."""
+    return files_in_git(root)
+
+
+def files_in_git(root: Path) -> list[Path]:
+    """The files of a checkout that git tracks and that exist."""
     # Without the option git refuses a checkout of another user, such as one that a container mounts.
     command = ["git", "-c", f"safe.directory={root}", "ls-files", "-z"]
     listing = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
