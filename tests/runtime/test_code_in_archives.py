@@ -12,7 +12,7 @@ from slackwater.runtime.code_reach import reach_of_file
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.code_source import read_source
 from slackwater.runtime.loader import digest
-from slackwater.runtime.project_modules import send_modules
+from slackwater.runtime.session import send_modules
 
 PAGES = "from .least import LEAST\n\n\ndef big(visits):\n    return visits > LEAST\n"
 

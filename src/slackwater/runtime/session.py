@@ -7,14 +7,17 @@ driver: PySpark's gateway reads a pipe that closes when the driver exits, for wh
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import structlog
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -29,8 +32,8 @@ from slackwater.connectors.machine import memory_bytes
 from slackwater.core.errors import StreamFailed, UsageError
 from slackwater.core.masking import mask, mask_setting
 from slackwater.runtime.code_scopes import imported_files
+from slackwater.runtime.code_source import in_archive
 from slackwater.runtime.launch import launch, relayed_stderr
-from slackwater.runtime.project_modules import send_modules
 from slackwater.runtime.session_options import SessionOptions, require_spark, spark_version
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
@@ -58,6 +61,7 @@ FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 _JVM_OPTIONS = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
 
 log = structlog.get_logger(__name__)
+_ARCHIVE = "slackwater-project.zip"
 
 
 def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
@@ -348,3 +352,30 @@ def _refused(key: str, value: str, reason: str, expected: str | None = None) -> 
         found=shown,
         hint="--conf, or [spark] in slackwater.toml",
     )
+
+
+def send_modules(spark: SparkSession, files: Iterable[Path]) -> None:
+    """Have every Python worker of the session import these modules from an archive that the driver serves.
+
+    The workers of a cluster have no disk in common with the driver.
+    One in an archive is left out: ``--py-files`` has sent that whole, and a part of its package would hide the rest.
+    """
+    named = {module_path(file): file for file in files if not in_archive(file)}
+    if not named:
+        return
+    folder = tempfile.TemporaryDirectory(prefix="slackwater-modules-")
+    # Spark's file server reads the archive as long as there are executors to start.
+    atexit.register(folder.cleanup)
+    archive = Path(folder.name) / _ARCHIVE
+    with ZipFile(archive, "w") as opened:
+        for name, file in sorted(named.items()):
+            opened.write(file, name)
+    spark.sparkContext.addPyFile(str(archive))
+
+
+def module_path(file: Path) -> str:
+    """The path of a module in an archive: relative to the innermost folder of ``sys.path`` that it is in."""
+    folders = [Path(entry or ".").absolute() for entry in sys.path]
+    around = [folder for folder in folders if file.is_relative_to(folder)]
+    inner = max(around, key=lambda folder: len(folder.parts), default=file.parent)
+    return file.relative_to(inner).as_posix()
