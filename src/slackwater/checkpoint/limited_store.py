@@ -2,57 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from slackwater.checkpoint.layout import SST_FOLDERS, parse_state_file
 from slackwater.core.read_options import ReadLimits
 from slackwater.formats.frames import Budget, Surplus
-from slackwater.storage.protocols import Entry, Folder, ReadStore, StoreTraits
+from slackwater.storage.below import StoreOver
+from slackwater.storage.protocols import ReadStore
 
 
 @dataclass(frozen=True, slots=True)
-class LimitedStore:
+class LimitedStore(StoreOver):
     """A ``ReadStore`` over another one. ``read`` raises ``FileTooLarge`` above the limit of the path."""
 
     store: ReadStore
     limits: ReadLimits = field(default_factory=ReadLimits)
     surplus: Surplus = field(default_factory=Surplus)
 
-    @property
-    def location(self) -> str:
-        return self.store.location
-
-    @property
-    def traits(self) -> StoreTraits:
-        return self.store.traits
-
-    def list(self, path: str = "") -> tuple[Entry, ...]:
-        return self.store.list(path)
-
-    def folders(self, path: str = "") -> Iterator[Folder]:
-        return self.store.folders(path)
-
-    def size(self, path: str) -> int:
-        return self.store.size(path)
-
-    def modified_ms(self, path: str) -> int | None:
-        return self.store.modified_ms(path)
-
-    def local_path(self, path: str) -> str | None:
-        return self.store.local_path(path)
-
     def read(self, path: str, limit: int | None = None) -> bytes:
         return self.store.read(path, limit_of(path, self.limits) if limit is None else limit)
-
-    def read_pieces(self, path: str) -> Iterator[bytes]:
-        return self.store.read_pieces(path)
-
-    def exists(self, path: str) -> bool:
-        return self.store.exists(path)
-
-    def written_ms(self) -> Iterator[tuple[str, int]]:
-        return self.store.written_ms()
 
     def state_budget(self) -> Budget:
         """For the state of one store in one partition."""

@@ -1,4 +1,4 @@
-"""A folder of a store as a store of its own."""
+"""Stores over another one, and a folder of a store as a store of its own."""
 
 from __future__ import annotations
 
@@ -8,77 +8,102 @@ from collections.abc import Iterable, Iterator
 from slackwater.storage.protocols import READ_LIMIT, Entry, Folder, ReadStore, StoreTraits, WriteStore
 
 
-class Below:
+class StoreOver:
+    """What a ``ReadStore`` passes on to another one, under other paths if need be."""
+
+    __slots__ = ()
+    store: ReadStore
+
+    @property
+    def location(self) -> str:
+        return self.store.location
+
+    @property
+    def traits(self) -> StoreTraits:
+        return self.store.traits
+
+    def list(self, path: str = "") -> tuple[Entry, ...]:
+        return self.store.list(self._full(path))
+
+    def folders(self, path: str = "") -> Iterator[Folder]:
+        return self.store.folders(self._full(path))
+
+    def size(self, path: str) -> int:
+        return self.store.size(self._full(path))
+
+    def modified_ms(self, path: str) -> int | None:
+        return self.store.modified_ms(self._full(path))
+
+    def local_path(self, path: str) -> str | None:
+        return self.store.local_path(self._full(path))
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        return self.store.read(self._full(path), limit)
+
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        return self.store.read_pieces(self._full(path))
+
+    def exists(self, path: str) -> bool:
+        return self.store.exists(self._full(path))
+
+    def written_ms(self) -> Iterator[tuple[str, int]]:
+        return self.store.written_ms()
+
+    def _full(self, path: str) -> str:
+        return path
+
+
+class Below(StoreOver):
     """A ``WriteStore`` over ``folder`` of another one, which need not exist yet."""
 
+    store: WriteStore
+
     def __init__(self, store: WriteStore, folder: str) -> None:
-        self._store = store
+        self.store = store
         self._folder = folder.strip("/")
 
     @property
     def location(self) -> str:
-        return f"{self._store.location.rstrip('/')}/{self._folder}"
-
-    @property
-    def traits(self) -> StoreTraits:
-        return self._store.traits
-
-    def list(self, path: str = "") -> tuple[Entry, ...]:
-        return self._store.list(self._full(path))
+        return f"{self.store.location.rstrip('/')}/{self._folder}"
 
     def folders(self, path: str = "") -> Iterator[Folder]:
-        for found in self._store.folders(self._full(path)):
+        for found in super().folders(path):
             yield found._replace(path=found.path.removeprefix(self._folder).lstrip("/"))
 
-    def size(self, path: str) -> int:
-        return self._store.size(self._full(path))
-
-    def modified_ms(self, path: str) -> int | None:
-        return self._store.modified_ms(self._full(path))
-
-    def local_path(self, path: str) -> str | None:
-        return self._store.local_path(self._full(path))
-
-    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
-        return self._store.read(self._full(path), limit)
-
-    def read_pieces(self, path: str) -> Iterator[bytes]:
-        return self._store.read_pieces(self._full(path))
-
     def exists(self, path: str) -> bool:
-        return not _leads_out(path) and self._store.exists(self._full(path))
+        return not _leads_out(path) and self.store.exists(self._full(path))
 
     def written_ms(self) -> Iterator[tuple[str, int]]:
-        for path, written_ms in self._store.written_ms():
+        for path, written_ms in self.store.written_ms():
             if path.startswith(f"{self._folder}/"):
                 yield path[len(self._folder) + 1 :], written_ms
 
     def write(self, path: str, data: bytes) -> None:
-        self._store.write(self._full(path), data)
+        self.store.write(self._full(path), data)
 
     def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
-        self._store.write_pieces(self._full(path), pieces)
+        self.store.write_pieces(self._full(path), pieces)
 
     def rename(self, source: str, target: str) -> None:
-        self._store.rename(self._full(source), self._full(target))
+        self.store.rename(self._full(source), self._full(target))
 
     def delete(self, path: str) -> None:
-        self._store.delete(self._full(path))
+        self.store.delete(self._full(path))
 
     def create(self, path: str, data: bytes) -> None:
-        self._store.create(self._full(path), data)
+        self.store.create(self._full(path), data)
 
     def append(self, path: str, data: bytes, at: int) -> None:
-        self._store.append(self._full(path), data, at)
+        self.store.append(self._full(path), data, at)
 
     def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
         copy_pieces(source, self, folder, names)
 
     def rename_folder(self, source: str, target: str) -> None:
-        self._store.rename_folder(self._full(source), self._full(target))
+        self.store.rename_folder(self._full(source), self._full(target))
 
     def delete_tree(self, path: str = "") -> None:
-        self._store.delete_tree(self._full(path))
+        self.store.delete_tree(self._full(path))
 
     def _full(self, path: str) -> str:
         if _leads_out(path):

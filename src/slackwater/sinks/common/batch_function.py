@@ -11,6 +11,9 @@ from slackwater.core.sink import WriteContext
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from slackwater.sinks.common.contract import WritesBatches
 
 
 class BatchFailed(Exception):
@@ -37,6 +40,16 @@ def batch_function(write: Callable[[DataFrame, int], None], context: WriteContex
             raise BatchFailed(error) from None
 
     return written
+
+
+class BatchFunctionSink:
+    """What the sinks have in common that write each batch by a function: ``batch_writer`` returns it."""
+
+    __slots__ = ()
+
+    def attach(self: WritesBatches, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Set the batch function on the writer."""
+        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
 
 @contextmanager

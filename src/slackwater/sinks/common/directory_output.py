@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
+from slackwater.core.damage import Damage
 from slackwater.core.errors import SinkUnreadable
 from slackwater.core.sink import Owner
 from slackwater.sinks.common.owner import claim, read_owner, release
@@ -52,3 +53,16 @@ def path_of(kind: str, identity: Mapping[str, str]) -> str:
             found=str(dict(identity)),
         )
     return path
+
+
+def size_damage(size: Callable[[str], int], path: str, recorded: int) -> Iterator[Damage]:
+    """What is wrong with a file of the output by its size: ``size`` asks the store for it."""
+    try:
+        found = size(path)
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        kind, shown = ("missing", "no file") if missing else ("unreadable", str(error))
+        yield Damage(path, kind, f"{recorded} bytes", shown)
+    else:
+        if found != recorded:
+            yield Damage(path, "torn", f"{recorded} bytes", f"{found} bytes")

@@ -22,6 +22,17 @@ def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> di
     return {name: _string(name, value) for name, value in options.items()}
 
 
+def refuse_with_keys(keys: tuple[str, ...], options: Mapping[str, str], library: str) -> None:
+    """Raises PipelineError where options of a table's writer are given with keys, by which rows are merged."""
+    if keys and options:
+        raise PipelineError(
+            "sink-option",
+            f"Options of {library}'s writer have no effect on MERGE",
+            found=", ".join(sorted(options)),
+            hint="remove the options, or the keys",
+        )
+
+
 def key_columns(keys: object) -> tuple[str, ...]:
     """The columns that one string or several name, the keys of a sink. Raises PipelineError."""
     names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, Iterable) else (None,)

@@ -1,8 +1,8 @@
-"""The error of a table of which Spark's catalog shows the location, and whose log is not there."""
+"""Errors of tables: one whose log is not where Spark's catalog has the table, and one that does not exist yet."""
 
 from __future__ import annotations
 
-from slackwater.core.errors import SinkUnchecked
+from slackwater.core.errors import PipelineError, SinkUnchecked
 
 
 def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
@@ -14,4 +14,14 @@ def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
         expected="the log of the table, at the location that Spark's catalog has of it",
         found=found,
         hint="no start is refused for it: Spark's own writer skips a batch that the table has",
+    )
+
+
+def not_readable_yet(library: str, location: str) -> PipelineError:
+    """The error of a stream that reads a table before the stream that writes it has created it."""
+    return PipelineError(
+        "output-absent",
+        f"A stream cannot read this {library} table: it does not exist yet, so that its schema is unknown",
+        where=location,
+        hint="define the stream that writes it before the one that reads it, and run both",
     )

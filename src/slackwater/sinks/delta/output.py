@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from slackwater.core.damage import Damage
-from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable
+from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, newest_batch
 from slackwater.sinks.common import aside, owner
@@ -32,6 +32,7 @@ from slackwater.sinks.common.swapping import (
     unsupported,
 )
 from slackwater.sinks.common.table_cut import CutTable, TableState
+from slackwater.sinks.common.unchecked import not_readable_yet
 from slackwater.sinks.delta import cutting, swapping
 from slackwater.sinks.delta.log import FOLDER, DeltaLog, entry_path
 from slackwater.sinks.delta.others import base_after, state_of
@@ -229,12 +230,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
 
     def reader_path(self) -> str:
         if not self.exists:
-            raise PipelineError(
-                "output-absent",
-                "A stream cannot read this Delta table: it does not exist yet, so that its schema is unknown",
-                where=self._path,
-                hint="define the stream that writes it before the one that reads it, and run both",
-            )
+            raise not_readable_yet("Delta", self._path)
         return self._path
 
     def _newest_version(self, _record: cutting.Record) -> int:

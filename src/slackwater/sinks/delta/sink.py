@@ -12,18 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.common.aside import aside_of
-from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.batch_function import BatchFunctionSink
 from slackwater.sinks.common.directory import absolute, directory
-from slackwater.sinks.common.options import key_columns, option_strings
+from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
 from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
 from slackwater.sinks.delta.table import require_library
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.sinks.delta.schema import SparkTable
 
@@ -31,7 +29,7 @@ RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnvers
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaSink:
+class DeltaSink(BatchFunctionSink):
     """A Delta table. With ``keys``, rows replace those with equal keys; ``options`` are Delta's own for each write."""
 
     path: str
@@ -75,10 +73,6 @@ class DeltaSink:
         self.create_output(frame, context.partition_by)
         self._spark_table.check(frame, context.partition_by)
 
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set the batch function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
-
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that commits one batch."""
         from slackwater.sinks.delta.batches import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
@@ -100,11 +94,5 @@ def delta(path: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **opt
     named = key_columns(keys)
     folder = directory(path, 'sinks.delta("gold/hourly")')
     chosen = option_strings(options, RESERVED_OPTIONS)
-    if named and chosen:
-        raise PipelineError(
-            "sink-option",
-            "Options of Delta's writer have no effect on MERGE",
-            found=", ".join(sorted(chosen)),
-            hint="remove the options, or the keys",
-        )
+    refuse_with_keys(named, chosen, "Delta")
     return DeltaSink(folder, named, chosen)

@@ -19,6 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from slackwater.core.damage import Damage
 from slackwater.core.errors import EnvironmentMissing, Refused, SinkUnreadable
+from slackwater.sinks.common.directory_output import size_damage
 from slackwater.sinks.common.swapping import unsupported
 from slackwater.sinks.delta.log import NOTE, DataFile
 from slackwater.sinks.delta.statistics import partition_strings, statistics
@@ -289,15 +290,7 @@ def damaged_files(store: ReadStore, sizes: Mapping[str, int]) -> Iterator[Damage
     for path, expected in sizes.items():
         if "://" in path or path.startswith("/"):
             continue
-        try:
-            size = store.size(path)
-        except OSError as error:
-            missing = isinstance(error, FileNotFoundError)
-            kind, found = ("missing", "no file") if missing else ("unreadable", str(error))
-            yield Damage(path, kind, f"{expected} bytes", found)
-        else:
-            if size != expected:
-                yield Damage(path, "torn", f"{expected} bytes", f"{size} bytes")
+        yield from size_damage(store.size, path, expected)
 
 
 def create_like(location: str, table: DeltaVersion) -> None:

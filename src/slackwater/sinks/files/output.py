@@ -23,7 +23,7 @@ from slackwater.sinks.common import aside, owner
 from slackwater.sinks.common.aside import has_parent
 from slackwater.sinks.common.backup import check_writable, damaged
 from slackwater.sinks.common.contract import ListedFiles, SinkLog
-from slackwater.sinks.common.directory_output import DirectoryOutput, path_of
+from slackwater.sinks.common.directory_output import DirectoryOutput, path_of, size_damage
 from slackwater.sinks.common.swapping import check_parties, record, started
 from slackwater.sinks.common.unchecked import table_unchecked
 from slackwater.sinks.files import cutting
@@ -297,15 +297,7 @@ class FilesOutput(DirectoryOutput):
             if name is None:
                 yield Damage(SINK_LOG, "foreign", f"files below {self.location}", file.path)
                 continue
-            try:
-                size = self._store.size(name)
-            except OSError as error:
-                missing = isinstance(error, FileNotFoundError)
-                kind, found = ("missing", "no file") if missing else ("unreadable", str(error))
-                yield Damage(name, kind, f"{file.size} bytes", found)
-            else:
-                if size != file.size:
-                    yield Damage(name, "torn", f"{file.size} bytes", f"{size} bytes")
+            yield from size_damage(self._store.size, name, file.size)
 
 
 class TableOutput(FilesOutput):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.batch_function import batch_function, run_without_output
+from slackwater.sinks.common.batch_function import BatchFunctionSink, run_without_output
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.database.address import Address, address_in, address_of
 from slackwater.sinks.common.database.marked import MarkedTarget
@@ -25,7 +25,6 @@ from slackwater.sinks.foreach_batch.traits import MARKED, UNMARKED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 KIND = "foreach_batch"
@@ -66,7 +65,7 @@ NAME_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ForeachBatchSink:
+class ForeachBatchSink(BatchFunctionSink):
     """A batch function. ``writes_to`` is the database whose marker shows which batches were written."""
 
     function: Callable[[Any, Batch], object]
@@ -92,10 +91,6 @@ class ForeachBatchSink:
         refuse_partitions(self.kind, context)
         if self.writes_to is not None:
             MarkedOutput(self.writes_to, self.name).target.begin_epoch(context)
-
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set the function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function with the batch's id as ``Batch``; with a declared database not called for a batch it has."""

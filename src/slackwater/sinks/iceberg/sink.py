@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.batch_function import BatchFunctionSink
 from slackwater.sinks.common.directory import absolute, directory
-from slackwater.sinks.common.options import key_columns, option_strings
+from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
 from slackwater.sinks.common.swapping import unsupported
 from slackwater.sinks.iceberg.metadata import MAIN
 from slackwater.sinks.iceberg.output import open_iceberg_output
@@ -25,7 +25,6 @@ from slackwater.sinks.iceberg.table_name import TableName, in_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.sinks.iceberg.schema import SparkTable
 
@@ -34,7 +33,7 @@ _EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergSink:
+class IcebergSink(BatchFunctionSink):
     """An Iceberg table: in the directory ``path``, or else ``table``, its name in a catalog of Spark's settings.
 
     With ``keys``, rows replace those with equal keys; ``options`` are Iceberg's own for each write. ``branch`` is the
@@ -95,10 +94,6 @@ class IcebergSink:
         self.create_output(frame, context.partition_by)
         self._spark_table.check(frame, context, self.keys)
 
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set the batch function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
-
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that publishes one batch."""
         from slackwater.sinks.iceberg.batches import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
@@ -121,13 +116,7 @@ def iceberg(table: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **
     """
     named = key_columns(keys)
     chosen = option_strings(options, RESERVED_OPTIONS)
-    if named and chosen:
-        raise PipelineError(
-            "sink-option",
-            "Options of Iceberg's writer have no effect on MERGE",
-            found=", ".join(sorted(chosen)),
-            hint="remove the options, or the keys",
-        )
+    refuse_with_keys(named, chosen, "Iceberg")
     if isinstance(table, str) and "/" not in table:
         return IcebergSink(table=_name(table), keys=named, options=chosen)
     return IcebergSink(path=directory(table, _EXAMPLE), keys=named, options=chosen)

@@ -9,14 +9,15 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from slackwater.core.damage import Damage
-from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable
+from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import NO_OTHERS, Cut, Owner, Swap, newest_batch
 from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.directory_output import size_damage
 from slackwater.sinks.common.swapping import (
     absent,
     check_parties,
@@ -28,6 +29,7 @@ from slackwater.sinks.common.swapping import (
     unsupported,
 )
 from slackwater.sinks.common.table_cut import CutTable, TableState
+from slackwater.sinks.common.unchecked import not_readable_yet
 from slackwater.sinks.iceberg import cutting, swapping
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, epochs, lineage, written
 from slackwater.sinks.iceberg.snapshots import check_alone, others_in, snapshots_after, span_after, state_of
@@ -201,12 +203,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
 
     def reader_path(self) -> str:
         if not self.exists:
-            raise PipelineError(
-                "output-absent",
-                "A stream cannot read this Iceberg table: it does not exist yet, so that its schema is unknown",
-                where=self._reader_path,
-                hint="define the stream that writes it before the one that reads it, and run both",
-            )
+            raise not_readable_yet("Iceberg", self._reader_path)
         return self._reader_path
 
     def _newest(self) -> Metadata | None:
@@ -372,15 +369,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         for file in files:
             if "://" in file.path or file.path.startswith(("/", "file:")):
                 continue  # A file elsewhere that was added to the table, or a table that was moved.
-            try:
-                size = self._table.size(metadata, file.path)
-            except OSError as error:
-                missing = isinstance(error, FileNotFoundError)
-                kind, found = ("missing", "no file") if missing else ("unreadable", str(error))
-                yield Damage(file.path, kind, f"{file.size} bytes", found)
-            else:
-                if size != file.size:
-                    yield Damage(file.path, "torn", f"{file.size} bytes", f"{size} bytes")
+            yield from size_damage(partial(self._table.size, metadata), file.path, file.size)
 
 
 def _snapshot_of(offset: str) -> int | None:

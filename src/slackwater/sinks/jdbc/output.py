@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from sqlalchemy import inspect, select
 
-from slackwater.core.errors import PipelineError, SinkUnreadable
-from slackwater.sinks.common.database.address import Address, address_in
+from slackwater.sinks.common.database.address import Address, address_in, require_table
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import Marker
-from slackwater.sinks.common.database.problems import reading
+from slackwater.sinks.common.database.problems import no_streaming_source, reading
 from slackwater.sinks.common.uncut import UncutOutput
 from slackwater.sinks.jdbc.tables import reflected
 from slackwater.sinks.jdbc.traits import JDBC_TRAITS
@@ -18,13 +17,7 @@ from slackwater.sinks.jdbc.traits import JDBC_TRAITS
 
 def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
     """The output of a recorded identity of kind ``jdbc``. Raises SinkUnreadable if the identity is incomplete."""
-    if not identity.get("url") or not identity.get("table"):
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink has no url or no table",
-            expected='{"kind": "jdbc", "url": ..., "table": ...}',
-            found=str(dict(identity)),
-        )
+    require_table("jdbc", identity)
     return JdbcOutput(address_in(identity), identity["table"])
 
 
@@ -56,9 +49,4 @@ class JdbcOutput(UncutOutput[MarkedTarget]):
         return self.target.how_to_empty(self._table, marked)
 
     def reader_path(self) -> str:
-        raise PipelineError(
-            "output-unreadable",
-            "A stream cannot read a table: Spark has no streaming source for it",
-            where=self.location,
-            hint="read it as a static DataFrame: spark.read.jdbc(...)",
-        )
+        raise no_streaming_source("a table", self.location)

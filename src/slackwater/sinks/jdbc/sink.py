@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.errors import PipelineError
 from slackwater.core.masking import is_secret_name
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.batch_function import BatchFunctionSink
 from slackwater.sinks.common.database.address import Address, address_of
 from slackwater.sinks.common.database.durable import check_logged
 from slackwater.sinks.common.database.problems import writing
@@ -20,7 +20,6 @@ from slackwater.sinks.jdbc.traits import JDBC_TRAITS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 NAME_MAX = 200
 """Fits into the marker's key."""
@@ -31,7 +30,7 @@ NUM_PARTITIONS = "numpartitions"
 
 
 @dataclass(frozen=True, slots=True)
-class JdbcSink:
+class JdbcSink(BatchFunctionSink):
     """A table. ``jdbc_url`` lets executors stage; without it rows pass through the driver."""
 
     address: Address
@@ -77,10 +76,6 @@ class JdbcSink:
         with writing(target.location), target.engine.connect() as connection:
             quote = connection.dialect.identifier_preparer.quote_identifier
             check_logged(connection, ".".join(map(quote, self.table.rsplit(".", 1))), target.location)
-
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set the batch function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that publishes one batch."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import WriteContext, WriterCalls
-from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.batch_function import BatchFunctionSink
 from slackwater.sinks.common.options import is_text, option_strings, refuse_partitions
 from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.cluster import cluster_of
@@ -69,7 +69,7 @@ class KafkaSink:
 
 
 @dataclass(frozen=True, slots=True)
-class ExactlyOnceKafkaSink:
+class ExactlyOnceKafkaSink(BatchFunctionSink):
     """One topic, each batch of which is one transaction with its mark in the marker topic."""
 
     address: TopicAddress
@@ -98,10 +98,6 @@ class ExactlyOnceKafkaSink:
         check_columns(frame, context.stream)
         self.target.check()
         self.target.begin_epoch(context)
-
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set the batch function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that sends one batch in a transaction."""

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from slackwater.core.damage import Damage
-from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
+from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, Owner, Swap, newest_batch
 from slackwater.sinks.common.backup import damaged
 from slackwater.sinks.common.contract import SinkLog
-from slackwater.sinks.common.database.address import Address, address_in
+from slackwater.sinks.common.database.address import Address, address_in, require_table
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import TABLE, Marker
-from slackwater.sinks.common.database.problems import reading, writing
+from slackwater.sinks.common.database.problems import no_streaming_source, reading, writing
 from slackwater.sinks.common.mark import NONE_YET
 from slackwater.sinks.common.swapping import (
     Record,
@@ -40,13 +40,7 @@ if TYPE_CHECKING:
 
 def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
     """The output of a recorded identity of kind ``postgres``. Raises SinkUnreadable if the identity is incomplete."""
-    if not identity.get("url") or not identity.get("table"):
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink has no url or no table",
-            expected='{"kind": "postgres", "url": ..., "table": ...}',
-            found=str(dict(identity)),
-        )
+    require_table("postgres", identity)
     kept = identity.get("keep_batch_id") == "true"
     return PostgresOutput(address_in(identity), table_name(identity["table"]), keep_batch_id=kept)
 
@@ -217,12 +211,7 @@ class PostgresOutput:
         self._discard(operation, "replaced")
 
     def reader_path(self) -> str:
-        raise PipelineError(
-            "output-unreadable",
-            "A stream cannot read a table of PostgreSQL: Spark has no streaming source for it",
-            where=self.location,
-            hint="read it as a static DataFrame: spark.read.jdbc(...)",
-        )
+        raise no_streaming_source("a table of PostgreSQL", self.location)
 
     def _fill(self, connection: Connection, aside: TableName, after: int) -> None:
         """Copy what the batches up to ``after`` wrote, and rows of others. Raises Refused where that is not there."""

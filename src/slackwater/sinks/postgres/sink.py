@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.batch_function import batch_function
+from slackwater.sinks.common.batch_function import BatchFunctionSink
 from slackwater.sinks.common.database.address import Address, address_of
 from slackwater.sinks.common.database.durable import check_logged
 from slackwater.sinks.common.database.problems import writing
@@ -29,7 +29,6 @@ from slackwater.sinks.postgres.types import staged_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
     from sqlalchemy import Connection
 
 MODES: dict[str, tuple[str, ...]] = {"insert": ("append",), "upsert": ("append", "update"), "replace": ("complete",)}
@@ -38,7 +37,7 @@ _MODE_OF: dict[str, Mode] = {"append": "insert", "update": "upsert", "complete":
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresSink:
+class PostgresSink(BatchFunctionSink):
     """A table of a PostgreSQL database. ``mode`` is ``None`` where the output mode decides it."""
 
     address: Address
@@ -100,10 +99,6 @@ class PostgresSink:
                 self._publication(connection, frame, context)
                 check_logged(connection, self.table.quoted, where)
                 self._check_privileges(connection, context)
-
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set the batch function on the writer."""
-        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function that stages and publishes one batch. The table is read when the first batch arrives."""

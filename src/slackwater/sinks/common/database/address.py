@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
-from slackwater.core.errors import EnvironmentMissing, PipelineError
+from slackwater.core.errors import EnvironmentMissing, PipelineError, SinkUnreadable
 from slackwater.sinks.common.password import password_reference, read_password
 
 CONNECT_TIMEOUT_S = 10
@@ -122,6 +122,17 @@ def address_of(url: object, password: object = None) -> Address:
     if secret is not None:
         _KNOWN[bare] = secret
     return Address(bare, reference)
+
+
+def require_table(kind: str, identity: Mapping[str, str]) -> None:
+    """Raises SinkUnreadable if a recorded identity has no address or no table."""
+    if not identity.get("url") or not identity.get("table"):
+        raise SinkUnreadable(
+            "sink-identity",
+            "The recorded identity of the sink has no url or no table",
+            expected=f'{{"kind": "{kind}", "url": ..., "table": ...}}',
+            found=str(dict(identity)),
+        )
 
 
 def address_in(identity: Mapping[str, str], url: str = "url") -> Address:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from slackwater.core.errors import StreamFailed
+from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 
 LOGIN = re.compile(
@@ -167,3 +167,13 @@ def _line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not line.startswith(_NOT_NAMING)]
     return " ".join(kept)[:500]
+
+
+def no_streaming_source(what: str, location: str | None) -> PipelineError:
+    """The error of a stream that reads a table of a database."""
+    return PipelineError(
+        "output-unreadable",
+        f"A stream cannot read {what}: Spark has no streaming source for it",
+        where=location,
+        hint="read it as a static DataFrame: spark.read.jdbc(...)",
+    )
