@@ -357,8 +357,8 @@ def _refused(key: str, value: str, reason: str, expected: str | None = None) -> 
 def send_modules(spark: SparkSession, files: Iterable[Path]) -> None:
     """Have every Python worker of the session import these modules from an archive that the driver serves.
 
-    The workers of a cluster have no disk in common with the driver.
-    One in an archive is left out: ``--py-files`` has sent that whole, and a part of its package would hide the rest.
+    The workers of a cluster have no disk in common with the driver. A module in an archive is left out: ``--py-files``
+    has sent that whole, and a part of its package would hide the rest.
     """
     named = {module_path(file): file for file in files if not in_archive(file)}
     if not named:
