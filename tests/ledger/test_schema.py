@@ -12,14 +12,16 @@ import pytest
 
 from slackwater.core.errors import DataError, EnvironmentMissing, NotFound, SettingsError
 from slackwater.core.records import GenerationRecord, SinkMark
+from slackwater.ledger import tables
 from slackwater.ledger.database import Database, parse_url
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.schema import SCHEMA_VERSION, upgrade
-from slackwater.ledger.tables import TABLES, Kind, versions
+from slackwater.ledger.tables import Kind, Table, versions
 from tests.ledger.programs import start_program
 from tests.support.ledgers import STREAM, stream_record
 from tests.support.postgres_server import PostgresServer
 
+TABLES = [one for one in vars(tables).values() if isinstance(one, Table) and one is not versions]
 FIRST = GenerationRecord(STREAM, 1, "/home/checkpoints/0001")
 
 

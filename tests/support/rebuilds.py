@@ -28,9 +28,9 @@ from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.workspace import Workspace, open_workspace
-from slackwater.operations.apply.apply_plan import Applied, ApplyDisplay, ApplyOptions, apply_plan
+from slackwater.operations.apply.apply_plan import ApplyDisplay, ApplyOptions, Outcome, apply_plan
 from slackwater.operations.apply.replayer import OperationRun, Replayed, Replayer
-from slackwater.operations.apply.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
+from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.downstream import derive_all
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.contributing import Code
@@ -325,14 +325,14 @@ class Project:
         *,
         display: ApplyDisplay | None = None,
         stopped: bool = False,
-    ) -> Applied:
+    ) -> Outcome:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")
         shown = display or Silent()
         runtime, options = StubRuntime(chosen), ApplyOptions(stopped=stopped, discard_others=True)
         with self.open() as workspace:
             return apply_plan(workspace, plan, runtime, shown, options)
 
-    def undo(self, plan: Plan, *, stopped: bool = False) -> Undone:
+    def undo(self, plan: Plan, *, stopped: bool = False) -> Outcome:
         with self.open() as workspace:
             record = find_operation(workspace, plan.id)
             made = plan_of_operation(workspace, record)

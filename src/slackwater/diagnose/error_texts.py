@@ -1,11 +1,15 @@
 """Recognises Spark's error texts in a stack trace, a driver log or the message of a failed query.
 
 One cause has the text of several Spark versions, and one text has several causes: a symptom names the catalogue's codes
-that it may mean, and the stream's files decide (``Symptom.codes_given``). Pure: the same text gives the same symptoms.
+that it may mean, and the stream's files decide (``diagnose/causes``). Pure: the same text gives the same symptoms.
+
+A text is read in parts of bounded size. Colours and carriage returns are removed. A trace inside a JSON string gets its
+line ends back as vertical tabs, so that the numbers of lines stay those of the input.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +18,6 @@ from slackwater.core.escaping import one_line
 from slackwater.core.masking import brief, mask
 from slackwater.core.registry import Registry
 from slackwater.diagnose.errors.common.complaints import complaint_places
-from slackwater.diagnose.errors.common.log_text import Part, parts
 from slackwater.diagnose.errors.common.names import keys_of, named_places
 from slackwater.diagnose.errors.common.paths import missing_places
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Symptom
@@ -32,6 +35,15 @@ _FALLBACKS = (Level.GENERAL, Level.COMPLAINT, Level.WORDS, Level.CATCH_ALL)
 """Levels that count only where no better one is recognised."""
 _WEAKEST = {Level.COMPLAINT: 1, Level.WORDS: 2, Level.CATCH_ALL: 3}
 """Levels that yield to any other text of the same characters, whatever their certainty is."""
+PART_CHARACTERS = 1 << 20
+_OVERLAP_CHARACTERS = 1 << 14
+"""How much of a part is seen again in the next: more than an error text with what is close to it."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,32}[A-Za-z]")
+_MAIL = re.compile(r" (?=\n)|(?<=\n)(?:> ?){1,8}")
+"""What mails add: a blank before the end of a line that was wrapped, and marks of a quotation."""
+
+_ESCAPED_LINE_END = re.compile(r"(?:\\r)?\\n(?=\\t|Caused by|\s|at |=== |Driver stacktrace)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +90,7 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
     A long log can be given in pieces, such as the lines of a file: the memory needed does not grow with it.
     """
     best: dict[str, _Found] = {}
-    for part in parts((text,) if isinstance(text, str) else text):
+    for part in _parts((text,) if isinstance(text, str) else text):
         for found in _found_in(part):
             known = best.get(found.error.symptom)
             if known is None or found.quality >= known.quality:
@@ -115,7 +127,7 @@ def _names(groups: tuple[tuple[ErrorText, ...], ...]) -> Mapping[str, ErrorText]
     return {name: error for group in groups for error in group for name in error.names}
 
 
-def _found_in(part: Part) -> Iterator[_Found]:
+def _found_in(part: _Part) -> Iterator[_Found]:
     joined = part.text.replace("\n", " ")
     for template, error in _templates(ERRORS.all()):
         if template.literal in joined:
@@ -144,7 +156,7 @@ def _is_below(error: ErrorText, place: Place) -> bool:
     return not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
 
 
-def _judged(error: ErrorText, place: Place, around: str, part: Part) -> _Found:
+def _judged(error: ErrorText, place: Place, around: str, part: _Part) -> _Found:
     codes, certainty = error.codes, error.certainty
     for near in error.near:
         if any(literal in around for literal in near.literals):
@@ -171,3 +183,58 @@ def _line(text: str, place: Place) -> str:
     stop = place.end + 4 * _LINE_CHARACTERS
     ends = [end for mark in "\n\v" if (end := text.find(mark, place.end, stop)) >= 0]
     return one_line(brief(" ".join(text[place.start : min(ends, default=stop)].split()), _LINE_CHARACTERS))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A cleaned part of a log. ``position`` and ``lines`` count the characters and line ends before it."""
+
+    text: str
+    position: int
+    lines: int
+
+    def line_number(self, at: int) -> int:
+        """The number of the line in the input, from 1, that the character ``at`` of the part is in."""
+        return self.lines + self.text.count("\n", 0, at) + 1
+
+
+def _parts(pieces: Iterable[str]) -> Iterator[_Part]:
+    """Cleaned parts of a log that is given in pieces of any size. Each begins with the end of the part before it."""
+    position = lines = 0
+    text = ""
+    for piece in _cut(pieces):
+        text += _cleaned(piece)
+        yield _Part(text, position, lines)
+        seen = max(0, len(text) - _OVERLAP_CHARACTERS)
+        position += seen
+        lines += text.count("\n", 0, seen)
+        text = text[seen:]
+
+
+def _cut(pieces: Iterable[str]) -> Iterator[str]:
+    """The pieces joined and cut again to parts, at the ends of lines where there are some."""
+    waiting: list[str] = []
+    length = 0
+    for piece in pieces:
+        for start in range(0, len(piece), PART_CHARACTERS):
+            waiting.append(piece[start : start + PART_CHARACTERS])
+            length += len(waiting[-1])
+            if length >= PART_CHARACTERS:
+                joined = "".join(waiting)
+                cut = joined.rfind("\n") + 1 or len(joined)
+                yield joined[:cut]
+                waiting, length = [joined[cut:]], len(joined) - cut
+    if length:
+        yield "".join(waiting)
+
+
+def _cleaned(text: str) -> str:
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
+    if "\r" in text:
+        text = text.replace("\r", " ")
+    if " \n" in text or "\n>" in text:
+        text = _MAIL.sub("", text)
+    if "\\n" in text:
+        text = _ESCAPED_LINE_END.sub("\v", text).replace("\v\\t", "\v\t")
+    return text.replace('\\"', '"')

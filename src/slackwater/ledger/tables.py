@@ -210,7 +210,3 @@ leases = Table(
         "heartbeat_ms": Kind.INTEGER,
     },
 )
-
-TABLES = (
-    streams, generations, runs, batches, log_lines, replaced_lines, sink_marks, operations, operation_files, leases,
-)  # fmt: skip

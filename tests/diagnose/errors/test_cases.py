@@ -17,7 +17,7 @@ import pytest
 
 from slackwater.diagnose.causes import explained
 from slackwater.diagnose.error_texts import recognise
-from slackwater.diagnose.errors.common.facts import FACTS
+from tests.diagnose.errors.facts import FACTS, codes_given
 
 ROOT = Path(__file__).resolve().parents[3]
 DECISION = ROOT / "docs" / "decisions" / "0375-error-texts-as-templates.md"
@@ -41,7 +41,7 @@ def _cause(case: dict[str, Any]) -> str:
     found = recognise(case["text"])
     if not found:
         return "none"
-    return found[0].codes_given(case["facts"])[0] if "facts" in case else explained(found, None)[0].cause.code
+    return codes_given(found[0], case["facts"])[0] if "facts" in case else explained(found, None)[0].cause.code
 
 
 @pytest.mark.parametrize(("bases", "cases_min"), [(BASES, 494), (STATED, 418)])

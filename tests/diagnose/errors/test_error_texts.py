@@ -10,11 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from slackwater.diagnose.catalogue import CATALOGUE
-from slackwater.diagnose.error_texts import ERRORS, recognise
-from slackwater.diagnose.errors.common.facts import FACTS
-from slackwater.diagnose.errors.common.log_text import PART_CHARACTERS
+from slackwater.diagnose.error_texts import ERRORS, PART_CHARACTERS, recognise
 from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText
-from slackwater.diagnose.errors.common.template import LITERAL_MIN, compile_template
+from slackwater.diagnose.errors.common.template import compile_template
+from tests.diagnose.errors.facts import FACTS, codes_given
 
 MISSING = "java.lang.IllegalStateException: batch 3 doesn't exist"
 DELTA = (
@@ -24,6 +23,8 @@ DELTA = (
 QUERY = "Query [id = 1c4d, runId = 2e5f]"
 INFO = "24/10/18 03:43:38 INFO MicroBatchExecution: Committed offsets for batch 7. Metadata OffsetSeqMetadata(0,1)\n"
 ALL = [error for group in ERRORS.all() for error in group]
+LITERAL_MIN = 7
+"""Characters that the longest literal part has at least, so that few places of a log are compared."""
 SECOND = "java.lang.IllegalStateException: Race while writing batch 9"
 
 
@@ -191,9 +192,9 @@ def test_a_symptom_has_one_entry_and_a_fact_belongs_to_a_code() -> None:
 def test_facts_put_the_cause_first() -> None:
     found = recognise(MISSING)[0]
 
-    assert found.codes[0] == found.codes_given(())[0] == "LOG-06"
-    assert found.codes_given({FACTS["MODE-03"]})[0] == "MODE-03"
-    assert set(found.codes_given({FACTS["MODE-03"]})) == set(found.codes)
+    assert found.codes[0] == codes_given(found, ())[0] == "LOG-06"
+    assert codes_given(found, {FACTS["MODE-03"]})[0] == "MODE-03"
+    assert set(codes_given(found, {FACTS["MODE-03"]})) == set(found.codes)
 
 
 def test_a_group_of_another_distribution_is_found() -> None:

@@ -1,8 +1,9 @@
-"""The page of a plan: the marks of the stream, the actions, their cost, and how they are undone."""
+"""The page of a plan: the marks of the stream, the actions, their cost, and how they are undone; and its outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.table import Table
@@ -13,6 +14,9 @@ from slackwater.core.plan import Facts, Plan
 from slackwater.core.units import utc_text
 from slackwater.operations.plan.cost import cost_lines, total_lines
 from slackwater.operations.plan.words import title
+
+if TYPE_CHECKING:
+    from slackwater.operations.apply.apply_plan import Outcome
 
 
 def plan_page(plan: Plan) -> Group:
@@ -25,6 +29,19 @@ def plan_page(plan: Plan) -> Group:
     if plan.actions:
         parts += [Text(), Text("undo", style="bold"), *_undo(plan)]
     return Group(*parts)
+
+
+def outcome_document(outcome: Outcome, schema: str, id_field: str) -> dict[str, Any]:
+    """The outcome of an apply or an undo; ``id_field`` is the name of the field with the id of plan and operation."""
+    plan = outcome.plan
+    return {
+        "schema": schema,
+        "outcome": outcome.outcome,
+        "repeated": outcome.repeated,
+        id_field: plan.id,
+        "stream": plan.stream,
+        "downstream": [one.stream for one in plan.downstream],
+    }
 
 
 def _of_stream(plan: Plan) -> Iterator[Text | Table]:

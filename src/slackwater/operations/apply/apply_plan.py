@@ -61,11 +61,11 @@ class ApplyDisplay(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """The outcome of an apply. ``repeated`` is true where it had been applied before, so that nothing was done now."""
+class Outcome:
+    """The outcome of an apply or an undo. ``repeated``: it had been done before, so that nothing was done now."""
 
     plan: Plan
-    outcome: Literal["applied"] = "applied"
+    outcome: Literal["applied", "undone"]
     repeated: bool = False
 
 
@@ -82,7 +82,7 @@ class ApplyOptions:
 
 def apply_plan(
     workspace: Workspace, plan: Plan, runtime: QueryRuntime, display: ApplyDisplay, options: ApplyOptions
-) -> Applied:
+) -> Outcome:
     """Apply the plan, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
     if not options.discard_others and not is_started(workspace, plan):
         given = ("--confirm", plan.stream.rpartition("/")[2]) if plan.needs_name else ("--yes",)
@@ -91,7 +91,7 @@ def apply_plan(
     ledger = workspace.ledger
     _check_whole(workspace, plan)
     if all(_status(workspace, one) in {"applied", PRUNED} for one in plan.members):
-        return Applied(plan, repeated=True)
+        return Outcome(plan, "applied", repeated=True)
     streams = [ledger.find_stream(one.stream) for one in plan.members]
     with (
         LeaseKeeper(streams, workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
@@ -102,7 +102,7 @@ def apply_plan(
         if not plan.actions:
             # Not recorded as an operation: there is nothing that could be continued or undone.
             _check_derived(workspace, plan, runtime, opened)
-            return Applied(plan)
+            return Outcome(plan, "applied")
         operations = operations_of(workspace, plan, display, leases.fence)
         if operations[0].journal.in_progress or operations[0].journal.end in {"applied", PRUNED}:
             for operation in operations:
@@ -117,7 +117,7 @@ def apply_plan(
         for operation in operations:
             with opened(operation.plan) as open_replayer:
                 changed.append(_apply_one(operations, ready(workspace, operation, runtime, open_replayer)))
-    return Applied(plan, repeated=not any(changed))
+    return Outcome(plan, "applied", repeated=not any(changed))
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, FormatError, NotFound, Refused, UsageError
@@ -17,7 +16,7 @@ from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import check_stopped, modified_ms
-from slackwater.operations.apply.apply_plan import ApplyDisplay
+from slackwater.operations.apply.apply_plan import ApplyDisplay, Outcome
 from slackwater.operations.apply.before import check_undo, plan_changed
 from slackwater.operations.apply.executor import undo
 from slackwater.operations.apply.journal import JOURNAL, PRUNED
@@ -32,15 +31,6 @@ from slackwater.storage.open import open_read_store
 
 ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
 """Statuses of operations that have nothing to undo."""
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """The outcome of an undo. ``repeated``: there was nothing to undo."""
-
-    plan: Plan
-    outcome: Literal["undone"] = "undone"
-    repeated: bool = False
 
 
 def find_operation(workspace: Workspace, name: str) -> OperationRecord:
@@ -124,7 +114,7 @@ def undo_operation(
     consent: Consent = None,
     *,
     stopped: bool = False,
-) -> Undone:
+) -> Outcome:
     """Take the operation back. Raises Refused where a stream has run since, or what the undo needs was pruned.
 
     ``stopped``: the user declares that a query that Slackwater does not run was stopped.
@@ -133,7 +123,7 @@ def undo_operation(
     check_own(workspace, operation.id)
     records = _records(workspace, operation, plan)
     if all(one.status in ENDED_WITHOUT_EFFECT for one in records):
-        return Undone(plan, repeated=True)
+        return Outcome(plan, "undone", repeated=True)
     _check_kept(records, plan)
     streams = [workspace.ledger.find_stream(one.stream) for one in plan.members]
     with LeaseKeeper(streams, workspace.home, workspace.ledger, f"undo {plan.goal}", display.say) as leases:
@@ -151,7 +141,7 @@ def undo_operation(
             workspace.ledger.begin_operation(replace(record, status=UNDOING, ended_ms=None, summary=file))
         for one, _ in reversed(left):
             undo(one)
-    return Undone(plan)
+    return Outcome(plan, "undone")
 
 
 def check_undoable(workspace: Workspace, operation: OperationRecord, display: ApplyDisplay) -> None:

@@ -36,7 +36,6 @@ ON_TOP = frozenset({"goal", "pipeline_file"})
 """Fields of a request that the document has beside it."""
 
 LARGEST = 2**63 - 1
-BYTES_MAX = 64 << 20
 _parsers: dict[tuple[type[Action], ...], TypeAdapter[Plan]] = {}
 """By the kinds of actions that they know. One takes longer to build than a plan to parse."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slackwater.cli.common.apply_display import ApplyDisplay
 from slackwater.cli.common.arguments import (
@@ -12,11 +12,11 @@ from slackwater.cli.common.arguments import (
 )
 from slackwater.cli.common.confirm import check_name, confirm
 from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json
-from slackwater.cli.common.render_plan import plan_page
+from slackwater.cli.common.render_plan import outcome_document, plan_page
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.ledger.workspace import open_workspace
-from slackwater.operations.apply.apply_plan import Applied, ApplyOptions, apply_plan, is_started
+from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan, is_started
 from slackwater.operations.apply.undo_operation import recorded_plan
 from slackwater.operations.plan.document import parse
 from slackwater.operations.plan.words import start_command
@@ -30,19 +30,6 @@ if TYPE_CHECKING:
 
 
 SCHEMA = "slackwater.apply/1"
-
-
-def apply_document(applied: Applied) -> dict[str, Any]:
-    """The outcome of an apply."""
-    plan = applied.plan
-    return {
-        "schema": SCHEMA,
-        "outcome": applied.outcome,
-        "repeated": applied.repeated,
-        "plan": plan.id,
-        "stream": plan.stream,
-        "downstream": [one.stream for one in plan.downstream],
-    }
 
 
 def apply(
@@ -74,7 +61,7 @@ def apply(
             runtime = SparkRuntime(display.say, parse_conf(conf), master)
             applied = apply_plan(workspace, plan, runtime, display, options)
     if shown_as is Format.JSON:
-        print_json(apply_document(applied))
+        print_json(outcome_document(applied, SCHEMA, "plan"))
     elif not plan.actions:
         out().print(f"nothing was to be done: {plan.stream} can be started as it is")
         err().print(f"next: {start_command(plan)}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from slackwater.cli.common.apply_display import ApplyDisplay
 from slackwater.cli.common.arguments import (
     Format,
@@ -11,25 +9,12 @@ from slackwater.cli.common.arguments import (
 )
 from slackwater.cli.common.confirm import confirm
 from slackwater.cli.common.console import err, out, prepare, print_json
-from slackwater.cli.common.render_plan import undo_texts
+from slackwater.cli.common.render_plan import outcome_document, undo_texts
 from slackwater.core.commands import command
 from slackwater.ledger.workspace import open_workspace
-from slackwater.operations.apply.undo_operation import Undone, find_operation, plan_of_operation, undo_operation
+from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 
 SCHEMA = "slackwater.undo/1"
-
-
-def undo_document(undone: Undone) -> dict[str, Any]:
-    """The outcome of an undo."""
-    plan = undone.plan
-    return {
-        "schema": SCHEMA,
-        "outcome": undone.outcome,
-        "repeated": undone.repeated,
-        "operation": plan.id,
-        "stream": plan.stream,
-        "downstream": [one.stream for one in plan.downstream],
-    }
 
 
 def undo(
@@ -48,7 +33,7 @@ def undo(
             consent = consent_of(moved=moved, copied=copied)
             undone = undo_operation(workspace, record, plan, display, consent, stopped=stopped)
     if shown_as is Format.JSON:
-        print_json(undo_document(undone))
+        print_json(outcome_document(undone, SCHEMA, "operation"))
     elif undone.repeated:
         out().print(f"nothing to undo: operation {plan.id} has no effect left")
     else:

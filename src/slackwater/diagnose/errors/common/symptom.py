@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-
-from slackwater.diagnose.errors.common.facts import FACTS
 
 
 class Certainty(StrEnum):
@@ -91,7 +89,3 @@ class Symptom:
     level: Level
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
     says: str = ""
-
-    def codes_given(self, facts: Collection[str]) -> tuple[str, ...]:
-        """The codes with those first whose fact (``common/facts``) was seen in the stream's files."""
-        return tuple(sorted(self.codes, key=lambda code: FACTS.get(code) not in facts))

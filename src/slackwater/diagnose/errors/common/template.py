@@ -13,9 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-LITERAL_MIN = 7
-"""Characters that the longest literal part has at least, so that few places of a log are compared."""
-
 _NUMBER = r"-?\d{1,19}+"
 _WORD = r"""[^\s'"\[\](),;]{1,256}"""
 _PATH = r"""[^\s'"`<>|]{1,512}"""

@@ -1,8 +1,13 @@
-"""What the files of a stream show where one of several causes of an error text is the right one."""
+"""What the files of a stream show where one of several causes of an error text is the right one.
+
+The cases name these facts in place of files; ``diagnose.causes`` reads the files themselves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+from slackwater.diagnose.errors.common.symptom import Symptom
 
 FACTS: Mapping[str, str] = {
     "CHG-04": "the sink's log starts after batch 0",
@@ -41,3 +46,8 @@ FACTS: Mapping[str, str] = {
     "VER-03": "the checkpoint was written by a newer Spark",
 }
 """By code of the catalogue."""
+
+
+def codes_given(symptom: Symptom, facts: Collection[str]) -> tuple[str, ...]:
+    """The codes of a symptom, with those first whose fact was seen."""
+    return tuple(sorted(symptom.codes, key=lambda code: FACTS.get(code) not in facts))
