@@ -49,4 +49,4 @@ class JdbcOutput(UncutOutput[MarkedTarget]):
         return self.target.how_to_empty(self._table, marked)
 
     def reader_path(self) -> str:
-        raise no_streaming_source("a table", self.location)
+        raise no_streaming_source("", self.location)

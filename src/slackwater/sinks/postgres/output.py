@@ -211,7 +211,7 @@ class PostgresOutput:
         self._discard(operation, "replaced")
 
     def reader_path(self) -> str:
-        raise no_streaming_source("a table of PostgreSQL", self.location)
+        raise no_streaming_source(" of PostgreSQL", self.location)
 
     def _fill(self, connection: Connection, aside: TableName, after: int) -> None:
         """Copy what the batches up to ``after`` wrote, and rows of others. Raises Refused where that is not there."""

@@ -169,11 +169,11 @@ def _line(text: str) -> str:
     return " ".join(kept)[:500]
 
 
-def no_streaming_source(what: str, location: str | None) -> PipelineError:
-    """The error of a stream that reads a table of a database."""
+def no_streaming_source(of: str, location: str | None) -> PipelineError:
+    """The error of a stream that reads a table; ``of`` names its database, if one is known, as `` of PostgreSQL``."""
     return PipelineError(
         "output-unreadable",
-        f"A stream cannot read {what}: Spark has no streaming source for it",
+        f"A stream cannot read a table{of}: Spark has no streaming source for it",
         where=location,
         hint="read it as a static DataFrame: spark.read.jdbc(...)",
     )
