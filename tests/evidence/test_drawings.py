@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater.cli.verbs.evidence.event_times import scale_of
-from slackwater.cli.verbs.evidence.lanes import intervals
+from slackwater.cli.verbs.evidence.make import intervals
 from slackwater.cli.verbs.evidence.model import Lane
 from slackwater.cli.verbs.evidence.number_line import columns
 

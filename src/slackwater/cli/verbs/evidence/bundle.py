@@ -17,9 +17,9 @@ from slackwater.cli.verbs.evidence.gather import EvidenceRequest, gather
 from slackwater.cli.verbs.evidence.make import make_evidence
 from slackwater.cli.verbs.evidence.model import Evidence
 from slackwater.cli.verbs.evidence.page import page
-from slackwater.cli.verbs.evidence.readme import readme
 from slackwater.core.errors import UsageError
-from slackwater.core.units import counted, size_text
+from slackwater.core.escaping import one_line
+from slackwater.core.units import counted, size_text, utc_text
 from slackwater.storage.user_files import PRIVATE, NewFile
 
 _NEVER = (1980, 1, 1, 0, 0, 0)
@@ -78,7 +78,7 @@ def bundle(made: Evidence) -> bytes:
 
 
 def _files(made: Evidence) -> Mapping[str, str]:
-    return {"README.txt": readme(made), "evidence.html": page(made), "evidence.json": document(made)}
+    return {"README.txt": _readme(made), "evidence.html": page(made), "evidence.json": document(made)}
 
 
 def _summary(made: Evidence, out: Path, size: int) -> str:
@@ -91,3 +91,33 @@ def _summary(made: Evidence, out: Path, size: int) -> str:
         lines.append(f"  {'not checked':<12}{counted(head.not_checked, 'check')}, each with its reason in the page")
     lines += [f"  {'next':<12}{step}" for step in (head.next, head.advice) if step]
     return "\n".join(lines) + "\n"
+
+
+def _readme(made: Evidence) -> str:
+    """Plain text for whoever opens the zip."""
+    head = made.head
+    steps = [f"Next:       {one_line(step)}" for step in (head.next, head.advice) if step]
+    return "\n".join(
+        [
+            f"Evidence about {one_line(made.stream.name)}",
+            f"Made by Slackwater {made.slackwater} at {utc_text(made.made_ms)}. Nothing was changed to make it.",
+            "",
+            f"{head.state.capitalize() + ':':<11} {head.code}: {one_line(head.text)}",
+            *steps,
+            "",
+            "evidence.html   open it in a browser: it needs no network and runs no script",
+            f"evidence.json   all of it for programs: the document {made.schema}",
+            "",
+            "It has the checkpoint's location, query id, batches, offsets, operators, state and settings; the sink;",
+            "runs, operations, and findings with their commands; and what could not be checked, with the reason.",
+            _left_out(made),
+            "Passwords, tokens and keys are replaced by ***, as is every setting and option that is not Spark's own.",
+            "",
+        ]
+    )
+
+
+def _left_out(made: Evidence) -> str:
+    if any(run.message is not None for run in made.runs):
+        return "It has no rows but those that error messages of runs quote: they were asked for with --messages."
+    return "It has no rows of the input, the state or the output, and no error messages, which can quote rows."

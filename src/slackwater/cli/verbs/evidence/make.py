@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter
 
 from slackwater import __version__
+from slackwater.checkpoint.layout import COMMITS, OFFSETS
 from slackwater.cli.common.words import offset_value
 from slackwater.cli.verbs.evidence import model, redact
 from slackwater.cli.verbs.evidence.gather import Gathered, Recorded
-from slackwater.cli.verbs.evidence.lanes import lanes_of
 from slackwater.core.checkpoint import BatchLine, CheckpointReport, OperatorLine
 from slackwater.core.commands import command
 from slackwater.core.damage import Damage
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.facts import Facts, SinkFacts, SourceFacts, Unknown
+from slackwater.core.facts import CheckpointSeen, Facts, SinkFacts, SourceFacts, Unknown
 from slackwater.core.finding import Severity
+from slackwater.core.marks import Marks
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord
+from slackwater.core.state import StateInventory
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import Diagnosis, documented
 from slackwater.facts.collect import NEWEST_BATCHES
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
 REFUSED = "refused"
+_Kind = TypeVar("_Kind", bound="DataclassInstance")
 
 
 def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.Evidence:
@@ -41,8 +49,8 @@ def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.
         head=_head(gathered),
         stream=_stream(gathered, recorded),
         checkpoint=_checkpoint(facts.checkpoint.report, facts.checkpoint.damage) if facts is not None else None,
-        marks=_marks(facts) if facts is not None else None,
-        lanes=lanes_of(facts, [batch.batch_id for batch in recorded.batches] if recorded else None),
+        marks=_marks(facts.marks) if facts is not None else None,
+        lanes=_lanes(facts, [batch.batch_id for batch in recorded.batches] if recorded else None),
         batches=batches,
         sources=tuple(_source(one, recorded) for one in facts.sources) if facts is not None else (),
         operators=tuple(map(_operator, facts.checkpoint.report.operators)) if facts is not None else (),
@@ -64,6 +72,12 @@ def _redacted(evidence: model.Evidence) -> model.Evidence:
     """The same document of masked values; its types are checked again, so that no field is of another kind."""
     values = redact.redacted(asdict(evidence))
     return TypeAdapter(model.Evidence).validate_python(values, strict=False)
+
+
+def _copied(kind: type[_Kind], source: object, **others: object) -> _Kind:
+    """A part of the document: the fields that it has are what may leave the machine, and no other of ``source``."""
+    names = (field.name for field in fields(kind) if field.name not in others)
+    return kind(**{name: getattr(source, name) for name in names}, **others)
 
 
 def _head(gathered: Gathered) -> model.Head:
@@ -101,19 +115,12 @@ def _head_of_error(problem: SlackwaterError, name: str, others: int, missed: int
 
 def _head_of(worst: Diagnosed, others: int, missed: int) -> model.Head:
     finding = worst.finding
-    return model.Head(
+    return _copied(
+        model.Head,
+        finding,
         state="stop" if finding.severity is Severity.STOP else "warning",
-        code=finding.code,
-        text=finding.text,
-        risk=finding.risk,
         certainty=worst.certainty,
         at_stake=worst.at_stake,
-        goal=finding.goal,
-        next=finding.next,
-        advice=finding.advice,
-        where=finding.where,
-        expected=finding.expected,
-        found=finding.found,
         others=others,
         not_checked=missed,
     )
@@ -144,18 +151,15 @@ def _stream(gathered: Gathered, recorded: Recorded | None) -> model.Stream:
 
 
 def _checkpoint(report: CheckpointReport, damage: Iterable[Damage]) -> model.Checkpoint:
-    return model.Checkpoint(
-        location=report.location,
-        query_id=report.query_id,
+    return _copied(
+        model.Checkpoint,
+        report,
         spark_at_least=report.spark_version.at_least,
         spark_evidence=report.spark_version.evidence,
-        offsets_version=report.offsets_version,
-        commits_version=report.commits_version,
         files=report.files.count,
         bytes=report.files.bytes,
         settings=redact.settings(report.settings),
         damage=_damage(damage),
-        leftovers=report.leftovers,
     )
 
 
@@ -163,17 +167,8 @@ def _damage(damage: Iterable[Damage]) -> tuple[model.Damage, ...]:
     return tuple(model.Damage(*one) for one in damage)
 
 
-def _marks(facts: Facts) -> model.Marks:
-    marks = facts.marks
-    return model.Marks(
-        planned=marks.planned,
-        committed=marks.committed,
-        state=marks.state,
-        written=marks.written,
-        pending_no_data=marks.pending_no_data,
-        next_batch=marks.next_batch,
-        next_planned=marks.next_is_planned,
-    )
+def _marks(marks: Marks) -> model.Marks:
+    return _copied(model.Marks, marks, next_planned=marks.next_is_planned)
 
 
 def _batches(facts: Facts | None, recorded: Recorded | None) -> tuple[model.Batch, ...]:
@@ -277,18 +272,11 @@ def _sink(facts: Facts, sink: SinkFacts) -> model.Sink:
 
 
 def _run(run: RunRecord, *, messages: bool) -> model.Run:
-    return model.Run(
-        id=run.id,
-        generation=run.generation,
-        spark_version=run.spark_version,
-        started_ms=run.started_ms,
-        ended_ms=run.ended_ms,
-        end=run.end,
-        failure=run.failure,
-        failure_code=run.failure_code,
+    return _copied(
+        model.Run,
+        run,
         conditions=redact.conditions(run.reason),
         message=run.reason if messages else None,
-        program=run.program,
         settings=redact.settings(run.settings or {}),
     )
 
@@ -296,25 +284,18 @@ def _run(run: RunRecord, *, messages: bool) -> model.Run:
 def _operation(one: OperationRecord, *, messages: bool) -> model.Operation:
     """The reason of a refusal can be an error message of Spark, and so can have rows in it."""
     summary = one.summary if messages or one.status != REFUSED else None
-    return model.Operation(one.id, one.goal, one.status, one.started_ms, one.ended_ms, summary)
+    return _copied(model.Operation, one, summary=summary)
 
 
 def _finding(found: Diagnosed) -> model.Finding:
     finding = found.finding
     explained = {one.code: one.sections for one in documented()}
-    return model.Finding(
-        code=finding.code,
+    return _copied(
+        model.Finding,
+        finding,
         severity=str(finding.severity),
-        text=finding.text,
-        risk=finding.risk,
         certainty=found.certainty,
         at_stake=found.at_stake,
-        goal=finding.goal,
-        next=finding.next,
-        advice=finding.advice,
-        where=finding.where,
-        expected=finding.expected,
-        found=finding.found,
         covers=found.covers,
         facts=found.facts,
         explanation=explained.get(finding.code, {}),
@@ -347,3 +328,52 @@ def _unknown(gathered: Gathered) -> Iterator[model.Unknown]:
                 yield model.Unknown(f"source {source.name}", *fact)
     if isinstance(facts.code, Unknown):
         yield model.Unknown("code", *facts.code)
+
+
+def _lanes(facts: Facts | None, recorded: Sequence[int] | None) -> tuple[model.Lane, ...]:
+    """The places that keep batches, from the plan of a batch to its rows, and which batches each of them still has.
+
+    ``recorded``: the batches of which the ledger has progress.
+    """
+    return (
+        *(_lanes_of_files(facts) if facts is not None else ()),
+        *(_lane_of_ledger(recorded) if recorded is not None else ()),
+    )
+
+
+def _lanes_of_files(facts: Facts) -> Iterator[model.Lane]:
+    checkpoint, marks = facts.checkpoint, facts.marks
+    yield model.Lane("planned", marks.planned, intervals(checkpoint.offset_ids), _damaged(checkpoint, OFFSETS))
+    yield model.Lane("committed", marks.committed, intervals(checkpoint.commit_ids), _damaged(checkpoint, COMMITS))
+    if marks.state is not None:
+        yield model.Lane("state", marks.state, intervals(_batches_with_state(checkpoint.inventory)))
+    shown = marks.written
+    yield model.Lane("written", shown, ((0, shown),) if shown is not None and shown >= 0 else ())
+
+
+def _damaged(checkpoint: CheckpointSeen, log: str) -> tuple[int, ...]:
+    """The batches with a file in the log that cannot be read; one that is missing is not kept."""
+    names = (item.path.rpartition("/")[2] for item in checkpoint.damage_below(log) if item.kind != "missing")
+    return tuple(sorted({int(name) for name in names if name.isascii() and name.isdigit()}))
+
+
+def _lane_of_ledger(recorded: Sequence[int]) -> Iterator[model.Lane]:
+    yield model.Lane("recorded", max(recorded, default=-1), intervals(recorded))
+
+
+def _batches_with_state(inventory: StateInventory) -> frozenset[int]:
+    """The batches after which the state of every partition of every store can be loaded: batch N made version N+1."""
+    versions = [store.loadable for _, _, _, store in inventory.each()]
+    common = frozenset.intersection(*versions) if versions else frozenset[int]()
+    return frozenset(version - 1 for version in common if version > 0)
+
+
+def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """The first and last number of each run of consecutive ones: a file's name can claim batch 10**17."""
+    known = sorted(set(numbers))
+    if not known:
+        return ()
+    breaks = [(before, after) for before, after in pairwise(known) if after != before + 1]
+    firsts = [known[0], *(after for _, after in breaks)]
+    lasts = [*(before for before, _ in breaks), known[-1]]
+    return tuple(zip(firsts, lasts, strict=True))
