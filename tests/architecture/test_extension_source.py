@@ -254,4 +254,4 @@ def test_the_end_of_a_run_is_known(read: int, expected: Reached, scene: Scene) -
         workspace.ledger.record_lines([LogLine(homes.STREAM, 1, AVAILABLE_NOW, 1, json.dumps([{"page": 7}]))])
         entry = OffsetEntry(1, None, (SourceOffset("0", at(read)),))
 
-        assert reached_end(workspace.ledger, generation, entry) == expected
+        assert reached_end(workspace.ledger, generation, 5, entry) == expected

@@ -125,10 +125,10 @@ def _check_end_of_run(run: StreamingQuery, newest: OffsetEntry, checkpoint: Path
     with Ledger.open(checkpoint.parent / "ledger.db", create=True) as ledger:
         ledger.register_stream(StreamRecord("web", "read", {"kind": "noop"}, "append", "read.py"))
         ledger.add_generation(generation := GenerationRecord("web/read", 1, str(checkpoint)))
-        assert reached_end(ledger, generation, newest) == "unknown"
+        assert reached_end(ledger, generation, 0, newest) == "unknown"
         end = EndOfRun(run, ledger, generation, 1)
         end.record()
         assert end.recorded
-        assert reached_end(ledger, generation, newest) == "end"
+        assert reached_end(ledger, generation, 0, newest) == "end"
         earlier = replace(newest.offsets[0], text='{"readings":{"0":1,"1":4,"2":0}}')
-        assert reached_end(ledger, generation, replace(newest, offsets=(earlier, *newest.offsets[1:]))) == "before"
+        assert reached_end(ledger, generation, 0, replace(newest, offsets=(earlier, *newest.offsets[1:]))) == "before"

@@ -10,9 +10,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from slackwater.checkpoint.layout import OFFSETS
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.errors import FormatError
 from slackwater.core.records import GenerationRecord, LogLine
+from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import AVAILABLE_NOW, SOURCES
 from slackwater.runtime.logical_plan import elements
@@ -71,17 +73,16 @@ def _sources_of(query: StreamingQuery) -> list[_Fixing]:
     return found
 
 
-def reached_end(ledger: Ledger, generation: GenerationRecord, entry: OffsetEntry) -> Reached:
-    """Whether the batch of ``entry`` was the last with data of the newest recorded run that ends by itself.
+def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> Reached:
+    """Whether a batch, that of ``entry``, was the last with data of the newest recorded run that ends by itself.
 
     ``before``: the run had data left, or files that its source does not take.
     """
-    runs = ledger.recorded_entries(generation.stream, generation.number, AVAILABLE_NOW)
-    if not runs:
-        return "unknown"
-    lines = ledger.own_lines(generation.stream, generation.number, AVAILABLE_NOW, [max(runs)])
     try:
-        ends: list[End] = json.loads(lines[max(runs)])
+        recorded = _newest_ends(ledger, generation, batch, entry)
+        if recorded is None:
+            return "unknown"
+        ends: list[End] = json.loads(recorded)
         if len(ends) != len(entry.offsets):
             return "unknown"
         found = {
@@ -92,6 +93,23 @@ def reached_end(ledger: Ledger, generation: GenerationRecord, entry: OffsetEntry
     if "unknown" in found:
         return "unknown"
     return "before" if "before" in found else "end"
+
+
+def _newest_ends(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> str | None:
+    """What the newest run of a generation recorded; without any, the run of an earlier one that executed the batch."""
+    name, number = generation.stream, generation.number
+    runs = ledger.recorded_entries(name, number, AVAILABLE_NOW)
+    run = max(runs, default=None)
+    if run is None:
+        found = next(iter(ledger.batches(name, batch, batch, generation=number)), None)
+        if found is None or found.run is None:
+            return None
+        number, run = found.generation, found.run
+        read = ledger.own_lines(name, number, OFFSETS, [batch]).get(batch)
+        # A reset gives the id of a batch other positions.
+        if read is None or parse_offset_entry(read.encode()).offsets != entry.offsets:
+            return None
+    return ledger.own_lines(name, number, AVAILABLE_NOW, [run]).get(run)
 
 
 def _end_of(fixing: _Fixing, ledger: Ledger, generation: GenerationRecord) -> End | None:

@@ -78,8 +78,9 @@ class NoDataBatch:
         pending = self._pending(read_logs(self._store))
         if pending is None:
             return False, ""
-        batch = pending.batch
-        reached = "end" if self._is_caught_up(pending) else reached_end(self._ledger, self._generation, pending.newest)
+        batch, newest = pending.batch, pending.batch - 1
+        caught_up = was_caught_up(self._ledger, self._generation, newest, pending.text)
+        reached = "end" if caught_up else reached_end(self._ledger, self._generation, newest, pending.newest)
         backlog = "none" if reached == "end" else backlog_of(self._built.frame, self._store, pending.newest)
         if backlog == "none":
             write_log(self._store, offset_path(batch), render_offset_entry(pending.entry))
@@ -123,9 +124,14 @@ class NoDataBatch:
             return None
         return _Pending(logs.newest_offset, entry, logs.planned + 1)
 
-    def _is_caught_up(self, pending: _Pending) -> bool:
-        name, number, newest = self._generation.stream, self._generation.number, pending.batch - 1
-        return self._ledger.own_lines(name, number, CAUGHT_UP, [newest]).get(newest) == pending.text
+
+def was_caught_up(ledger: Ledger, generation: GenerationRecord, batch: int, entry: str) -> bool:
+    """Whether the sources had nothing more when the query was stopped after a batch with this ``offsets`` entry.
+
+    A generation that an operation has built has the batch, and what was recorded of it, from the one before.
+    """
+    lines = ledger.lines(generation.stream, CAUGHT_UP, batch, batch, generation=generation.number)
+    return lines.get(batch) == entry
 
 
 Backlog = Literal["none", "unread", "unknown"]
