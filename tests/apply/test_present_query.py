@@ -6,17 +6,18 @@ The files of the pipeline may be those of the recorded runs, and the query not: 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from slackwater.core.errors import Refused
 from slackwater.core.profile import QueryProfile
+from slackwater.core.state_programs import digest_of
 from slackwater.operations.plan.basis import bounds_of
 from slackwater.operations.plan.words import ALL_MS
 from tests.support.homes import LAYOUT, STREAM
-from tests.support.rebuilds import CLEAN, StubReplayer, make_project
+from tests.support.rebuilds import CLEAN, Project, StubReplayer, make_project
 
 MINUTE_MS = 60_000
 DIGESTED = LAYOUT | {"rows_digest": "quality >= 3", "retention_ms": MINUTE_MS}
@@ -63,17 +64,70 @@ def test_equal_files_that_read_other_rows_are_replayed_from_the_first_batch(tmp_
     assert project.apply(again, replace(replayer, rows=101)).outcome == "applied"
 
 
+def _program(least: int) -> dict[str, object]:
+    rows = {"base": "source 0", "filters": [f"(quality >= {least})"]}
+    return {
+        "spark_version": "4.1.3",
+        "sources": [{"kind": "json", "location": "clicks"}],
+        "operators": [{"kind": "aggregate", "inputs": [rows]}],
+    }
+
+
+@dataclass
+class OtherRelease(StubReplayer):
+    """The present query in a release of Spark that optimises the same query to another plan."""
+
+    spark_version: str = "4.3.0"
+    layout: Mapping[str, object] = field(default_factory=lambda: WIDER)
+    least: int = 3
+
+    def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
+        return {**_program(self.least), "spark_version": self.spark_version, **(settings or {})}
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path) -> Project:
+    """The batches ran on 4.1.3, with a program that is recorded."""
+    project = make_project(tmp_path, replace(CLEAN, layout=DIGESTED))
+    with project.open() as workspace:
+        run = workspace.ledger.last_run(STREAM)
+        assert run is not None
+        workspace.ledger.record_rows_digest(run.id, run.rows_digest, digest_of(_program(3)))
+        workspace.ledger.update_generation(STREAM, 1, programs=[{"after": -1, "program": _program(3)}])
+    return project
+
+
+def test_event_times_count_after_a_change_of_the_release(upgraded: Project) -> None:
+    plan = upgraded.plan()
+    assert plan.facts.contributing > 0
+
+    assert upgraded.apply(plan, OtherRelease(upgraded.folder / "clicks.py")).outcome == "applied"
+
+
+def test_they_do_not_count_where_a_setting_has_changed_with_the_release(upgraded: Project) -> None:
+    plan, replayer = upgraded.plan(), OtherRelease(upgraded.folder / "clicks.py", least=0)
+
+    with pytest.raises(Refused) as caught:
+        upgraded.apply(plan, replayer)
+
+    assert (caught.value.code, caught.value.expected) == ("retention-longer", "batches from 0")
+    assert "--retention all" in (caught.value.hint or "")
+    assert upgraded.apply(upgraded.plan(retention_ms=ALL_MS), replayer).outcome == "applied"
+
+
 @pytest.mark.parametrize(
-    ("code", "rows", "is_read"),
+    ("code", "rows", "release", "is_read"),
     [
-        ("present", "quality >= 3", False),
-        ("present", None, False),
-        ("other", None, True),
-        ("present", "quality >= 0", True),
+        ("present", "quality >= 3", "4.1.3", False),
+        ("present", None, "4.1.3", False),
+        ("other", None, "4.1.3", True),
+        ("present", "quality >= 0", "4.1.3", True),
+        ("present", "quality >= 3, as 4.3 optimises it", "4.3.0", False),
+        ("other", "quality >= 3", "4.3.0", True),
     ],
 )
 def test_the_query_is_read_where_the_newest_run_was_another(
-    tmp_path: Path, code: str, rows: str | None, is_read: bool
+    tmp_path: Path, code: str, rows: str | None, release: str, is_read: bool
 ) -> None:
     """Its profile is the recorded one, though it has run no batch."""
     project = make_project(tmp_path, replace(CLEAN, layout=DIGESTED))
@@ -81,7 +135,7 @@ def test_the_query_is_read_where_the_newest_run_was_another(
         ledger = workspace.ledger
         first = ledger.last_run(STREAM)
         assert first is not None
-        run = ledger.begin_run(STREAM, 1, "4.1.3", settings={}, code=first.code if code == "present" else code)
+        run = ledger.begin_run(STREAM, 1, release, settings={}, code=first.code if code == "present" else code)
         ledger.record_rows_digest(run.id, rows)
         ledger.end_run(run.id, "finished", None)
 

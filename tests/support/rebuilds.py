@@ -105,6 +105,7 @@ class StubReplayer:
     rows: int = ROWS
     found: Mapping[str, Position] = field(default_factory=dict)
     sink: Mapping[str, str] | None = None
+    spark_version: str = SPARK_VERSION
 
     def positions(self, *_: object, **__: object) -> Mapping[str, Position]:
         """The positions of ``found``, whatever the target is."""
@@ -122,10 +123,10 @@ class StubReplayer:
         return "append"
 
     def profile(self) -> QueryProfile:
-        return QueryProfile.from_json(self.layout)
+        return replace(QueryProfile.from_json(self.layout), spark_version=self.spark_version)
 
     def code(self) -> Code:
-        return Code(digest(str(self.pipeline)), self.profile().rows_digest, SPARK_VERSION)
+        return Code(digest(str(self.pipeline)), self.profile().rows_digest, self.spark_version)
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
         return {"file": self.code().digest, **(settings or {})}

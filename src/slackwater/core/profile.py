@@ -20,7 +20,8 @@ class QueryProfile:
     ``source_logs`` has, in the same order, the number of the log of each: a DataFrame that is read twice has two lines
     and one log (``MicroBatchExecution.logicalPlan``). Empty where it is unknown.
     ``rows_digest`` is a SHA-256 of all that decides which rows with which event times reach the watermarks; ``None``
-    where it is unknown.
+    where it is unknown. It is of a plan that the optimiser of ``spark_version`` made, and no other release makes the
+    same.
     ``by_order`` names the aggregates whose result depends on the order of rows, such as ``first``.
     ``reads_tables``: what is not a stream reaches state, a table that is joined, and each batch reads it as it is then.
     ``random`` names what state is made of that is another value each time it is computed, such as ``rand``.
@@ -43,6 +44,7 @@ class QueryProfile:
     reads_tables: bool = False
     session_gap_ms: int | None = None
     window_starts_ms: tuple[int, int] | None = None
+    spark_version: str = ""
 
     @property
     def stateful(self) -> bool:
@@ -73,6 +75,7 @@ class QueryProfile:
             **{name: value for name, value in rare.items() if value},
             "session_gap_ms": self.session_gap_ms,
             "window_starts_ms": None if self.window_starts_ms is None else list(self.window_starts_ms),
+            "spark_version": self.spark_version,
         }
 
     @classmethod
@@ -93,4 +96,5 @@ class QueryProfile:
             reads_tables=bool(value.get("reads_tables", False)),
             session_gap_ms=value.get("session_gap_ms"),
             window_starts_ms=None if starts is None else (starts[0], starts[1]),
+            spark_version=str(value.get("spark_version", "")),
         )

@@ -6,13 +6,20 @@ none. A program that was started and committed nothing made no state; the next s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 Entry = Mapping[str, object]
 AFTER, PROGRAM = "after", "program"
 
 MOST = 20
 """Entries kept, the newest ones: a checkpoint keeps the state of about a hundred batches, not of its whole past."""
+
+
+def digest_of(program: Mapping[str, object]) -> str:
+    """The SHA-256 of a program, as the runs that had it record it."""
+    return sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()
 
 
 def program_of_batch(entries: Sequence[Entry] | None, batch: int) -> Mapping[str, object] | None:

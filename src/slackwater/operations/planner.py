@@ -28,6 +28,7 @@ from slackwater.operations.goals.backfill import ranges_of
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
 from slackwater.operations.plan.basis import Basis, Scope, is_cut, query_id
+from slackwater.operations.plan.contributing import minor_release
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.stream_facts import StreamFacts, known
@@ -206,8 +207,10 @@ def _is_recorded(basis: Basis) -> bool:
     if last is not None and last.generation == basis.snapshot.generation.number:
         # The recorded profile is that of the newest run, also where it committed no batch.
         runs.append(last)
-    digests = {run.rows_digest for run in runs if run is not None and run.rows_digest is not None}
-    return len(digests) <= 1 and all(basis.code.reads_as(run) for run in runs)
+    known = [run for run in runs if run is not None and run.rows_digest is not None]
+    digests = {(minor_release(run.spark_version), run.rows_digest) for run in known}
+    one_each = len(digests) == len({release for release, _ in digests})
+    return one_each and all(basis.code.reads_as(run) for run in runs)
 
 
 def _change(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Cut | Swap, Basis]:

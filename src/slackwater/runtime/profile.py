@@ -111,6 +111,7 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
         reads_tables=below.reads_tables,
         session_gap_ms=session_gap_ms(nodes, aggregates),
         window_starts_ms=window_starts_ms(nodes) if aggregates and len(windows) == 1 else None,
+        spark_version=str(frame.sparkSession.version),
     )
 
 

@@ -12,7 +12,6 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 import structlog
@@ -22,7 +21,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import StreamFailed, UsageError
 from slackwater.core.program import Program
 from slackwater.core.records import WATCHED, GenerationRecord
-from slackwater.core.state_programs import program_of_batch, with_started
+from slackwater.core.state_programs import digest_of, program_of_batch, with_started
 from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 from slackwater.diagnose.program_changes import verdict
@@ -124,7 +123,7 @@ def program_json(program: Program | None) -> dict[str, Any] | None:
 
 def program_digest(program: Program | None) -> str | None:
     """The SHA-256 of a program."""
-    return None if program is None else sha256(json.dumps(program.as_json(), sort_keys=True).encode()).hexdigest()
+    return None if program is None else digest_of(program.as_json())
 
 
 def _recorded(generation: GenerationRecord, committed: int) -> Program | None:

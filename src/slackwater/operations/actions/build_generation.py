@@ -7,7 +7,7 @@ base, whose only work is to have Spark lay out schemas and one empty version of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from slackwater.core.action import ActionFacts, Places, Step
@@ -33,7 +33,7 @@ from slackwater.operations.actions.common.base import (
 from slackwater.operations.actions.common.facts import CODE, LAYOUT, PROGRAMS
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import Replayer
-from slackwater.operations.apply.restorable import check_restorable
+from slackwater.operations.apply.restorable import check_restorable, other_programs
 from slackwater.operations.plan.basis import bounds_of, check_reproducible
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.operations.plan.replaced import refuse_replaced
@@ -96,11 +96,12 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
     if facts.target < 0:
         return
     plan = operation.plan
-    check_restorable(operation.ledger, operation.stream, facts.target, replayer.program(), plan.pipeline_file)
+    program = replayer.program()
+    check_restorable(operation.ledger, operation.stream, facts.target, program, plan.pipeline_file)
     recorded = profile_of(operation.ledger.generation(operation.stream.full_name, operation.stream.current_generation))
     given = plan.request.retention_ms
     state = bounds_of(profile, recorded, operation.stream.output_mode, given)
-    code = replayer.code()
+    code = replace(replayer.code(), other_programs=other_programs(operation.ledger, operation.stream, program))
     needed = first_contributing(batches, facts.target, state, code)
     if needed < facts.contributing:
         runs = batches.history.runs

@@ -1,13 +1,17 @@
-"""Whether a rebuild with changed code makes the output right: one that does not would only hide the change."""
+"""Compares recorded programs with the present one: whether a rebuild makes the output right, and whose rows are others.
+
+A rebuild that does not make it right would only hide the change.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from slackwater.core.errors import Refused
 from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord
-from slackwater.core.state_programs import program_of_batch
+from slackwater.core.state_programs import PROGRAM, digest_of, program_of_batch
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import verdict
 from slackwater.diagnose.refusal import ways_with
@@ -43,3 +47,23 @@ def check_restorable(
         + "; ".join(one.text for one in found.changes if one.effect is Effect.NOT_RESTORABLE),
         hint="\n".join(ways.lines(found)),
     )
+
+
+def other_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str, object] | None) -> frozenset[str]:
+    """The digests of the stream's recorded programs whose rows are not those of the present ``program``.
+
+    Unlike digests of optimised plans, programs can be compared across releases of Spark: that shows a setting which the
+    query reads from a file that is no code.
+    """
+    if program is None:
+        return frozenset()
+    now = Program.from_json(program)
+    entries = (entry for one in ledger.generations(stream.full_name) for entry in one.programs or ())
+    recorded: list[Any] = [entry[PROGRAM] for entry in entries if isinstance(entry.get(PROGRAM), Mapping)]
+    known = ((one, Program.from_json(one)) for one in recorded)
+    others = [one for one, kept in known if now.can_be_compared_with(kept) and _other_rows(kept, now)]
+    return frozenset(map(digest_of, others))
+
+
+def _other_rows(kept: Program, now: Program) -> bool:
+    return verdict(kept, now).effect > Effect.COMPATIBLE

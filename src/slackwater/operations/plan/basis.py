@@ -68,7 +68,9 @@ class Basis:
     @property
     def code(self) -> Code:
         """The present code, with which rows it reads as far as that was looked up."""
-        return Code(self.facts.pipeline.digest, None if self.query is None else self.query.rows_digest)
+        if self.query is None:
+            return Code(self.facts.pipeline.digest)
+        return Code(self.facts.pipeline.digest, self.query.rows_digest, self.query.spark_version)
 
     @property
     def states(self) -> frozenset[int]:

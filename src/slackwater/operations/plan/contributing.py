@@ -56,32 +56,38 @@ class Code:
     """The code that will replay: the SHA-256 of its files, and the digest of the part of its query that reads the rows.
 
     The files are that of the pipeline and the modules of the project that it imports; a query may read settings from
-    others. ``rows_digest`` ``None``: unknown, so that equal files are all the evidence there is. ``spark_version`` is
-    empty where Spark was not started.
+    others. ``rows_digest`` is of a plan that ``spark_version`` optimised, and is compared with those of the same minor
+    release. Where there is none to compare (``None``: unknown), equal files are the evidence, unless the run had one of
+    ``other_programs``: digests of programs with other rows, as far as recorded ones were compared with the present one.
     """
 
     digest: str
     rows_digest: str | None = None
     spark_version: str = ""
+    other_programs: frozenset[str] = frozenset()
 
     def reads_as(self, run: RunRecord | None) -> bool:
         """Whether a run read the rows that this code reads, as far as is known."""
         if run is None or run.code is None:
             return False
-        if self.rows_digest is not None and run.rows_digest is not None:
+        if self.rows_digest is not None and run.rows_digest is not None and self._has_release_of(run):
             return run.rows_digest == self.rows_digest
-        return run.code == self.digest
+        return run.code == self.digest and run.program not in self.other_programs
 
     def counts_as(self, run: RunRecord | None) -> bool:
         """Whether the rows that Spark counted in a run's batches can be compared with those that it counts now.
 
         It counts them behind the filters that it pushes into a source, and its versions do not push the same.
         """
-        return run is not None and self.reads_as(run) and _minor(run.spark_version) == _minor(self.spark_version)
+        return run is not None and self.reads_as(run) and self._has_release_of(run)
+
+    def _has_release_of(self, run: RunRecord) -> bool:
+        return minor_release(run.spark_version) == minor_release(self.spark_version)
 
 
-def _minor(version: str) -> list[str]:
-    return version.split(".")[:2]
+def minor_release(version: str) -> str:
+    """The minor release of a version of Spark: 4.1 of 4.1.3."""
+    return ".".join(version.split(".")[:2])
 
 
 def first_contributing(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:

@@ -147,7 +147,7 @@ def _code_of(history: History) -> Code:
     if not history.runs:
         return Code("")
     run = history.runs[max(history.runs)]
-    return Code(run.code or "", run.rows_digest)
+    return Code(run.code or "", run.rows_digest, run.spark_version)
 
 
 def _contributing(known: _Known, at: At, code: Code) -> int | None:
