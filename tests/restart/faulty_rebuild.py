@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -60,6 +61,17 @@ def one_trigger_more() -> None:
     patch.object(SparkReplayer, "run_pending", twice).start()
 
 
+def counts_twice() -> None:
+    """The first replay of each batch counts a row twice, as where an executor is lost."""
+    run = SparkReplayer.run_pending
+
+    def counted(self: SparkReplayer, checkpoint: str, *, changelog: bool, again: bool = False, **how: Any) -> Replayed:
+        replayed = run(self, checkpoint, changelog=changelog, again=again, **how)
+        return replace(replayed, input_rows=replayed.input_rows + 1) if changelog and not again else replayed
+
+    patch.object(SparkReplayer, "run_pending", counted).start()
+
+
 def _before_each_batch(edit: Callable[[list[str]], list[str]]) -> None:
     run = SparkReplayer.run_pending
 
@@ -73,7 +85,7 @@ def _before_each_batch(edit: Callable[[list[str]], list[str]]) -> None:
     patch.object(SparkReplayer, "run_pending", edited).start()
 
 
-FAULTS = {one.__name__: one for one in (one_batch_late, drops_watermark, merges, one_trigger_more)}
+FAULTS = {one.__name__: one for one in (one_batch_late, drops_watermark, merges, one_trigger_more, counts_twice)}
 
 if __name__ == "__main__":
     fault, sys.argv[1:] = sys.argv[1], sys.argv[2:]

@@ -76,6 +76,17 @@ def test_a_faulty_rebuild_is_noticed(killed: Killed, fault: str, stream: str) ->
         assert killed.bursts.rows(stream) != killed.expected[stream]
 
 
+@pytest.mark.parametrize("stream", GATE)
+def test_a_batch_that_is_counted_twice_is_replayed_again(killed: Killed, stream: str) -> None:
+    """From the state before it: its rows are in the state once."""
+    shutil.rmtree(killed.bursts.checkpoint(stream))
+    assert _faulty(killed.bursts, "counts_twice", "plan", "rebuild", stream, "--out", "plan.json", "--force") is None
+    assert _faulty(killed.bursts, "counts_twice", "apply", "plan.json", "--yes", *CONF) is None
+
+    killed.bursts.slackwater("run", "bursts.py", "--until-caught-up", "--stream", stream, *CONF)
+    assert killed.bursts.rows(stream) == killed.expected[stream]
+
+
 def _faulty(bursts: Bursts, fault: str, *arguments: str) -> str | None:
     """A command that rebuilds with a fault: with which code it was refused, if it was."""
     done = warm_python.run_program([str(FAULTY), fault, *arguments], bursts.folder, attached(bursts.folder))

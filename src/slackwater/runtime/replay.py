@@ -169,12 +169,21 @@ class SparkReplayer:
         return compact_interval(self._open())
 
     def run_pending(
-        self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None, more: bool = False
+        self,
+        checkpoint: str,
+        *,
+        changelog: bool,
+        settings: Mapping[str, str] | None = None,
+        more: bool = False,
+        again: bool = False,
     ) -> Replayed:
         """Run the one planned batch under these SQL settings. Raises StreamFailed where it fails.
 
         ``more``: the next call is for the batch after it, with the same settings, and the query is kept for it.
+        ``again``: a query that has run the batch is not kept for it, as its state is that after the batch.
         """
+        if again:
+            self._end_query()
         built = self._build(self._open(), settings)
         if self._query is None or not self._query.run_next(built, checkpoint):
             self._end_query()

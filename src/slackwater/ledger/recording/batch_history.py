@@ -130,16 +130,24 @@ class BatchHistory:
         later = self.missing_after(target, reach, files=ranges == "recorded")
         return [*self.missing(first, target, reach), *later]
 
-    def rows(self, batch: int) -> int | None:
-        """How many rows a batch read: from its progress event, else from the offsets of all sources."""
-        reported = self.history.input_rows.get(batch)
-        if reported is not None:
-            return reported
+    def most_rows(self, batch: int) -> int | None:
+        """How many rows a batch can have read, by the offsets of all sources: not each offset has a row."""
         if batch > 0 and batch - 1 not in self.history.offsets:
             return None
         counted = [kind.rows(span) for kind, span in self.spans(batch, batch)]
         known = [count for count in counted if count is not None]
         return sum(known) if counted and len(known) == len(counted) else None
+
+    def is_intact(self, batch: int, reach: Reach) -> bool:
+        """Whether all that a batch read are files, and those that it read are there, by their times and sizes."""
+        return all(
+            kind.reads_files
+            and not kind.unrecorded(span)
+            and all(file.path in span.sizes for file in kind.files(span))
+            and not kind.unavailable(span, reach)
+            and not kind.replaced(span, reach)
+            for kind, span in self.spans(batch, batch)
+        )
 
     def digest(self, batches: range) -> str:
         """SHA-256 over the ranges that are recorded of some batches."""

@@ -34,6 +34,9 @@ PLAN_FILE = "plan.json"
 class Progress(Protocol):
     """The display of an operation."""
 
+    def say(self, text: str) -> None:
+        """A message."""
+
     def action(self, action: Action | Inverse) -> None:
         """An action starts."""
 

@@ -86,13 +86,20 @@ class Replayer(Protocol):
         """
 
     def run_pending(
-        self, checkpoint: str, *, changelog: bool, settings: Mapping[str, str] | None = None, more: bool = False
+        self,
+        checkpoint: str,
+        *,
+        changelog: bool,
+        settings: Mapping[str, str] | None = None,
+        more: bool = False,
+        again: bool = False,
     ) -> Replayed:
         """Run the one batch that is planned in ``checkpoint`` and not committed.
 
         ``changelog`` False turns RocksDB's changelog files off for this run. ``settings`` are the SQL settings of the
         run, ``None``: those of the session. ``more``: the next call is for the batch after it, with the same arguments,
-        settings that its entry pins included. Raises StreamFailed where the batch fails.
+        settings that its entry pins included. ``again``: the last call was for the same batch, whose commit was
+        removed. Raises StreamFailed where the batch fails.
         """
 
     def run_staged(self, run: OperationRun) -> None:

@@ -162,7 +162,7 @@ class Source:
         return {str(entry): encoded(line) for entry, line in log.items()}
 
     def rows(self, span: SourceRange) -> int | None:
-        """The number of rows in a range, where the offsets alone determine it."""
+        """The number of rows in a range at most, where the offsets alone determine it."""
         return None
 
     def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:

@@ -129,7 +129,7 @@ class Kafka(Source):
         return {str(_INITIAL): render_initial_offsets(base.end)}
 
     def rows(self, span: SourceRange) -> int | None:
-        """Exact for topics that are neither transactional nor compacted."""
+        """Fewer in topics that are transactional or compacted: their markers and gaps have offsets, too."""
         ranges = self._ranges(span)
         return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
 

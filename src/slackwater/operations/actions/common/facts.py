@@ -22,3 +22,6 @@ KEPT = "kept"
 
 CODE = "code"
 """The SHA-256 of the pipeline file that the generation is built with."""
+
+COUNTED = "counted"
+"""Replayed batches whose recorded number of rows was too high, with both numbers."""
