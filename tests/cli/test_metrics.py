@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import re
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from slackwater.cli.common.lag import has_read_all
 from slackwater.cli.verbs.run.metric_names import METRICS, STATES
 from slackwater.cli.verbs.run.metrics import RunMetrics
 from slackwater.core.records import BatchRecord, BatchSource
 from slackwater.core.settings import load
+from slackwater.ledger.ledger import Ledger
 from tests.cli.conftest import Slackwater
-from tests.support.homes import STREAM, HomeSpec, make_home
+from tests.support.homes import STREAM, HomeSpec, batch_record, make_home
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "monitoring"
+HOUR_S = 3600.0
 OURS = re.compile(r"slackwater_\w+")
 
 
@@ -110,6 +114,57 @@ def test_what_cannot_be_read_is_left_out_and_said(tmp_path: Path) -> None:
     assert _value(metrics, "slackwater_stream_readable") == 0
     assert _value(metrics, "slackwater_mark_batch_id", mark="planned") is None
     assert _value(metrics, "slackwater_batches_total") == 0
+
+
+def _kafka(left: int, *, more: BatchSource | None = None) -> BatchRecord:
+    """The newest batch of a home with a Kafka source, and of its second source."""
+    batch = batch_record(HomeSpec(source="kafka"), 5)
+    (source,) = batch.sources
+    latest = json.dumps({"clicks": {"0": 360, "1": 240 + left}})
+    source = replace(source, description="KafkaV2[Subscribe[clicks]]", latest=latest)
+    return replace(batch, sources=(source, *filter(None, [more])))
+
+
+def _seconds(folder: Path, spec: HomeSpec, newest: BatchRecord, *, state: str = "running") -> float | None:
+    """The lag that is served an hour after the stream was last seen without backlog."""
+    home = make_home(folder, replace(spec, source="kafka", reported=(0, 1, 2, 3, 4)))
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        ledger.record_batch(newest)
+    times = iter([0.0])
+    metrics = RunMetrics(Silent(), load(home=str(home)), lambda: next(times, HOUR_S))
+    metrics.state(STREAM, "running")
+    metrics.state(STREAM, state)
+    return _value(metrics, "slackwater_lag_seconds")
+
+
+FILES = BatchSource("FileStreamSource[file:/no/such/folder]", None, '{"logOffset":1}', None, 1)
+TABLE = BatchSource("DeltaSource[file:/table]", None, '{"sourceVersion":1,"reservoirVersion":1,"index":-1}', None, 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "newest", "state", "seconds"),
+    [
+        (HomeSpec(), _kafka(0), "running", 0),
+        (HomeSpec(), _kafka(3), "running", HOUR_S),
+        (HomeSpec(planned=6), _kafka(0), "running", HOUR_S),
+        (HomeSpec(), _kafka(0), "waiting", HOUR_S),
+        (HomeSpec(), _kafka(0), "failed", HOUR_S),
+        (HomeSpec(), _kafka(0, more=FILES), "running", None),
+        (HomeSpec(), _kafka(0, more=TABLE), "running", None),
+    ],
+    ids=["caught up", "behind", "a batch hangs", "waits", "failed", "files unknown", "a table"],
+)
+def test_only_a_stream_that_is_known_to_have_read_all_has_no_lag(
+    tmp_path: Path, spec: HomeSpec, newest: BatchRecord, state: str, seconds: float | None
+) -> None:
+    assert _seconds(tmp_path, spec, newest, state=state) == seconds
+
+
+def test_a_batch_is_no_end_of_the_backlog_where_another_source_cannot_be_counted() -> None:
+    assert has_read_all(_kafka(0))
+    assert not has_read_all(_kafka(3))
+    assert not has_read_all(_kafka(0, more=FILES))
+    assert not has_read_all(_kafka(0, more=TABLE))
 
 
 def test_a_port_in_use_is_an_error_before_anything_starts(slackwater: Slackwater, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.core.errors import FormatError
@@ -30,12 +30,19 @@ class Lag:
 
 def lag_of(batch: BatchRecord) -> int | None:
     """Rows the sources hold beyond the batch's end; ``None`` where no source reports them (file sources do not)."""
-    ahead = [
-        kind_of(source.end, {}).rows(SourceRange(str(index), source.end, source.latest))
-        for index, source in enumerate(batch.sources)
-    ]
-    known = [rows for rows in ahead if rows is not None]
+    known = [rows for rows in _rows_ahead(batch) if rows is not None]
     return sum(known) if known else None
+
+
+def has_read_all(batch: BatchRecord) -> bool:
+    """Whether every source reports its rows, and none has any beyond the batch's end."""
+    return bool(batch.sources) and not any(rows is None or rows for rows in _rows_ahead(batch))
+
+
+def every_source_counts(batch: BatchRecord) -> bool:
+    """Whether each source reports its rows or has files that can be listed. Of a Delta table neither is known."""
+    rows, files = _rows_ahead(batch), _file_sources(batch)
+    return bool(rows) and all(ahead is not None or index in files for index, ahead in enumerate(rows))
 
 
 def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
@@ -69,6 +76,14 @@ def lag_after(batch: BatchRecord, recorded: Mapping[int, Mapping[int, str]]) -> 
         except Uncounted as reason:
             return Lag(lag_of(batch), unknown=f"source {index} {reason}")
     return Lag(lag_of(batch), len(sizes), sum(sizes))
+
+
+def _rows_ahead(batch: BatchRecord) -> Sequence[int | None]:
+    """For each source the rows beyond the batch's end, ``None`` where its offsets do not determine them."""
+    return [
+        kind_of(source.end, {}).rows(SourceRange(str(index), source.end, source.latest))
+        for index, source in enumerate(batch.sources)
+    ]
 
 
 def _file_sources(batch: BatchRecord) -> dict[int, BatchSource]:

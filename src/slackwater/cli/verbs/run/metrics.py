@@ -23,7 +23,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from slackwater.cli.common.lag import lag_of
+from slackwater.cli.common.lag import every_source_counts, has_read_all
 from slackwater.cli.common.stream_status import StreamStatus, stream_status
 from slackwater.cli.verbs.run.metric_names import BATCH_SECONDS, METRICS, READ_AT_REQUEST, STATES
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
@@ -37,8 +37,14 @@ if TYPE_CHECKING:
 READ_AGAIN_S = 5.0
 STREAM = ("pipeline", "stream")
 
+Clock = Callable[[], float]
+"""Seconds since 1970."""
+
 Values = Mapping[tuple[str, ...], float | None]
 """Values of one metric of a stream by its own labels; ``None``: unknown."""
+
+_ASKS_NO_SOURCE = frozenset({"waiting", "failed", "not-started"})
+"""States in which nobody knows what has arrived in the sources."""
 
 Reading = Mapping[str, StreamStatus | None]
 """The status of each stream by its full name; ``None`` where it cannot be read."""
@@ -47,7 +53,7 @@ Reading = Mapping[str, StreamStatus | None]
 class RunMetrics:
     """A run's display that also counts what it is shown, and passes everything on."""
 
-    def __init__(self, display: RunDisplay, settings: Settings) -> None:
+    def __init__(self, display: RunDisplay, settings: Settings, clock: Clock = time.time) -> None:
         self.registry = CollectorRegistry()
         self._display = display
         self._counters = {
@@ -60,7 +66,7 @@ class RunMetrics:
         )
         state = METRICS["state"]
         self._state = Gauge(state.name, state.help, (*STREAM, "state"), registry=self.registry)
-        self._readings = StatusCollector(settings)
+        self._readings = StatusCollector(settings, clock)
         self.registry.register(self._readings)
 
     def say(self, text: str) -> None:
@@ -75,7 +81,7 @@ class RunMetrics:
         for counter in self._counters.values():
             # A counter is there, with 0, before the first event: an increase from 0 is seen as one.
             counter.labels(pipeline, name)
-        self._readings.started(stream)
+        self._readings.is_in(stream, state)
         self._display.state(stream, state)
 
     def batch(self, batch: BatchRecord) -> None:
@@ -101,31 +107,33 @@ class RunMetrics:
 
 @dataclass(slots=True)
 class _Seen:
-    """Times of one stream in this process, in seconds since 1970."""
+    """What this process has seen of one stream: its state, and times in seconds since 1970."""
 
     no_backlog_at: float
     batch_at: float | None = None
+    state: str = "running"
 
 
 class StatusCollector(Collector):
     """Reads the streams of this run when Prometheus asks for them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
+        self._clock = clock
         self._one_at_a_time = threading.Lock()
         self._seen: dict[str, _Seen] = {}
         self._read_at = -READ_AGAIN_S
         self._read: Reading = {}
 
-    def started(self, stream: str) -> None:
-        """Read this stream from now on."""
-        self._seen.setdefault(stream, _Seen(time.time()))
+    def is_in(self, stream: str, state: str) -> None:
+        """A stream has this state now, and is read from now on."""
+        self._seen.setdefault(stream, _Seen(self._clock())).state = state
 
     def finished(self, batch: BatchRecord) -> None:
-        """A batch has ended now; where it left no rows in the sources, there is no backlog now."""
-        seen = self._seen.setdefault(batch.stream, _Seen(time.time()))
-        seen.batch_at = time.time()
-        if lag_of(batch) == 0:
+        """A batch has ended now; where it left no rows in any source, there is no backlog now."""
+        seen = self._seen.setdefault(batch.stream, _Seen(self._clock()))
+        seen.batch_at = self._clock()
+        if has_read_all(batch):
             seen.no_backlog_at = seen.batch_at
 
     def describe(self) -> Iterable[Metric]:
@@ -169,48 +177,54 @@ class StatusCollector(Collector):
         seen = self._seen[stream]
         if key == "last_batch":
             return {(): seen.batch_at}
-        return {} if status is None else _VALUES[key](status, seen)
+        return {} if status is None else _VALUES[key](status, seen, self._clock())
 
 
-def _marks(status: StreamStatus, _seen: _Seen) -> Values:
+def _marks(status: StreamStatus, _seen: _Seen, _now: float) -> Values:
     marks = status.marks
     named = {"planned": marks.planned, "committed": marks.committed, "state": marks.state, "written": marks.written}
     return {(name,): value for name, value in named.items()}
 
 
-def _lag_seconds(status: StreamStatus, seen: _Seen) -> Values:
+def _lag_seconds(status: StreamStatus, seen: _Seen, now: float) -> Values:
+    """The time since the stream had no backlog; unknown where one of its sources cannot be counted.
+
+    The rows that the newest recorded batch left are what there is only while the query asks its sources. It asks none
+    while a planned batch is not committed, however long that takes, and after a failure.
+    """
     lag = status.lag
-    known = [count for count in (lag.rows, lag.files) if count is not None]
-    if known and not any(known):
-        seen.no_backlog_at = time.time()
-    return {(): max(time.time() - seen.no_backlog_at, 0.0) if known else None}
+    if status.batch is None or lag.unknown is not None or not every_source_counts(status.batch):
+        return {(): None}
+    if not (lag.rows or lag.files or status.rerun or seen.state in _ASKS_NO_SOURCE):
+        seen.no_backlog_at = now
+    return {(): max(now - seen.no_backlog_at, 0.0)}
 
 
-def _watermark(status: StreamStatus, _seen: _Seen) -> Values:
+def _watermark(status: StreamStatus, _seen: _Seen, _now: float) -> Values:
     return {(): status.watermark_ms / 1000 if status.watermark_ms else None}
 
 
-def _watermark_age(status: StreamStatus, _seen: _Seen) -> Values:
-    return {(): time.time() - status.watermark_ms / 1000 if status.watermark_ms else None}
+def _watermark_age(status: StreamStatus, _seen: _Seen, now: float) -> Values:
+    return {(): now - status.watermark_ms / 1000 if status.watermark_ms else None}
 
 
-def _findings(status: StreamStatus, _seen: _Seen) -> Values:
+def _findings(status: StreamStatus, _seen: _Seen, _now: float) -> Values:
     found = dict.fromkeys(("info", "warning", "stop"), 0)
     for finding in status.findings:
         found[str(finding.severity)] += 1
     return {(severity,): count for severity, count in found.items()}
 
 
-_VALUES: Mapping[str, Callable[[StreamStatus, _Seen], Values]] = {
+_VALUES: Mapping[str, Callable[[StreamStatus, _Seen, float], Values]] = {
     "marks": _marks,
-    "lag_rows": lambda status, _seen: {(): status.lag.rows},
-    "lag_files": lambda status, _seen: {(): status.lag.files},
-    "lag_bytes": lambda status, _seen: {(): status.lag.bytes},
+    "lag_rows": lambda status, _seen, _now: {(): status.lag.rows},
+    "lag_files": lambda status, _seen, _now: {(): status.lag.files},
+    "lag_bytes": lambda status, _seen, _now: {(): status.lag.bytes},
     "lag_seconds": _lag_seconds,
     "watermark": _watermark,
     "watermark_age": _watermark_age,
-    "state_rows": lambda status, _seen: {(): status.batch.state_rows if status.batch else None},
-    "state_bytes": lambda status, _seen: {(): status.batch.state_bytes if status.batch else None},
+    "state_rows": lambda status, _seen, _now: {(): status.batch.state_rows if status.batch else None},
+    "state_bytes": lambda status, _seen, _now: {(): status.batch.state_bytes if status.batch else None},
     "findings": _findings,
 }
 
