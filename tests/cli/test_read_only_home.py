@@ -15,6 +15,7 @@ import pytest
 
 from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
+from tests.evidence.conftest import contents
 from tests.support.homes import STREAM, HomeSpec, make_home
 from tests.support.second_user import as_reader, make_readable_only, make_writable_again, slackwater_as_reader
 
@@ -41,6 +42,23 @@ def test_it_shows_the_same_as_to_the_owner(home: Path, tmp_path: Path, arguments
     assert done.returncode == before.returncode, done.stderr
     assert done.stderr.count(NOT_REFRESHED) == (1 if arguments[0] == "offsets" else 0)
     assert sorted(path.name for path in after if path.parent == home) == ["ledger.db", "streams"]
+
+
+def test_a_source_folder_that_may_not_be_entered_is_a_fact(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    make_readable_only(tmp_path / "clicks")
+    (tmp_path / "clicks").chmod(0o000)
+    done = slackwater_as_reader("doctor", STREAM, "--format", "json", folder=tmp_path)
+    made = slackwater_as_reader("evidence", STREAM, "--out", "bundle.zip", folder=tmp_path)
+    (tmp_path / "clicks").chmod(0o755)
+    make_writable_again(tmp_path)
+
+    reason = "the files of source 0 cannot be looked up: [Errno 13] Permission denied"
+    assert (done.returncode, made.returncode) == (5, 0), done.stderr + made.stderr
+    (stream,) = json.loads(done.stdout)["streams"]
+    assert [one["code"] for one in stream["not_checked"] if one["reason"].startswith(reason)] == ["SW-FSRC-009"]
+    unknown = json.loads(contents(tmp_path / "bundle.zip")["evidence.json"])["unknown"]
+    assert [one["what"] for one in unknown if one["reason"].startswith(reason)] == ["source 0"]
 
 
 def test_what_a_live_writer_has_just_recorded_is_seen(home: Path, tmp_path: Path) -> None:

@@ -57,8 +57,21 @@ def removed_files(line: SourceLine, end: str | None) -> Fact[tuple[str, ...]]:
     if last is None:
         return ()
     paths = [Path(local_file_of(file.path) or "") for file in _newest_local(line) if file.log_offset <= last]
-    present = {folder for folder in {path.parent for path in paths} if folder.is_dir()}
-    return tuple(str(path) for path in paths if path.parent in present and not path.exists())
+    return tried(lambda: _not_in_their_folder(paths), f"the files of source {line.name} cannot be looked up")
+
+
+def _not_in_their_folder(paths: Sequence[Path]) -> tuple[str, ...]:
+    present = {folder for folder in {path.parent for path in paths} if _is_there(folder)}
+    return tuple(str(path) for path in paths if path.parent in present and not _is_there(path))
+
+
+def _is_there(path: Path) -> bool:
+    """As ``Path.exists``, which since Python 3.14 is false also where nothing can be looked up."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def read_outputs(line: SourceLine) -> Fact[tuple[ReadOutput, ...]]:

@@ -323,7 +323,8 @@ def _unknown(gathered: Gathered) -> Iterator[model.Unknown]:
     if isinstance(facts.sink, Unknown):
         yield model.Unknown("sink", *facts.sink)
     for source in facts.sources:
-        for fact in (source.missing_files, source.changed_files, source.too_old_files, source.unserved):
+        of_files = (source.missing_files, source.changed_files, source.removed_files, source.too_old_files)
+        for fact in (*of_files, source.unserved):
             if isinstance(fact, Unknown):
                 yield model.Unknown(f"source {source.name}", *fact)
     if isinstance(facts.code, Unknown):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from slackwater.core.facts import Facts, Judged, Unknown
+from slackwater.core.facts import Facts, Judged, SourceFacts, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.diagnose.rules.common.rule import REFUSED, sections_of
 
 Certainty = Literal["certain", "likely", "possible"]
-Need = Literal["sink", "history", "code", "source-files", "source-shapes", "positions", "renames", "settings"]
+Need = Literal[
+    "sink", "history", "code", "source-files", "read-files", "source-shapes", "positions", "renames", "settings"
+]
 Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
 
 _SHAPES = Unknown("the query's sources are recorded by a run only, and none has recorded them")
@@ -147,16 +149,22 @@ def _missing(need: Need, facts: Facts) -> Unknown | None:
             return _if_unknown(facts.history)
         case "code":
             return _if_unknown(facts.code)
-        case "source-files":
-            return next((one for source in facts.sources if (one := _if_unknown(source.missing_files))), None)
-        case "positions":
-            return next((one for source in facts.sources if (one := _if_unknown(source.unserved))), None)
+        case "source-files" | "read-files" | "positions":
+            of_sources = map(_OF_A_SOURCE[need], facts.sources)
+            return next((one for fact in of_sources if (one := _if_unknown(fact))), None)
         case "settings":
             return None if isinstance(facts.code, Judged) else _if_unknown(facts.history)
         case "renames":
             return None if facts.checkpoint.atomic_rename else _if_unknown(facts.history)
         case "source-shapes":
             return _SHAPES if any(source.shape is None for source in facts.sources) else None
+
+
+_OF_A_SOURCE: Mapping[str, Callable[[SourceFacts], object]] = {
+    "source-files": lambda source: source.missing_files,
+    "read-files": lambda source: source.removed_files,
+    "positions": lambda source: source.unserved,
+}
 
 
 def _if_unknown(fact: object) -> Unknown | None:

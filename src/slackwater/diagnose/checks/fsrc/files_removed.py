@@ -56,4 +56,5 @@ CHECK = Check(
     expected="the file, as sources/{it.source} lists it",
     found="no file",
     advice="before a replay or a rebuild restore the files under the same paths",
+    needs=("read-files",),
 )
