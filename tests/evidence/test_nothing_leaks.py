@@ -178,7 +178,12 @@ def test_a_topic_that_is_named_like_a_secret_keeps_its_offsets() -> None:
         (None, ()),
         (f"KeyError: '{ROW}'", ("KeyError",)),
         (f"ValueError: invalid literal for int() with base 10: '{ROW}'", ("ValueError",)),
-        ("[STREAM_FAILED] a [STATE_STORE_X.UNCATEGORIZED] b", ("STREAM_FAILED", "STATE_STORE_X.UNCATEGORIZED")),
+        ("[STREAM_FAILED] a [CANNOT_LOAD_STATE_STORE.XY] b", ("STREAM_FAILED", "CANNOT_LOAD_STATE_STORE.XY")),
+        ("[OF_A_VENDOR.ONE] x", ("OF_A_VENDOR.ONE",)),
+        ("at x org.apache.spark.SparkException: [OF_A_VENDOR] x", ("OF_A_VENDOR", "SparkException")),
+        ("value [ALICE] of [CARD_4111111111111111] cannot be cast", ()),
+        ("ValueError: [CARD_4111111111111111]", ("ValueError",)),
+        ("a value AliceError of x.y.SomeException, x.Outer$InnerError", ("SomeException", "InnerError")),
         (f"row {ROW} [A] [lower] Alice", ()),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
+from slackwater.diagnose.errors.common.names import conditions as known_conditions
 
 _SPARKS_OWN = re.compile(
     r"spark\.(?:sql\.(?!catalog\.)|databricks\.|(?:executor|driver|task)\.(?:cores|cpus|memory|instances)|"
@@ -29,7 +30,12 @@ _OPTIONS_SHOWN = frozenset(
 """Options of sources that say where a source starts and how much it takes, by their names in lower case."""
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{4,}(?:\.[A-Z][A-Z0-9_]+)*)\]")
-_CLASS = re.compile(r"\b(?:[a-z][\w$]*\.)*([A-Z][A-Za-z0-9]{2,}(?:Exception|Error|Failure|Interrupted))\b")
+_FIRST = re.compile(r"(?:\A|\.[A-Z]\w*(?:Exception|Error): )\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
+"""Where Spark names the condition of an exception: at the start of a message, also after a class with its package."""
+_CLASS = re.compile(
+    r"\b(?:(?:[a-z]\w*\.)+(?:\w+\$)*|(?=\w+:))([A-Z][A-Za-z0-9]{2,}(?:Exception|Error|Failure|Interrupted))\b"
+)
+"""With a package or before a colon: any other word can be of a row."""
 _STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
 
 
@@ -47,10 +53,18 @@ def options(values: Mapping[str, str]) -> dict[str, str]:
 def conditions(message: str | None) -> tuple[str, ...]:
     """The error conditions, classes of exceptions and SQL states in a message, without any of its values.
 
-    The text of an exception can quote rows: ``The value 'alice' ... cannot be cast``.
+    The text of an exception can quote rows: ``The value 'alice' ... cannot be cast``. A name in brackets can be one,
+    too, unless it is a condition of Spark's or Delta's, or is where the name of a condition has to be.
     """
-    found = (match[1] for pattern in (_CONDITION, _CLASS, _STATE) for match in pattern.finditer(message or ""))
-    return tuple(dict.fromkeys(found))
+    text = message or ""
+    first = {match.start(1) for match in _FIRST.finditer(text)}
+    named = [match for match in _CONDITION.finditer(text) if match.start(1) in first or _is_known(match[1])]
+    matches = (*named, *_CLASS.finditer(text), *_STATE.finditer(text))
+    return tuple(dict.fromkeys(match[1] for match in matches))
+
+
+def _is_known(condition: str) -> bool:
+    return condition.partition(".")[0] in known_conditions()
 
 
 def redacted(value: Any, name: str = "") -> Any:
