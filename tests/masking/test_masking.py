@@ -20,6 +20,9 @@ HIDDEN = "hunter2/+Zq9"
         "postgresql+psycopg://ann@/ledger?host=/run&password={}",
         "postgresql://ann@db/ledger?sslpassword={}&application_name=x",
         "jdbc:postgresql://db/x?user=ann&password={}",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BUID%3Dann%3BPWD%3D{}%3BX%3D1",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3D%7B{}%3B{}%7D",
+        "DRIVER=x;UID=ann;PWD={{{}; {}}};X=1",
         "jdbc:sqlserver://db:1433;user=ann;password={};encrypt=true",
         "spark.hadoop.fs.s3a.secret.key={}",
         "--conf spark.hadoop.fs.s3a.secret.key={} --name x",
@@ -66,6 +69,7 @@ def test_keys_and_tokens_with_a_known_form_are_replaced(text: str) -> None:
         "http://localhost:9000/bucket is unreachable",
         "spark.sql.shuffle.partitions=4",
         "state store key=17 was not found",
+        'give the sink password="env:NAME", or password=env:PGPASSWORD',
     ],
 )
 def test_other_text_stays_as_it_is(text: str) -> None:
@@ -89,7 +93,8 @@ def test_the_value_of_a_setting_is_masked_by_the_name_of_the_setting() -> None:
     "piece",
     ["word-", "secret", "secret-", "token.x ", "x://y:", "eyJ-", "eyJabcdefgh-", "eyJabcdefgh.", "a.", "://", "'secret",
      '"token":"', "token='\\\n", "-----BEGIN PRIVATE KEY ", "-----BEGIN PRIVATE KEY-----", "authorization=", "bearer ",
-     "https://", "password : ", "--token ", "token=\\\"", "s3://a:", " ", "\t=", "AKIA", "sig=&"],
+     "https://", "pwd%3D", "pwd={", "pwd=env:", "password : ", "--token ", "token=\\\"", "s3://a:", " ", "\t=", "AKIA",
+     "sig=&"],
 )  # fmt: skip
 @pytest.mark.parametrize("before", ["", '@"token '])
 def test_the_work_grows_no_faster_than_the_text(piece: str, before: str) -> None:

@@ -279,6 +279,37 @@ def test_parameters_of_other_databases_are_those_of_a_web_form() -> None:
     assert (address.url, address.secret()) == ("mysql+pymysql://host/db?init_command=a+b", "p q")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql+pymysql://host/db?user=me&passwd=hunter2",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3DFreeTDS%3BUID%3Dme%3BPWD%3Dhunter2",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3DFreeTDS%3BUID%3Dme%3BPWD%3D%7Bhunter2%3Bx%7D%3B",
+        "postgresql://me@host/db?sslpassword=hunter2",
+        "trino://me@host/db?access_token=hunter2",
+        "mysql+pymysql://host/db?init_command=set+token%3D'hunter2'",
+    ],
+)
+def test_another_secret_among_the_parameters_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(PipelineError) as refused:
+        address_of(url)
+    assert refused.value.code == "sink-url"
+    assert "env:NAME" in (refused.value.hint or "")
+    assert "hunter2" not in str(refused.value.as_dict())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mssql+pyodbc://me@host/db?driver=ODBC+Driver+18&TrustServerCertificate=yes",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3DFreeTDS%3BTrusted_Connection%3Dyes",
+        "postgresql://me@host/db?passfile=/run/pass&sslkey=/run/key&options=-csearch_path%3Dtokens",
+    ],
+)
+def test_other_parameters_are_no_secrets(url: str) -> None:
+    assert address_of(url).url == url
+
+
 def test_a_literal_password_is_refused_and_not_shown() -> None:
     literal = "hunter2"
     with pytest.raises(PipelineError) as refused:

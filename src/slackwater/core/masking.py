@@ -21,6 +21,8 @@ _NAME = (
 """Matched from its first character on, and never again from one inside it: the work grows with the text only."""
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'(){}\[\]<>]+)"""
+_REFERENCE = r"""(?!["']?env:[a-z_]\w*["']?(?:[\s,;)]|\Z))"""
+"""Before a value that is none: where a secret is, such as a hint names it."""
 _LOGIN = r"""(?i)\b[a-z][a-z0-9+.\-]{0,30}://[^\s/:@"]*:"""
 
 
@@ -46,7 +48,9 @@ def _rules() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         # "name": "value", as in JSON and in Python dictionaries.
         (rf"""(?i)(["'])({_NAME})(\1\s*[:=]\s*){_VALUE}""", rf'\1\2\3"{MASK}"'),
         # name=value, also in the query of a URL. After a / it is a partition folder of a table, such as /token=7/.
-        (rf"(?i)(?<![/\w.\-])({_NAME})(\s*=>?\s*){_VALUE}", rf"\1\2{MASK}"),
+        # %3D is the = of an ODBC string in the query of a URL; ODBC puts values in braces.
+        (rf"(?i)(?<![/\w.\-])({_NAME})(\s*(?:=>?|%3D)\s*){_REFERENCE}{_VALUE}", rf"\1\2{MASK}"),
+        (r"(?i)(?<![/\w.\-])((?:pwd|password)\s*=\s*)\{[^{}]*\}", rf"\1{MASK}"),
         (rf"(?i)(?<![/\w.\-])((?:secret|passw(?:or)?d|pwd|passphrase)\s*:\s+){_VALUE}", rf"\1{MASK}"),
         # The signature of a shared access URL of Azure.
         (r"(?i)([?&;]sig=)[^\s&;\"']+", rf"\1{MASK}"),

@@ -14,10 +14,13 @@ from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
 from slackwater.core.errors import EnvironmentMissing, PipelineError, SinkUnreadable
+from slackwater.core.masking import is_secret_name, mask
 from slackwater.sinks.common.password import password_reference, read_password
 
 CONNECT_TIMEOUT_S = 10
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+_]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>.*))?")
+_FIELD = re.compile(r"[\w.\-]+(?=\s*=)")
+"""The name of a field in the value of a parameter, such as in an ODBC string: ``UID=me;PWD={...}``."""
 _POSTGRESQL = frozenset({"postgresql", "postgres"})
 _KNOWN: dict[str, str] = {}
 """Passwords that the running program itself named in a URL, by the URL without them. They are not recorded."""
@@ -114,6 +117,7 @@ def address_of(url: object, password: object = None) -> Address:
             found=f"a string with the scheme {match['scheme']}" if match else type(url).__name__,
         )
     bare, secret = _without_password(match)
+    _check_parameters(bare)
     reference = password_reference(password, "leave it out to use PGPASSWORD, ~/.pgpass or a service file")
     if secret is not None and reference is not None:
         raise PipelineError(
@@ -133,6 +137,22 @@ def require_table(kind: str, identity: Mapping[str, str]) -> None:
             expected=f'{{"kind": "{kind}", "url": ..., "table": ...}}',
             found=str(dict(identity)),
         )
+
+
+def _check_parameters(bare: str) -> None:
+    """Raises PipelineError where a parameter is a secret, or has one: what stays in the address is recorded."""
+    for name, value in parse_qsl(_parts(bare)["query"] or "", keep_blank_values=True):
+        names = (name, *_FIELD.findall(value))
+        if any(map(is_secret_name, names)) or mask(value) != value:
+            raise PipelineError(
+                "sink-url",
+                "The address of a database has a secret among its parameters, and would be recorded",
+                where=bare.partition("?")[0],
+                expected='the user in the address, and password="env:NAME"',
+                found=f"a secret in parameter {name}",
+                hint='remove it, and give the sink password="env:NAME"; an address with odbc_connect as '
+                "mssql+pyodbc://USER@HOST/DATABASE?driver=NAME",
+            )
 
 
 def address_in(identity: Mapping[str, str], url: str = "url") -> Address:
