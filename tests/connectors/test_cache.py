@@ -64,6 +64,29 @@ def test_without_a_network_it_says_what_is_missing(tmp_path: Path, small_jar: Ja
     assert caught.value.found == "could not resolve the host"
 
 
+def _without_java(jars: Sequence[Jar], folder: Path) -> str:
+    raise EnvironmentMissing("java-missing", f"Java is missing for {len(jars)} jars in {folder.name}")
+
+
+def test_without_java_there_may_be_another_way(
+    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
+) -> None:
+    cache = JarCache(tmp_path, ways=[_without_java, serving(CONTENT)])
+    cache.complete("small", [small_jar])
+    assert cache.has(small_jar)
+
+
+@pytest.mark.parametrize(
+    ("last", "code"), [(lambda *_: "", "java-missing"), (_unreachable, "connector-unavailable")], ids=["none", "fails"]
+)
+def test_without_java_it_says_so_unless_another_way_was_tried(
+    tmp_path: Path, small_jar: Jar, last: Download, code: str
+) -> None:
+    with pytest.raises(EnvironmentMissing) as caught:
+        JarCache(tmp_path, ways=[_without_java, last]).complete("small", [small_jar])
+    assert caught.value.code == code
+
+
 def test_what_is_cached_is_not_fetched_again(
     tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
 ) -> None:

@@ -7,14 +7,13 @@ lock that keeps several processes from fetching at once.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from slackwater.connectors.download import WAYS, Download
+from slackwater.connectors.download import WAYS, Download, sha256_of
 from slackwater.connectors.locked import Jar, jars_of
 from slackwater.connectors.machine import cache_folder
 from slackwater.core.errors import EnvironmentMissing
@@ -63,7 +62,7 @@ class JarCache:
             before = _identity(path)
             known = _verified.get(path)
             if known is None or known[1] != before:
-                known = _verified[path] = (_sha256(path), before)
+                known = _verified[path] = (sha256_of(path), before)
         except (FileNotFoundError, IsADirectoryError):
             return False
         return known[0] == jar.sha256
@@ -82,6 +81,7 @@ class JarCache:
     def _fetch(self, name: str, jars: Sequence[Jar]) -> None:
         with tempfile.TemporaryDirectory(prefix=".fetching-", dir=self._folder) as staging:
             output, wrong = "", dict[Jar, str]()
+            problem: EnvironmentMissing | None = None
             for number, way in enumerate(self._ways):
                 missing = [jar for jar in jars if not self.has(jar)]
                 if not missing:
@@ -89,8 +89,14 @@ class JarCache:
                 if number == 1:
                     # The first way only copies from this machine's own stores.
                     self._say(f"fetching {_count(missing)} for {name}")
-                output = way(missing, Path(staging)) or output
+                try:
+                    output = way(missing, Path(staging)) or output
+                except EnvironmentMissing as error:
+                    # Without Java or PySpark there may still be Maven.
+                    problem = error
                 wrong |= self._admit(missing, Path(staging))
+        if problem is not None and not output and not all(self.has(jar) for jar in jars):
+            raise problem
         self._refuse_unless_complete(name, jars, wrong, output)
 
     def _admit(self, jars: Sequence[Jar], staging: Path) -> dict[Jar, str]:
@@ -100,7 +106,7 @@ class JarCache:
             arrived = staging / jar.file_name
             if not arrived.is_file():
                 continue
-            found = _sha256(arrived)
+            found = sha256_of(arrived)
             if found != jar.sha256:
                 wrong[jar] = found
                 arrived.unlink()
@@ -149,11 +155,6 @@ class JarCache:
 def _identity(path: Path) -> tuple[int, ...]:
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _count(jars: Sequence[Jar]) -> str:

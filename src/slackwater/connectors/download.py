@@ -5,6 +5,7 @@ Each way puts the files it finds into a folder; the cache verifies their hashes.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -29,8 +30,14 @@ _IVY_SETTINGS = """<ivysettings>
 """
 
 
+def sha256_of(file: Path) -> str:
+    """The hash of a file, as the locked list has it."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
-    """Copy what Maven or Ivy has fetched on this machine before."""
+    """Copy what Maven or Ivy has fetched on this machine before; a damaged file is passed over."""
     home = Path.home()
     for jar in jars:
         candidates = (
@@ -38,23 +45,28 @@ def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
             home / ".ivy2.5.2/cache" / jar.group / jar.artifact / "jars" / jar.file_name,
             home / ".ivy2/cache" / jar.group / jar.artifact / "jars" / jar.file_name,
         )
-        found = next((path for path in candidates if path.is_file()), None)
+        found = next((path for path in candidates if path.is_file() and sha256_of(path) == jar.sha256), None)
         if found:
             shutil.copyfile(found, folder / jar.file_name)
     return ""
 
 
 def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
-    """Fetch all jars with one JVM. The user's own ``~/.ivy2/ivysettings.xml``, such as for a mirror, is used."""
+    """Fetch all jars with one JVM. The user's own ``~/.ivy2/ivysettings.xml``, such as for a mirror, is used.
+
+    Ivy copies the jars from its cache when it has all. Until then the cache is kept next to ``folder``: the next try
+    continues one that ended because of a slow link.
+    """
     work = folder / ".ivy"
     work.mkdir(exist_ok=True)
     module = work / "ivy.xml"
     module.write_text(_ivy_module(jars), encoding="utf-8")
+    cache = folder.parent / ".ivy-cache"
     settings = Path.home() / ".ivy2" / "ivysettings.xml"
     if not settings.is_file():
         settings = work / "ivysettings.xml"
-        settings.write_text(_IVY_SETTINGS.format(cache=_quoted(str(work / "cache"))), encoding="utf-8")
-    return _run(
+        settings.write_text(_IVY_SETTINGS.format(cache=_quoted(str(cache))), encoding="utf-8")
+    output = _run(
         str(java_program()),
         "-cp",
         f"{spark_jars_folder()}/*",
@@ -62,6 +74,10 @@ def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
         *("-settings", str(settings), "-ivy", str(module), "-types", "jar"),
         *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
     )
+    if all((folder / jar.file_name).is_file() for jar in jars):
+        # Also where one of them is a wrong file: it is fetched again.
+        shutil.rmtree(cache, ignore_errors=True)
+    return output
 
 
 def by_maven(jars: Sequence[Jar], folder: Path) -> str:
@@ -71,12 +87,11 @@ def by_maven(jars: Sequence[Jar], folder: Path) -> str:
         return ""
     messages = [
         _run(
-            *(program, "--batch-mode", "--quiet", "dependency:get", "-Dtransitive=false"),
-            f"-Dartifact={jar.coordinate}",
+            *(program, "--batch-mode", "--quiet", "dependency:copy"),
+            *(f"-Dartifact={jar.coordinate}", f"-DoutputDirectory={folder}"),
         )
         for jar in jars
     ]
-    from_local_stores(jars, folder)
     return "\n".join(messages)
 
 
