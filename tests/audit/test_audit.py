@@ -13,8 +13,8 @@ import pytest
 
 from slackwater.audit.sink import Armed, check_drilled, counter
 from slackwater.audit.steps import CHOICES, Step, most_steps, steps_for
-from slackwater.cli.verbs.audit.drills import AuditOptions, compared, selected
-from slackwater.core.errors import NotFound, PipelineError
+from slackwater.cli.verbs.audit.drills import AuditOptions, compared, selected, steps_of
+from slackwater.core.errors import NotFound, PipelineError, UsageError
 from slackwater.runtime.pipeline import Pipeline
 from slackwater.sinks.common.contract import Sink, WritesBatches
 from tests.sinks.test_all_of import SINGLE
@@ -72,7 +72,34 @@ def test_what_comes_after_a_failed_step_is_not_run() -> None:
 def test_a_drill_that_did_not_take_place_is_not_said_to_have() -> None:
     drilled = {**REFERENCE, 1: {**REFERENCE[1], "drilled": False}}
 
-    assert [one.reached for one in compared(STEPS, REFERENCE, drilled)] == [True, False, True, True]
+    found = compared(STEPS, REFERENCE, drilled)
+
+    assert [one.reached for one in found] == [one.passed for one in found] == [True, False, True, True]
+    assert not any(one.differs for one in found)
+
+
+def _uninterrupted(lines: int, *, by_function: bool = True) -> dict[int, dict[str, Any]]:
+    """What an uninterrupted run has seen of a function that does more in its first batch than later."""
+    seen = {"lines": [f"shop.py:{line}" for line in range(lines)], "by_function": by_function, "passes": 1}
+    first = {**seen, "lines": ["shop.py:1"] * 9, "passes": 2}
+    return dict(enumerate([first] + [seen] * 9))
+
+
+def test_the_drills_are_those_of_the_batch_that_they_are_done_in() -> None:
+    steps = steps_of("shop/orders", AuditOptions(drills=("line", "job", "task")), _uninterrupted(2))
+
+    assert [step.drill for step in steps] == ["none", "line", "job", "task", "none"]
+    assert [step.place for step in steps if step.drill == "line"] == ["shop.py:1"]
+    assert [step.last_pass for step in steps] == [2, 1, 1, 1, 1]
+
+
+def test_a_drill_that_was_named_and_cannot_be_done_is_refused() -> None:
+    with pytest.raises(UsageError) as refused:
+        steps_of("shop/orders", AuditOptions(drills=("line", "job")), _uninterrupted(1))
+    assert (refused.value.code, refused.value.hint) == ("audit-drill", "leave out --drill line")
+
+    steps = steps_of("shop/orders", AuditOptions(), _uninterrupted(1, by_function=False))
+    assert [step.drill for step in steps] == ["none", "before", "job", "task", "after", "none"]
 
 
 @pytest.mark.parametrize("lines", [0, 1, 2, 3, 4, 50])

@@ -53,6 +53,21 @@ def save(df, batch):
         connection.execute(text("INSERT INTO orders VALUES (:id, :item)"), rows)
 
 
+def skip_rows(df, batch_id):
+    with Path("batches.txt").open("a") as file:
+        file.write(f"{batch_id}\\n")
+
+
+def count_first(df, batch_id):
+    if batch_id == 0:
+        df.count()
+    save_once(df, batch_id)
+
+
+def save_once(df, batch_id):
+    df.write.mode("overwrite").parquet(f"once/{batch_id}")
+
+
 class Lines:
     def process(self, row):
         with Path("lines.txt").open("a") as file:
@@ -63,6 +78,8 @@ for name, sink in {
     "appended": sw.sinks.foreach_batch(append),
     "inserted": sw.sinks.foreach_batch(insert),
     "skipped": sw.sinks.foreach_batch(skip),
+    "ignored": sw.sinks.foreach_batch(skip_rows),
+    "counted": sw.sinks.foreach_batch(count_first),
     "saved": sw.sinks.foreach_batch(save, writes_to="sqlite:///saved.db"),
     "lines": sw.sinks.foreach(Lines()),
 }.items():
@@ -89,6 +106,16 @@ def appended(spark):
 @pipeline.audit_reader("skipped")
 def skipped(spark):
     return parquet(spark, "skipped")
+
+
+@pipeline.audit_reader("counted")
+def counted(spark):
+    return spark.read.parquet("once/*") if Path("once").exists() else []
+
+
+@pipeline.audit_reader("ignored")
+def ignored(spark):
+    return Path("batches.txt").read_text().splitlines() if Path("batches.txt").exists() else []
 
 
 @pipeline.audit_reader("inserted")
@@ -164,6 +191,19 @@ def test_a_marker_that_is_written_before_the_rows_loses_them(scene: Scene) -> No
     assert (found["line"]["doubled"], found["line"]["vanished"]) == (0, ROWS)
     assert found["line"]["text"].startswith("killed before pipeline.py:")
     assert found["none"]["passed"]
+
+
+@pytest.mark.thorough
+def test_a_drill_that_never_took_place_is_not_passed(scene: Scene) -> None:
+    document = scene.audit("ignored", "--drill", "job", code=5)
+    (job,) = [drill for drill in document["streams"][0]["drills"] if drill["drill"] == "job"]
+    assert (document["passed"], job["passed"], job["reached"], job["failed"]) == (False, False, False, None)
+
+
+@pytest.mark.thorough
+def test_a_function_that_reads_the_rows_once_more_in_its_first_batch_is_drilled(scene: Scene) -> None:
+    found = scene.drills("counted", "--drill", "job")
+    assert (found["job"]["reached"], found["job"]["passed"]) == (True, True)
 
 
 @pytest.mark.thorough

@@ -26,6 +26,8 @@ def written(spark):
     [
         ((), "unconfirmed"),
         (("--yes", "--drill", "often"), "usage"),
+        (("--yes", "--drill", "task", "--drill", "line"), "audit-drill"),
+        (("--yes", "--drill", "twice"), "audit-drill"),
         (("--yes", "--set", "topsecret"), "set-format"),
         (("--yes", "--folder", "."), "audit-folder"),
     ],

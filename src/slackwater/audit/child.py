@@ -97,7 +97,7 @@ def _lay_down(request: Request, loaded: LoadedPipeline, definition: StreamDefini
 
 def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
     home, display = Home(request.folder / "home"), Quiet()
-    armed = Armed(request.folder, str(loaded.file.parent), driver_jvm_pid(spark), last_pass=request.last_pass)
+    armed = Armed(request.folder, str(loaded.file.parent), driver_jvm_pid(spark))
     scratch = _scratch(request, loaded, definition, armed)
     drilled = scratch.pipeline.streams[definition.name]
     if request.first == 0 and not request.again:

@@ -18,7 +18,7 @@ class Request:
     """What a process is to do. ``scratch`` is the audit's folder, ``run`` the name of the run in it.
 
     Without ``steps`` it lays down the rows. ``first`` is the step to start with, whose drill took place before where
-    ``again`` is set. ``last_pass`` is the number of jobs that read the rows of an uninterrupted batch.
+    ``again`` is set.
     """
 
     reference: str
@@ -29,7 +29,6 @@ class Request:
     steps: tuple[Step, ...] = ()
     first: int = 0
     again: bool = False
-    last_pass: int = 0
 
     @property
     def folder(self) -> Path:

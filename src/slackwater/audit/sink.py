@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from slackwater.audit import on_executors
-from slackwater.audit.steps import Step
+from slackwater.audit.steps import BY_FUNCTION, CHOICES, Drill, Step
 from slackwater.core.commands import command
-from slackwater.core.errors import PipelineError
+from slackwater.core.errors import PipelineError, UsageError
 from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.common.contract import Creates, Sink, Startable
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Armed:
     """The drill of the step that runs. ``code`` is the folder whose lines are counted, ``jvm`` the driver's JVM.
 
-    ``last_pass`` is how many jobs read the rows in an uninterrupted batch. ``lines`` and ``by_function`` are found out:
-    the lines that the function has run, and whether Spark calls it for a batch.
+    ``lines`` and ``by_function`` are found out: the lines that the function has run, and whether Spark calls it for a
+    batch.
     """
 
     folder: Path
@@ -35,7 +35,6 @@ class Armed:
     jvm: int = 0
     number: int = 0
     step: Step = field(default_factory=lambda: Step("none"))
-    last_pass: int = 0
     lines: list[str] = field(default_factory=list)
     by_function: bool = True
 
@@ -56,7 +55,8 @@ class Armed:
     def task_drill(self) -> on_executors.TaskDrill:
         """What is done in tasks."""
         processes = (self.jvm, os.getpid())
-        return on_executors.TaskDrill(self.step.drill, str(self.passes), self.last_pass, str(self.mark), processes)
+        step = self.step
+        return on_executors.TaskDrill(step.drill, str(self.passes), step.last_pass, str(self.mark), processes)
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,24 @@ class DrilledSink:
         return self.inner.attach(between, context)
 
 
-def check_drilled(sink: Sink, stream: str) -> None:
-    """Raises PipelineError (``audit-sink``) unless Spark calls a function to write into the sink. Needs no Spark."""
+def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None:
+    """Raises PipelineError (``audit-sink``) unless Spark calls a function to write into the sink. Needs no Spark.
+
+    Raises UsageError (``audit-drill``) for one of these drills that cannot be done with that function.
+    """
     writer: Any = _Asked()
     sink.attach(writer, WriteContext("", stream, 0, sink.output_modes[0]))
-    if not writer.calls_function:
+    impossible = sorted(BY_FUNCTION.intersection(drills))
+    if "foreachBatch" not in writer.calls and "foreach" in writer.calls and impossible:
+        raise UsageError(
+            "audit-drill",
+            f"Drill {impossible[0]} cannot be done with this sink: Spark calls its function in tasks, not for a batch",
+            where=f"stream {stream}",
+            expected=", ".join(drill for drill in CHOICES if drill not in BY_FUNCTION),
+            found=impossible[0],
+            hint=f"leave out --drill {impossible[0]}",
+        )
+    if not writer.calls & {"foreach", "foreachBatch"}:
         raise PipelineError(
             "audit-sink",
             f"The {sink.kind} sink has no function that could be drilled: Spark writes it by itself",
@@ -122,11 +135,12 @@ def check_drilled(sink: Sink, stream: str) -> None:
 class _Asked:
     """Takes the calls of a ``DataStreamWriter``, to see which a sink makes."""
 
-    calls_function = False
+    def __init__(self) -> None:
+        self.calls: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         def call(*_arguments: object, **_options: object) -> _Asked:
-            self.calls_function = self.calls_function or name in {"foreach", "foreachBatch"}
+            self.calls.add(name)
             return self
 
         return call

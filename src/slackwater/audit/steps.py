@@ -10,6 +10,8 @@ Drill = Literal["none", "before", "line", "job", "task", "twice", "after"]
 """``before``, ``line``, ``job`` and ``after`` kill the process; ``task`` fails a task once; ``twice`` calls twice."""
 
 CHOICES: tuple[Drill, ...] = ("before", "line", "job", "task", "twice", "after")
+BY_FUNCTION: frozenset[Drill] = frozenset({"line", "twice"})
+"""Of a function that Spark calls for a batch, and not in tasks."""
 LINES_MOST = 3
 STEPS_MOST = len(CHOICES) + LINES_MOST + 1
 """An uninterrupted batch first and last."""
@@ -29,11 +31,15 @@ TEXTS: dict[Drill, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One batch with its drill. ``line`` is which of the lines that the function runs comes after the kill, from 1."""
+    """One batch with its drill. ``line`` is which of the lines that the function runs comes after the kill, from 1.
+
+    ``last_pass`` is how many jobs read the rows in the same batch of the uninterrupted run.
+    """
 
     drill: Drill
     line: int = 0
     place: str = ""
+    last_pass: int = 0
 
     @property
     def text(self) -> str:
@@ -46,7 +52,7 @@ def steps_for(lines: Sequence[str], wanted: Sequence[Drill], *, by_function: boo
 
     ``by_function``: Spark calls it once for a batch, and not in tasks, where it has no lines that could be chosen.
     """
-    drills = [drill for drill in CHOICES if drill in wanted and (by_function or drill not in {"line", "twice"})]
+    drills = [drill for drill in CHOICES if drill in wanted and (by_function or drill not in BY_FUNCTION)]
     found: list[Step] = [Step("none")]
     for drill in drills:
         found += [Step("line", at, lines[at]) for at in _spread(len(lines))] if drill == "line" else [Step(drill)]

@@ -31,7 +31,8 @@ def declare(parser: Parser) -> None:
     add_format(parser)
     parser.epilog = (
         "It writes generated rows to the targets that the sinks name, twice; a target that holds rows is refused. "
-        "Exit code 0: every drill was passed. 8: rows doubled or vanished, or a batch could not be written any more."
+        "Exit code 0: every drill was passed. 8: rows doubled or vanished, or a batch could not be written any more. "
+        "5: a drill did not take place."
     )
     parser.set_defaults(verb="slackwater.cli.verbs.audit.report:audit")
 

@@ -49,7 +49,9 @@ _SHOWN_LINES = 12
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """``streams`` empty: all that have an audit reader. ``variables`` are set for the pipeline file in both runs.
+    """``streams`` empty: all that have an audit reader; ``drills`` empty: all that can be done with a function.
+
+    ``variables`` are set for the pipeline file in both runs.
 
     In their values ``{run}`` is ``reference`` or ``drill``, and ``{folder}`` the run's folder. ``folder``: where to
     work, kept afterwards; without it a temporary one, kept unless every drill was passed.
@@ -57,9 +59,14 @@ class AuditOptions:
 
     streams: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
-    drills: tuple[Drill, ...] = DRILLS
+    drills: tuple[Drill, ...] = ()
     folder: Path | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> tuple[Drill, ...]:
+        """The drills that are tried."""
+        return self.drills or DRILLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +85,14 @@ class DrillResult:
     failed: str | None = None
 
     @property
+    def differs(self) -> bool:
+        """Whether the target did not hold each row as often as after an uninterrupted run."""
+        return bool(self.doubled or self.vanished or self.other or self.failed)
+
+    @property
     def passed(self) -> bool:
-        """Whether the target held each row as often as after an uninterrupted run."""
-        return not (self.doubled or self.vanished or self.other or self.failed)
+        """Whether the drill took place and changed nothing."""
+        return self.reached and not self.differs
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,11 @@ class StreamAudit:
         """Whether all drills were passed."""
         return all(drill.passed for drill in self.drills)
 
+    @property
+    def differs(self) -> bool:
+        """Whether a drill has changed what the target holds."""
+        return any(drill.differs for drill in self.drills)
+
 
 @dataclass(frozen=True, slots=True)
 class Audit:
@@ -111,6 +128,11 @@ class Audit:
     def passed(self) -> bool:
         """Whether all streams passed."""
         return all(stream.passed for stream in self.streams)
+
+    @property
+    def differs(self) -> bool:
+        """Whether a drill of any stream has changed what its target holds."""
+        return any(stream.differs for stream in self.streams)
 
 
 class Progress(Protocol):
@@ -129,7 +151,7 @@ class Progress(Protocol):
 def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tuple[str, ...]]:
     """The pipeline, and the names of the streams that are audited. Needs no Spark.
 
-    Raises NotFound for an unknown stream, PipelineError where one has no audit reader.
+    Raises NotFound for an unknown stream, PipelineError where one has no audit reader, and what ``check_drilled`` does.
     """
     os.environ.update(_variables(options, REFERENCE, Path("audit")))
     loaded = load(reference)
@@ -152,7 +174,7 @@ def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tup
             hint=f'write: @pipeline.audit_reader("{unread[0]}"), and below it: def NAME(spark): return <all rows>',
         )
     for name in wanted:
-        check_drilled(streams[name].sink, streams[name].full_name)
+        check_drilled(streams[name].sink, streams[name].full_name, options.drills)
     return loaded, wanted
 
 
@@ -197,9 +219,8 @@ class _Auditing:
         self._process(replace(self._request, run="schema"), Path.cwd())
         self._progress.end("rows generated")
         reference = self._reference()
-        first = reference[0]
-        steps = steps_for(first["lines"], self._options.drills, by_function=first["by_function"])
-        drilled = self._drilled(steps, first["passes"])
+        steps = steps_of(definition.full_name, self._options, reference)
+        drilled = self._drilled(steps)
         return StreamAudit(
             definition.full_name,
             definition.sink.identity(),
@@ -209,7 +230,7 @@ class _Auditing:
         )
 
     def _reference(self) -> dict[int, dict[str, Any]]:
-        batches = most_steps(self._options.drills)
+        batches = most_steps(self._options.wanted)
         self._progress.begin(f"{self._request.stream}: {batches} batches, uninterrupted")
         request = replace(self._request, run=REFERENCE, steps=(Step("none"),) * batches)
         self._process(request, self._work(REFERENCE))
@@ -225,8 +246,8 @@ class _Auditing:
         self._progress.end(f"the target holds {Counter(results[batches - 1]['shown']).total()} rows")
         return results
 
-    def _drilled(self, steps: tuple[Step, ...], passes: int) -> dict[int, dict[str, Any]]:
-        request = replace(self._request, run=DRILL, steps=steps, last_pass=passes)
+    def _drilled(self, steps: tuple[Step, ...]) -> dict[int, dict[str, Any]]:
+        request = replace(self._request, run=DRILL, steps=steps)
         while True:
             following = len(_results(request.folder))
             step = steps[following]
@@ -310,6 +331,27 @@ def _results(folder: Path) -> dict[int, dict[str, Any]]:
     except FileNotFoundError:
         return {}
     return {result["step"]: result for result in map(json.loads, lines)}
+
+
+def steps_of(stream: str, options: AuditOptions, reference: Mapping[int, Mapping[str, Any]]) -> tuple[Step, ...]:
+    """The steps, from what the uninterrupted run has seen. Raises UsageError where a drill that was named has none.
+
+    A function may do more in its first batch, in which there is no drill, than in those after it.
+    """
+    typical = reference[1]
+    steps = steps_for(typical["lines"], options.wanted, by_function=typical["by_function"])
+    done = {step.drill for step in steps}
+    without = next((drill for drill in options.drills if drill not in done), None)
+    if without is not None:
+        raise UsageError(
+            "audit-drill",
+            f"Drill {without} cannot be done: the function runs too few lines of the pipeline's own files",
+            where=f"stream {stream}",
+            expected="two lines or more, in files below the folder of the pipeline file",
+            found=f"{len(typical['lines'])} in an uninterrupted batch",
+            hint=f"leave out --drill {without}",
+        )
+    return tuple(replace(step, last_pass=reference[number]["passes"]) for number, step in enumerate(steps))
 
 
 def compared(

@@ -11,6 +11,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from slackwater.audit.steps import Drill
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.confirm import confirm
 from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json
@@ -79,7 +80,8 @@ def audit_page(audit: Audit) -> Group:
 def _block(stream: StreamAudit) -> Iterable[Text | Table]:
     heading = Text(stream.stream, style="bold")
     heading.append(f"  {sink_text(stream.sink)}", style="not bold dim")
-    verdict = ("passed", "green") if stream.passed else ("not passed", "red")
+    verdict = ("passed", "green") if stream.passed else ("not checked", "yellow")
+    verdict = ("not passed", "red") if stream.differs else verdict
     heading.append(f"  {verdict[0]}", style=f"not bold {verdict[1]}")
     table = Table(box=None, pad_edge=False, show_header=False)
     for number, drill in enumerate(stream.drills):
@@ -99,11 +101,22 @@ def _outcome(drill: DrillResult) -> Text:
     if found:
         return Text(", ".join(found), style="red")
     if not drill.reached:
-        return Text("not reached: the function ran no Spark task that reads the rows", style="yellow")
+        return Text(f"not reached: {_NOT_REACHED[drill.drill]}", style="yellow")
     return Text("as uninterrupted", style="green")
 
 
+_NOT_REACHED: Mapping[Drill, str] = {
+    "before": "the function was not called",
+    "line": "the function ran fewer lines than in the uninterrupted batch",
+    "job": "the function ran no Spark task that reads the rows",
+    "task": "the function ran no Spark task that reads the rows",
+    "twice": "the function was not called",
+    "after": "the function was not called",
+}
+
+
 NOT_EQUAL = 8
+NOT_CHECKED = 5
 INTERRUPTED = 130
 
 
@@ -124,7 +137,7 @@ def audit(
     options = AuditOptions(
         streams=tuple(streams or ()),
         variables=_pairs(variables),
-        drills=tuple(drill for drill in DRILLS if not drills or drill in _known(drills, DRILLS)),
+        drills=tuple(drill for drill in DRILLS if drill in _known(drills or [], DRILLS)),
         folder=folder,
         spark=parse_conf(conf),
     )
@@ -147,9 +160,13 @@ def audit(
         print_json(audit_document(result))
     else:
         out().print(audit_page(result), soft_wrap=True)
-    if not result.passed:
+    if result.differs:
         err().print(f"next: correct the function, then: {command('audit', pipeline)}")
-    return 0 if result.passed else NOT_EQUAL
+        return NOT_EQUAL
+    if not result.passed:
+        err().print("A drill did not take place: what the function does then is not known.")
+        return NOT_CHECKED
+    return 0
 
 
 def _known(drills: list[str], choices: tuple[str, ...]) -> list[str]:
