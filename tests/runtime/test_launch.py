@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.runtime.launch import launch, render
+from slackwater.runtime.launch import default_setting, launch, parse, render
 from tests.runtime.project import Project
 
 SECRETS = {
@@ -152,6 +152,37 @@ def test_under_spark_submit_nothing_is_written(launched: _Launched, monkeypatch:
 
 
 _TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]))
+
+
+@given(st.dictionaries(_TEXT, _TEXT))
+def test_what_is_rendered_is_what_is_parsed(settings: Mapping[str, str]) -> None:
+    assert parse(render(settings)) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "spark.a one two \n\n# spark.a no\r\n  ! spark.a no\rspark.b:2\n spark.c = 3",
+            {"a": "one two ", "b": "2", "c": "3"},
+        ),
+        ("spark.a x,\\\n   y\nspark.b z\\\\\nspark.c \\", {"a": "x,y", "b": "z\\", "c": ""}),
+        ("spark.a 1\nspark.a = \\u00fc\\:\nspark.b", {"a": "ü:", "b": ""}),
+    ],
+)
+def test_the_form_of_java(text: str, found: Mapping[str, str]) -> None:
+    assert parse(text) == {f"spark.{key}": value for key, value in found.items()}
+
+
+def test_a_default_is_that_of_the_users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    assert default_setting("spark.jars") is None
+    (tmp_path / "spark-defaults.conf").write_text("spark.jars  /srv/mine.jar \n")
+    assert (default_setting("spark.jars"), default_setting("spark.other")) == ("/srv/mine.jar", None)
+    (tmp_path / "own.conf").write_text("spark.other 1\n")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {tmp_path}/own.conf pyspark-shell")
+    assert (default_setting("spark.jars"), default_setting("spark.other")) == (None, "1")
 
 
 @given(st.dictionaries(_TEXT.filter(bool), _TEXT))

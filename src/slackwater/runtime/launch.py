@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shlex
 import tempfile
 import threading
@@ -32,6 +33,11 @@ from slackwater.storage.private import private_opener
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _OPTION = "--properties-file"
+_BLANKS = " \t\f"
+_LINE_ENDS = re.compile(r"\r\n?|\n")
+_PROPERTY = re.compile(r"(?s)(?P<key>(?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(?P<value>.*)")
+_ESCAPED = re.compile(r"(?s)\\(?:u([0-9A-Fa-f]{4})|(.))")
+_LETTERS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
 def launch(start_gateway: Callable[[], Any], settings: Mapping[str, str]) -> Any:
@@ -63,6 +69,34 @@ def _escape(text: str, *, is_key: bool = False) -> str:
     escaped = "".join(escapes.get(character, character) for character in text)
     # Java skips white space before a value.
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def default_setting(key: str) -> str | None:
+    """A setting of the user's own file, which a value of ours would replace: as ``spark-submit`` reads it."""
+    _, users_file = _split(_words(os.environ.get(_ARGUMENTS, "pyspark-shell")))
+    found = parse(_defaults(users_file).decode(errors="replace")).get(key)
+    return None if found is None else found.strip()
+
+
+def parse(text: str) -> dict[str, str]:
+    """What ``java.util.Properties`` reads from a file; of two lines for one key the last."""
+    matches = map(_PROPERTY.fullmatch, _whole_lines(iter(_LINE_ENDS.split(text))))
+    return {_unescaped(match["key"]): _unescaped(match["value"]) for match in matches if match is not None}
+
+
+def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
+    """The lines that are no comments, each with those after it that continue it."""
+    for first in lines:
+        line = first.lstrip(_BLANKS)
+        if not line or line[0] in "#!":
+            continue
+        while (len(line) - len(line.rstrip("\\"))) % 2:
+            line = line[:-1] + next(lines, "").lstrip(_BLANKS)
+        yield line
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), text)
 
 
 def _words(arguments: str) -> list[str]:

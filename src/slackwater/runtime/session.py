@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -33,7 +33,7 @@ from slackwater.core.errors import StreamFailed, UsageError
 from slackwater.core.masking import mask, mask_setting
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.code_source import in_archive
-from slackwater.runtime.launch import launch, relayed_stderr
+from slackwater.runtime.launch import default_setting, launch, relayed_stderr
 from slackwater.runtime.session_options import SessionOptions, require_spark, spark_version
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.runtime.stop_signals import StopSignals
@@ -48,6 +48,8 @@ SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set where ``spark-submit`` has started this Python, after its JVM."""
 WORKER_PYTHON = "spark.pyspark.python"
 """Spark's setting for the Python of the workers; ``spark-submit`` reads it, and a session that a driver starts not."""
+
+JARS, PACKAGES = "spark.jars", "spark.jars.packages"
 
 DELTA_SNAPSHOT_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
 """Delta reads the log of a table in as many tasks; its default of 50 makes a small batch four times slower."""
@@ -88,7 +90,7 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     settings = {key: secret_of(key, value) for key, value in settings.items()}
     jars = _jars(options.connectors, settings, say)
     if jars:
-        settings["spark.jars"] = ",".join([*filter(None, [settings.get("spark.jars")]), *jars])
+        settings[JARS] = ",".join([*filter(None, [_given(JARS, settings)]), *jars])
     spark = _build(options.application, master, settings)
     if not master.startswith("local") and options.file is not None:
         send_modules(spark, imported_files(options.file))
@@ -175,15 +177,25 @@ def _warn_of_visible_secrets(settings: Mapping[str, str], say: Callable[[str], N
             say(f"{key} contains a secret: options of a JVM are readable by every user of this host while it runs")
 
 
-def _jars(names: Iterable[str], settings: Mapping[str, str], say: Callable[[str], None]) -> list[str]:
+def _jars(names: Sequence[str], settings: Mapping[str, str], say: Callable[[str], None]) -> list[str]:
     """The connector jars that the user's own ``spark.jars`` or ``spark.jars.packages`` does not bring already."""
-    brought = settings.get("spark.jars.packages", "") + settings.get("spark.jars", "")
+    brought = [one for key in (JARS, PACKAGES) for one in (_given(key, settings) or "").split(",")] if names else []
     wanted = [name for name in names if not _brings(brought, name)]
     return [str(path) for path in connectors.resolve(wanted, spark_version(), say)] if wanted else []
 
 
-def _brings(brought: str, connector: str) -> bool:
-    return registry.connectors().get(connector, connector) in brought
+def _given(key: str, settings: Mapping[str, str]) -> str | None:
+    """What the user has set: here, else for ``spark-submit``, else in the file that has Spark's defaults."""
+    if key in settings:
+        return settings[key]
+    return _submitted(key) if SUBMITTED in os.environ else default_setting(key)
+
+
+def _brings(brought: Iterable[str], connector: str) -> bool:
+    """Whether one of these coordinates or files is the connector's artifact; a version follows its name."""
+    name = re.escape(registry.connectors().get(connector, connector))
+    artifact = re.compile(rf"(?:[^:/]+:|(?:.*/)?){name}(?:[_-]\d[^:/]*)?(?::[^/]*|\.jar)")
+    return any(artifact.fullmatch(one.strip()) for one in brought)
 
 
 def end_session(spark: SparkSession) -> None:
@@ -198,12 +210,14 @@ def end_session(spark: SparkSession) -> None:
 
 
 def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkSession:
-    conf = SparkConf().setAppName(application).setMaster(master).setAll(list(settings.items()))
+    conf = _conf(application, master, settings)
     gateway: Any = SparkContext._gateway
     try:
         if gateway is None:
             gateway = _launched(conf)
             check_sql_settings(gateway, settings)
+            # spark-submit has set it with the jars of spark.jars.packages, which would be dropped.
+            conf = _conf(application, master, {key: value for key, value in settings.items() if key != JARS})
             SparkContext(conf=conf, gateway=gateway)
         elif SUBMITTED in os.environ:
             check_sql_settings(gateway, settings)
@@ -220,6 +234,10 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
     except BaseException:
         _end_gateway(gateway)
         raise
+
+
+def _conf(application: str, master: str, settings: Mapping[str, str]) -> SparkConf:
+    return SparkConf().setAppName(application).setMaster(master).setAll(list(settings.items()))
 
 
 def _reason(error: Exception) -> str:
