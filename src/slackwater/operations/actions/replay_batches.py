@@ -17,10 +17,11 @@ from slackwater.core.state_programs import made_by
 from slackwater.core.strict import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
+from slackwater.ledger.recording.reach import StoreReach
 from slackwater.operations.actions.common.base import SIDE_FILE, check_same_code
 from slackwater.operations.actions.common.facts import COUNTED, PROGRAMS
-from slackwater.operations.actions.common.replayed_rows import check_rows, expected_rows
 from slackwater.operations.apply.operation import Operation
+from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.words import plan_again
 from slackwater.storage.protocols import WriteStore
 
@@ -107,13 +108,13 @@ class ReplayBatches(Action):
         done = read_logs(store).committed
         for batch in range(max(self.first, done + 1), self.last + 1):
             operation.check_lease()
-            expected = expected_rows(operation, batch, code)
+            expected = _expected_rows(operation, batch, code)
             rows = _replay(self, operation, store, batch)
             if expected.is_exceeded_by(rows):
                 # From the state before it, as Spark runs a batch again that was not committed.
                 delete_log(store, commit_path(batch))
                 rows = _replay(self, operation, store, batch, again=True)
-            note = check_rows(operation, batch, rows, expected)
+            note = _check_rows(operation, batch, rows, expected)
             if note is not None:
                 operation.progress.say(note)
                 counted[str(batch)] = {"recorded": expected.recorded, "replayed": rows}
@@ -169,6 +170,77 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
             hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )
     return replayed.input_rows
+
+
+@dataclass(frozen=True, slots=True)
+class _ExpectedRows:
+    """What is known of the rows of a batch: the recorded count, and how many its range has at most.
+
+    Spark counts the rows that the tasks of a batch have read. Where an executor is lost, tasks of a stage whose output
+    was lost with it run again, and are counted again (``DAGScheduler.handleTaskCompletion``): a count can be too high,
+    and is never too low. There are never more rows than offsets, but fewer in a transactional or compacted Kafka topic.
+    """
+
+    recorded: int | None = None
+    most: int | None = None
+
+    def is_exceeded_by(self, rows: int) -> bool:
+        """Whether a count is too high: of more rows than the batch can have read."""
+        return any(known is not None and rows > known for known in (self.recorded, self.most))
+
+
+def _expected_rows(operation: Operation, batch: int, code: Code) -> _ExpectedRows:
+    """What is known of a batch; nothing where its run counted other rows than ``code`` does."""
+    if not code.counts_as(operation.history.runs.get(batch)):
+        return _ExpectedRows()
+    return _ExpectedRows(operation.history.input_rows.get(batch), operation.batches.most_rows(batch))
+
+
+def _check_rows(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> str | None:
+    """Why the recorded count does not hold, ``None`` where it does. Raises Refused (``rows-differ``) for other rows."""
+    recorded, most = expected.recorded, expected.most
+    if expected.is_exceeded_by(rows):
+        raise _more(operation, batch, rows, expected)
+    if recorded is None or rows == recorded:
+        return None
+    if most is not None and recorded > most:
+        why = f"its range has no more than {most}"
+    elif rows > 0 and operation.batches.is_intact(batch, StoreReach()):
+        why = "its files are still those that it read"
+    else:
+        raise _fewer(operation, batch, rows, recorded)
+    return (
+        f"batch {batch} has {rows} rows, and not the {recorded} that are recorded: {why}, and Spark counts rows again "
+        "when an executor is lost"
+    )
+
+
+def _more(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> Refused:
+    """More rows, also when the batch was replayed a second time."""
+    most = min(known for known in (expected.recorded, expected.most) if known is not None)
+    known = f"{most} rows are recorded" if expected.recorded == most else f"its range has no more than {most}"
+    return Refused(
+        "rows-differ",
+        f"The replay of batch {batch} read {rows} rows; {known}",
+        where=f"stream {operation.plan.stream}",
+        expected=f"{most} rows",
+        found=f"{rows} rows, also in a second replay of the batch",
+        hint="nothing in use was changed; restore the source's data, which has more than the batch read, or, where an "
+        f"executor was lost in both replays, plan again: {plan_again(operation.plan)}",
+    )
+
+
+def _fewer(operation: Operation, batch: int, rows: int, recorded: int) -> Refused:
+    return Refused(
+        "rows-differ",
+        f"The replay of batch {batch} read {rows} rows; {recorded} rows are recorded",
+        where=f"stream {operation.plan.stream}",
+        expected=f"{recorded} rows",
+        found=f"{rows} rows",
+        hint="restore the source's data; nothing in use was changed. If the source has all of it, an executor was lost "
+        "while the batch ran, and Spark counted rows again: what the source shows does not prove that, so that only a "
+        "reset that processes everything again is exact",
+    )
 
 
 def _restore_next_watermark(operation: Operation, store: WriteStore, last: int) -> None:
