@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,48 +28,98 @@ def modules_of(root: Path) -> dict[str, Path]:
     return found
 
 
-def reached(root: Path, changed: Iterable[Path]) -> list[Path]:
-    """The test files that a change of these files can break, sorted."""
-    modules = modules_of(root)
-    trees = {name: ast.parse(file.read_text()) for name, file in modules.items()}
-    importers: dict[str, set[str]] = {}
-    for name, tree in trees.items():
-        for imported in _imports(tree):
-            importers.setdefault(imported, set()).add(name)
-    wanted = set(changed)
-    found = [name for name, file in modules.items() if file in wanted]
-    families = {holder: tuple(_families(tree)) for holder, tree in trees.items()}
-    of_families = {
-        importer
-        for name in found
-        for holder, packages in families.items()
-        if any(name.startswith(f"{package}.") for package in packages)
-        for importer in importers.get(holder, ())
-    }
-    for name in found:
-        found += sorted(importers.get(name, set()) - set(found))
-    tests = {modules[name] for name in (*found, *of_families)}
-    return sorted(file for file in tests if file.name.startswith("test_"))
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """Which module of a tree imports which."""
+
+    modules: Mapping[str, Path]
+    importers: Mapping[str, Collection[str]]
+    families: Mapping[str, Collection[str]]
+    """The packages of the registries that a module makes."""
+
+    @classmethod
+    def of(cls, root: Path) -> Imports:
+        """Of the modules below a root."""
+        modules = modules_of(root)
+        trees = {name: ast.parse(file.read_text()) for name, file in modules.items()}
+        importers: dict[str, set[str]] = {}
+        for name, tree in trees.items():
+            for imported in _imports(tree):
+                importers.setdefault(imported, set()).add(name)
+        return cls(modules, importers, {name: tuple(_families(tree, name)) for name, tree in trees.items()})
+
+    def reached(self, changed: Iterable[Path]) -> list[Path]:
+        """The test files that a change of these files can break, sorted."""
+        wanted = set(changed)
+        found = [name for name, file in self.modules.items() if file in wanted]
+        for name in found:
+            found += sorted(set(self.importers.get(name, ())) - set(found))
+        of_families = {importer for name in found for importer in self._of_family(name)}
+        tests = {self.modules[name] for name in (*found, *of_families)}
+        return sorted(file for file in tests if file.name.startswith("test_"))
+
+    def kinds(self) -> dict[str, Path]:
+        """The modules that registries find by their names."""
+        packages = [package for of_module in self.families.values() for package in of_module]
+        return {name: file for name, file in self.modules.items() if any(_is_below(name, one) for one in packages)}
+
+    def _of_family(self, name: str) -> Iterator[str]:
+        """What imports the registry that has this module as a kind or as a part of one."""
+        for holder, packages in self.families.items():
+            if any(_is_below(name, package) for package in packages):
+                yield from self.importers.get(holder, ())
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    """Names that may be modules: of ``from a import b`` both ``a`` and ``a.b``."""
-    for node in ast.walk(tree):
+def _is_below(name: str, package: str) -> bool:
+    return name.startswith(f"{package}.")
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    """Names that may be modules: of ``from a import b`` both ``a`` and ``a.b``, and of a string where one
+    may be named, such as ``a.b`` and ``a.b:name``. What only type checkers import is left out.
+    """
+    for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield (name := node.value.partition(":")[0])
+            yield name.rpartition(".")[0]
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from (name for other in node.orelse for name in _imports(ast.Module([other], [])))
+        else:
+            yield from _imports(node)
 
 
-def _families(tree: ast.Module) -> Iterator[str]:
-    """The packages of the registries that a module makes."""
+def _families(tree: ast.Module, module: str) -> Iterator[str]:
+    """The packages of the registries that a module makes; of a package that is known in part, the part."""
+    known = {"__name__": module} | {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Subscript):
-            name = node.func.value if isinstance(node.func, ast.Subscript) else node.func
-            first = node.args[0] if node.args else None
-            if isinstance(name, ast.Name) and name.id == "Registry" and isinstance(first, ast.Constant):
-                yield str(first.value)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).partition("[")[0] == "Registry":
+            named = next((one.value for one in node.keywords if one.arg == "package"), None)
+            package = named or next(iter(node.args), None)
+            if package is not None and (text := _known_text(package, known)):
+                yield text
+
+
+def _known_text(node: ast.expr, known: Mapping[str, str]) -> str:
+    """The text of an expression, up to its first part that is not known before the module runs."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.Name):
+        return known.get(node.id, "")
+    if isinstance(node, ast.FormattedValue):
+        return _known_text(node.value, known)
+    parts = [_known_text(part, known) for part in node.values] if isinstance(node, ast.JoinedStr) else []
+    return "".join(takewhile(bool, parts)).rstrip(".")
 
 
 def changed_files(root: Path) -> list[Path]:
@@ -83,5 +135,5 @@ def _git(root: Path, *arguments: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    for test in reached(ROOT, changed_files(ROOT)):
+    for test in Imports.of(ROOT).reached(changed_files(ROOT)):
         sys.stdout.write(f"{test.relative_to(ROOT)}\n")
