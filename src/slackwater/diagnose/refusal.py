@@ -80,9 +80,12 @@ def _process_again(ways: Ways) -> tuple[str, ...]:
     planned = command("plan", "reset", ways.stream, "--from", "earliest", "--output", ways.output, *code)
     return (
         f"process everything again with this code: {planned}",
-        "or bring the old code back; or give the changed stream a new name and a new output",
+        f"or {NO_GOAL}",
     )
 
+
+NO_GOAL = "bring the old code back; or give the changed stream a new name and a new output"
+"""What to do where no goal makes the output right."""
 
 REMEDIES = (Remedy("rebuild", _recompute), Remedy("reset", _process_again))
 
@@ -93,7 +96,7 @@ def program_refusal(ways: Ways, verdict: Verdict, refused: Sequence[Change]) -> 
         "program-changed",
         f"Stream {ways.stream} would continue with state that other code has made: "
         + "; ".join(f"{change.text} ({change.code}, {change.effect.word})" for change in refused),
-        hint="\n".join(ways.lines(verdict)),
+        hint="\n".join(ways.lines(verdict)) or NO_GOAL,
     )
 
 

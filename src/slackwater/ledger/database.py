@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from slackwater.core.commands import command
 from slackwater.core.errors import DataError, EnvironmentMissing, NotFound, SettingsError
 from slackwater.ledger.connection import Connection
 from slackwater.ledger.sqlite import Say, SqliteFile
@@ -165,6 +166,7 @@ class Database:
                 "The ledger has no such stream or generation",
                 where=self.place,
                 found=_cause(error),
+                hint=f"{command('ledger')} lists the streams",
             ) from error
         except errors.OperationalError as error:
             if _is_of_the_schema(error):

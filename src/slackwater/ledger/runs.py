@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from slackwater.core.commands import command
 from slackwater.core.errors import NotFound
 from slackwater.core.masking import mask
 from slackwater.core.records import OperationFiles, OperationRecord, RunRecord
@@ -181,5 +182,5 @@ class OperationFilesPart(LedgerPart):
 def _run(connection: Connection, run_id: int) -> RunRecord:
     row = connection.first(runs, "WHERE id = :id", {"id": run_id})
     if row is None:
-        raise NotFound("run-unknown", f"The ledger has no run {run_id}")
+        raise NotFound("run-unknown", f"The ledger has no run {run_id}", hint=f"{command('ledger')} lists the streams")
     return RunRecord(**row)

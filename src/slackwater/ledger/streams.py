@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.connection import Row
@@ -184,6 +185,7 @@ class StreamsPart(LedgerPart):
             "generation-unknown",
             f"{stream} has no generation {number}",
             found=", ".join(str(record.number) for record in known) or "no generations",
+            hint=f"{command('ledger', stream)} lists the generations",
         )
 
 

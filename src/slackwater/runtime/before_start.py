@@ -108,6 +108,7 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool =
             "store-unreadable",
             f"The checkpoint or the output of stream {stream.name} cannot be read: {error}",
             where=generation.location,
+            hint="make the store reachable with the permissions of this user, then run the pipeline again",
         ) from error
     marks = snapshot.marks
     if snapshot.shown:

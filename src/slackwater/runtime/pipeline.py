@@ -266,6 +266,7 @@ def _check_sink(definition: StreamDefinition) -> None:
             where=place,
             expected=" or ".join(allowed),
             found=repr(definition.output_mode),
+            hint=f'give one of them: @pipeline.stream(..., output_mode="{allowed[0]}")',
         )
     for key, value in definition.sink.identity().items():
         if mask(value) != value:
@@ -282,7 +283,10 @@ def _check_sink(definition: StreamDefinition) -> None:
 def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
     if definition.name == other.name:
         raise PipelineError(
-            "stream-duplicate", f"Two streams of pipeline {other.pipeline} have one name", found=definition.name
+            "stream-duplicate",
+            f"Two streams of pipeline {other.pipeline} have one name",
+            found=definition.name,
+            hint="give each stream a name of its own",
         )
     places = {one.location for one in open_each(other.sink.identity()) if one.location is not None}
     own = [one for one in open_each(definition.sink.identity()) if one.traits.one_writer]
@@ -293,6 +297,7 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
             "Two streams write to one output; batches of the second would be skipped or mixed with the first's",
             where=place,
             found=f"{other.name} and {definition.name}",
+            hint="give each stream an output of its own",
         )
     if definition.checkpoint is not None and definition.checkpoint == other.checkpoint:
         raise PipelineError(
@@ -300,6 +305,7 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
             "Two streams have one checkpoint; each would use the other's progress as its own",
             where=definition.checkpoint,
             found=f"{other.name} and {definition.name}",
+            hint="give each stream a checkpoint of its own, or leave checkpoint= out: Slackwater chooses one",
         )
 
 

@@ -312,7 +312,7 @@ def _start(writer: Startable, definition: StreamDefinition) -> StreamingQuery:
             "query-start",
             f"Spark does not start stream {definition.full_name}: {first_line(error)}",
             where=_place(definition),
-            hint=_hint(str(error)),
+            hint=_hint(str(error)) or "correct the query; what Spark reports names the cause",
         ) from error
 
 

@@ -276,8 +276,8 @@ class SparkReplayer:
         """Run the planned batch, and no other, into the stream's output. Raises StreamFailed where it fails."""
         failure = self._run(run, "once", log_of=open_output(run.stream.sink))
         if failure is not None:
-            hint = f"go back, correct the pipeline, then plan again: {command('undo', run.operation, '--yes')}"
-            raise _backfill_failed(run, failure, hint)
+            undo = command("undo", run.operation, "--yes")
+            raise _backfill_failed(run, failure, f"go back, correct the pipeline, then plan again: {undo}")
 
     def run_aside(self, run: OperationRun, output: SideOutput) -> None:
         """Run the planned batch, and no other, into a backfill directory. Raises StreamFailed where it fails."""

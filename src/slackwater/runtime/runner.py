@@ -344,7 +344,10 @@ def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
         stage = [name for name, upstreams in left.items() if not upstreams & set(left)]
         if not stage:
             raise PipelineError(
-                "pipeline-cycle", "The streams read each other's output in a cycle", found=", ".join(sorted(left))
+                "pipeline-cycle",
+                "The streams read each other's output in a cycle",
+                found=", ".join(sorted(left)),
+                hint="let one of them read another source, or move it to a pipeline of its own",
             )
         found.append(stage)
         for name in stage:

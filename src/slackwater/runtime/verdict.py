@@ -95,7 +95,10 @@ def judge(built: BuiltStream, generation: GenerationRecord | None) -> StreamVerd
         shape = shape_of(store, generation)
     except OSError as error:
         raise StreamFailed(
-            "store-unreadable", f"The checkpoint of stream {name} cannot be read: {error}", where=generation.location
+            "store-unreadable",
+            f"The checkpoint of stream {name} cannot be read: {error}",
+            where=generation.location,
+            hint="make the store reachable with the permissions of this user, then repeat the command",
         ) from error
     return StreamVerdict(name, logs.committed, "checkpoint", checkpoint_changes(shape, now, ran=logs.committed >= 0))
 

@@ -28,5 +28,9 @@ def check_name(stream: str, typed: str) -> None:
     name = stream.rpartition("/")[2]
     if typed not in (name, stream):
         raise Refused(
-            "name-mistyped", "Another name was typed; nothing was changed", expected=name, found=typed or "nothing"
+            "name-mistyped",
+            "Another name was typed; nothing was changed",
+            expected=name,
+            found=typed or "nothing",
+            hint="repeat the command, and type the name that it asks for",
         )

@@ -35,7 +35,7 @@ def examine(
             "sink-of-stream",
             "--sink is for a checkpoint that Slackwater has not recorded: of a stream the output is recorded",
             found=target or "no LOCATION",
-            hint=again,
+            hint=f"leave --sink out: {again}",
         )
     if target is not None:
         deleted = _recorded_at(target, settings, verify=verify)

@@ -113,7 +113,8 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
             expected=f"batches from {needed}",
             found=f"batches from {facts.contributing}",
             # Where a retention was asked for, or equal files read other rows, the next plan would be the same with it.
-            hint=plan_again(plan, retention=duration(state.retention_ms if given is None and same_rows else None)),
+            hint="plan again: "
+            + plan_again(plan, retention=duration(state.retention_ms if given is None and same_rows else None)),
         )
 
 
@@ -121,7 +122,7 @@ def _check_served(operation: Operation, action: BuildGeneration, replayer: Repla
     """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
     batches, reach = operation.batches, StoreReach(replayer.served_positions())
     missing = batches.missing_for(action.first, action.last, reach, operation.plan.request.ranges)
-    refuse_lost(operation, missing, "restore the source's data; nothing was changed")
+    refuse_lost(operation, missing)
     replaced = batches.replaced(action.first, action.last, reach)
     refuse_replaced(operation.plan.stream, replaced, "nothing in use was changed")
 

@@ -100,7 +100,7 @@ def _check_served(operation: Operation, replayer: Replayer) -> None:
     if ranges:
         reach = StoreReach(replayer.served_positions())
         lost = [line for kind, span in ranges for line in kind.unavailable(span, reach)]
-        refuse_lost(operation, lost, f"nothing was changed; plan again: {plan_again(operation.plan)}")
+        refuse_lost(operation, lost, f"; or plan again: {plan_again(operation.plan)}")
 
 
 def entry_of(operation: Operation, action: StartGeneration) -> OffsetEntry:

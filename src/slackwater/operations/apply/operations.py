@@ -82,7 +82,11 @@ def ready(
 
 
 def _no_replayer() -> Replayer:
-    raise EnvironmentMissing("replayer-unneeded", "Taking an operation back replays nothing")
+    raise EnvironmentMissing(
+        "replayer-unneeded",
+        "The undo of an operation replays nothing",
+        hint="this is a defect of Slackwater: repeat the command with --debug, and report the traceback",
+    )
 
 
 def _facts(

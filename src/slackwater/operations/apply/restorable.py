@@ -14,7 +14,7 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.state_programs import PROGRAM, digest_of, program_of_batch
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import verdict
-from slackwater.diagnose.refusal import ways_with
+from slackwater.diagnose.refusal import NO_GOAL, ways_with
 from slackwater.ledger.ledger import Ledger
 from slackwater.sinks.common.contract import of_any_query
 from slackwater.sinks.common.registry import open_output
@@ -45,7 +45,7 @@ def check_restorable(
         "rebuild-insufficient",
         f"A rebuild of stream {stream.full_name} would not make its output right: "
         + "; ".join(one.text for one in found.changes if one.effect is Effect.NOT_RESTORABLE),
-        hint="\n".join(ways.lines(found)),
+        hint="\n".join(ways.lines(found)) or NO_GOAL,
     )
 
 

@@ -33,6 +33,7 @@ from slackwater.runtime.application.refusals import calling_line
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.query import first_line
 from slackwater.sinks.common.written import RecognisedSink
 
 if TYPE_CHECKING:
@@ -91,7 +92,10 @@ class Capture:
             found = self._capture_again()
             if name not in found.starts:
                 raise PipelineError(
-                    "stream-undefined", f"The application no longer starts query {name}", where=str(self._file)
+                    "stream-undefined",
+                    f"The application no longer starts query {name}",
+                    where=str(self._file),
+                    hint="start the query in each run of the application, or restart the run without it",
                 )
             self.starts[name] = found.starts[name]
             return found.starts[name].frame
@@ -184,7 +188,7 @@ def _ended(reference: str, file: Path, end: SystemExit) -> PipelineError:
 def _fails(file: Path, error: BaseException) -> PipelineError:
     return PipelineError(
         "application-fails",
-        f"The application fails before its queries are known: {type(error).__name__}: {error}".splitlines()[0],
+        f"The application fails before its queries are known: {first_line(error)}",
         where=place_in(file, error),
         hint="the queries are read by running the application without starting any: what it expects of a query that "
         "has run must not be needed for the next one",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import structlog
 
+from slackwater.core.commands import command
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed
 from slackwater.core.escaping import printable
 from slackwater.core.records import StreamRecord
@@ -94,6 +95,7 @@ def _code_of(reference: str, threads: OwnThreads) -> int:
             "application-failed",
             f"The application ended with an exception: {first_line(error)}",
             where=place_in(locate(reference)[0], error),
+            hint="the traceback above has the cause; correct the application, and run it again",
         ) from error
     return 0
 
@@ -219,7 +221,11 @@ class RunningQueries:
         query = run.query
         if query is None:
             closing.close()
-            raise StreamFailed("query-ended", f"The query of stream {definition.full_name} ended while it was started")
+            raise StreamFailed(
+                "query-ended",
+                f"The query of stream {definition.full_name} ended while it was started",
+                hint=f"{command('status', definition.full_name)} shows why it ended",
+            )
         self._locate(record, start)
         self._active[definition.name] = Active(run, query, closing, leases, definition=definition)
         self._display.state(record.full_name, run.state)

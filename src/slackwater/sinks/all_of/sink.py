@@ -123,7 +123,10 @@ def _check_apart(sinks: tuple[WritesBatches, ...]) -> None:
     twice = _first_repeated(frozenset({one.location} - {None}) for one in outputs)
     if twice is not None:
         raise PipelineError(
-            "sink-shared", "Two of the sinks write to one output; the second would skip each batch", where=twice
+            "sink-shared",
+            "Two of the sinks write to one output; the second would skip each batch",
+            where=twice,
+            hint="give each of the sinks an output of its own",
         )
     twice = _first_repeated(one.marker_locations for one in outputs if isinstance(one, MarkedElsewhere))
     if twice is not None:

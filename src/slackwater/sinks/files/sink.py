@@ -77,7 +77,11 @@ def files(format: str, path: str | os.PathLike[str], **options: object) -> Files
     """
     if format not in FORMATS:
         raise PipelineError(
-            "sink-format", "The file sink cannot write this format", expected=", ".join(FORMATS), found=repr(format)
+            "sink-format",
+            "The file sink cannot write this format",
+            expected=", ".join(FORMATS),
+            found=repr(format),
+            hint='for example sinks.files("parquet", "out/")',
         )
     folder = directory(path, 'sinks.files("parquet", "out/")')
     return FilesSink(format, folder, option_strings(options, RESERVED_OPTIONS))

@@ -134,7 +134,7 @@ class Batch(int):
         if found is None:
             raise _misuse(
                 "The function gives no database for its transaction",
-                "batch.transaction(engine) with an engine of SQLAlchemy, or sinks.foreach_batch(..., writes_to=URL)",
+                "give batch.transaction(engine) an engine of SQLAlchemy, or sinks.foreach_batch(..., writes_to=URL)",
             )
         return found
 
@@ -155,17 +155,17 @@ class Batch(int):
         if key not in self._asked:
             raise _misuse(
                 "A transaction was started without asking whether its batch was written before",
-                "if not batch.already_written(engine): and below it: with batch.transaction(engine) as connection:",
+                "ask first: if not batch.already_written(engine): with batch.transaction(engine) as connection: ...",
             )
         if key in self._done:
             raise _misuse(
                 "A second transaction of one batch on one database would be skipped after a restart",
-                'one transaction for all rows, or names: batch.transaction(engine, part="orders")',
+                'use one transaction for all rows, or names: batch.transaction(engine, part="orders")',
             )
         if self.is_marked:
             raise _misuse(
                 "A transaction after that on the database of writes_to would be left out after a restart",
-                f"the transaction on {self._place(engine)} before the one that marks the batch as written",
+                f"write in the transaction on {self._place(engine)} before the one that marks the batch as written",
             )
 
 
@@ -174,5 +174,5 @@ def marker_target(name: str, stream_id: str | None, part: str = "") -> str:
     return "/".join(piece for piece in ("foreach_batch", name, stream_id, part) if piece)
 
 
-def _misuse(message: str, expected: str) -> PipelineError:
-    return PipelineError("batch-transaction", message, expected=expected)
+def _misuse(message: str, hint: str) -> PipelineError:
+    return PipelineError("batch-transaction", message, hint=hint)

@@ -17,6 +17,7 @@ from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 
 REPORTED = "Kafka reports an error"
+LOOK_UP = "the broker's log has the cause; the name in brackets is that of librdkafka; then run the pipeline again"
 NAMED = re.compile(r"(?P<name>[A-Z_]+): (?P<text>.*)", re.DOTALL)
 _UNREACHABLE = Problem(
     "broker-unreachable", "No Kafka broker answers in time", "check bootstrap_servers, and that the broker runs"
@@ -70,7 +71,9 @@ def problem_of(error: BaseException) -> Problem | None:
     match = NAMED.fullmatch(own["text"]) if own["code"] == "kafka" else None
     if match is not None:
         return _named(match["name"], match["text"])
-    known = next((one for one in _BY_NAME.values() if one.code == own["code"]), Problem("kafka-failed", REPORTED))
+    known = next(
+        (one for one in _BY_NAME.values() if one.code == own["code"]), Problem("kafka-failed", REPORTED, LOOK_UP)
+    )
     return replace(known, found=own["text"])
 
 
@@ -103,9 +106,9 @@ def writing(where: str) -> Iterator[None]:
 
 
 def _found(error: BaseException) -> Problem:
-    return problem_of(error) or Problem("kafka-failed", "Kafka reports an error", None, str(error))
+    return problem_of(error) or Problem("kafka-failed", REPORTED, LOOK_UP, str(error))
 
 
 def _named(name: str, text: str) -> Problem:
-    known = _BY_NAME.get(name) or Problem("kafka-failed", REPORTED)
+    known = _BY_NAME.get(name) or Problem("kafka-failed", REPORTED, LOOK_UP)
     return replace(known, found=" ".join(f"{text} ({name})".split())[:500])

@@ -24,6 +24,7 @@ from slackwater.audit.request import ERROR, RESULTS, Request
 from slackwater.audit.sink import check_drilled
 from slackwater.audit.steps import CHOICES, Drill, Step, most_steps, steps_for
 from slackwater.core import errors
+from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, PipelineError, StreamFailed, UsageError
 from slackwater.core.settings import Settings
 from slackwater.runtime.loader import LoadedPipeline, load
@@ -301,6 +302,7 @@ class _Auditing:
             f"The process of the audit ended with exit code {code}, and not by a drill",
             where=str(log),
             found="\n" + "\n".join(lines[-_SHOWN_LINES:]),
+            hint=f"the log has all of its output; run the pipeline alone first: {command('run', request.reference)}",
         )
 
 

@@ -185,6 +185,8 @@ def _pairs(given: list[str] | None) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             # The value can be an address with a password: it is not shown.
-            raise UsageError("set-format", "A --set must be NAME=VALUE", found=name[:40])
+            raise UsageError(
+                "set-format", "A --set must be NAME=VALUE", found=name[:40], hint=command("audit", "--help")
+            )
         found[name.strip()] = value
     return found

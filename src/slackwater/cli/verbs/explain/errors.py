@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from slackwater.core.commands import command
 from slackwater.sinks.common.problem import read_code
 
 SOURCE = Path(errors.__file__).parents[1]
-COMMANDS = SOURCE / "core" / "commands.py"
+COMMANDS = command.__module__
 VARYING = "…"
 """Replaces what varies in a code or a sentence."""
 
@@ -29,19 +29,8 @@ CLASSES: Mapping[str, type[errors.SlackwaterError]] = {
     for name, value in vars(errors).items()
     if isinstance(value, type) and issubclass(value, errors.SlackwaterError)
 }
-REMEDIES = {
-    2: "correct what the message names, and repeat the command",
-    3: f"restore the file from a backup, or recompute it: {command('plan', 'rebuild', 'STREAM')}",
-    4: f"correct the name; {command('status')} shows the streams",
-    5: "remove what the message names, and repeat the command; nothing was changed",
-    6: f"change nothing, and find out what was done: {command('status')}",
-    7: f"remove the cause that the message names, and run the pipeline again: {command('run', 'FILE')}",
-    9: "provide what the message names, and repeat the command",
-}
-"""By exit code: what to do where an error is raised without a hint of its own."""
-
-HINTED = "follow the hint that the error prints"
-"""The remedy where what was found decides on it."""
+DAMAGED = f"restore the file from a backup, or recompute it: {command('plan', 'rebuild', 'STREAM')}"
+"""What to do where a file does not match its format and the error has no hint of its own."""
 
 _RAISES = re.compile(rf"\b({'|'.join((*CLASSES, PROBLEM))})\(")
 
@@ -69,7 +58,7 @@ class ErrorCode:
         """What to do."""
         if issubclass(CLASSES[self.kind], errors.UsageError) and self.expected and not self.remedies:
             return f"give {' or '.join(self.expected)}"
-        return "; or ".join(self.remedies) or REMEDIES[self.exit_code]
+        return "; or ".join(self.remedies) or DAMAGED
 
     def matches(self, code: str) -> bool:
         """Whether it is this code, of which a part may vary."""
@@ -94,7 +83,9 @@ def found_codes() -> tuple[ErrorCode, ...]:
 def _errors_in(files: Iterable[Path]) -> list[ErrorCode]:
     found: dict[tuple[str, str], ErrorCode] = {}
     for file in files:
-        for one in _Module(file).errors():
+        if _RAISES.search(file.read_text()) is None:
+            continue
+        for one in _module(file).errors():
             known = found.get((one.code, one.kind))
             found[one.code, one.kind] = one if known is None else _merged(known, one)
     return [found[key] for key in sorted(found)]
@@ -107,37 +98,64 @@ def _files() -> list[Path]:
 def _merged(one: ErrorCode, other: ErrorCode) -> ErrorCode:
     return replace(
         one,
-        causes=tuple(dict.fromkeys((*one.causes, *other.causes))),
+        causes=tuple(dict.fromkeys(cause for cause in (*one.causes, *other.causes) if cause != VARYING)) or one.causes,
         expected=tuple(dict.fromkeys((*one.expected, *other.expected))),
         remedies=tuple(dict.fromkeys((*one.remedies, *other.remedies))),
     )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Module:
-    """The errors of one file, with the functions and variables that their strings come from."""
+    """A file with the functions, constants and imports that the strings of its errors come from."""
 
-    file: Path
-    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    tree: ast.Module
+    functions: Mapping[str, ast.FunctionDef]
+    constants: Mapping[str, list[ast.expr]]
+    imported: Mapping[str, str]
+    """Modules of this package by the names that are imported from them."""
 
     def errors(self) -> Iterator[ErrorCode]:
-        text = self.file.read_text()
-        if _RAISES.search(text) is None:
-            return
-        tree = ast.parse(text)
-        self.functions = _command_functions() | _functions(tree)
-        constants = _assigned(tree.body)
         inner: set[ast.Call] = set()
-        for function in reversed([node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]):
-            strings = _Strings(self.functions, constants | _assigned(ast.walk(function)))
+        for function in reversed([node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)]):
+            strings = _Strings(self, {**self.constants, **self._passed(function), **_variables(function)})
             calls = {node for node in ast.walk(function) if isinstance(node, ast.Call)} - inner
             inner |= calls
             for call in sorted(calls, key=lambda one: one.lineno):
                 yield from _raised(call, strings)
-        strings = _Strings(self.functions, constants)
-        for node in ast.walk(tree):
+        strings = _Strings(self, self.constants)
+        for node in ast.walk(self.tree):
             if isinstance(node, ast.Call) and node not in inner:
                 yield from _raised(node, strings)
+
+    def _passed(self, function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+        """What this module passes for the parameters of a function by their positions."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.name:
+                for parameter, value in zip(function.args.args, node.args, strict=False):
+                    found.setdefault(parameter.arg, []).append(value)
+        return found
+
+    def defining(self, name: str, *, further: bool) -> _Module | None:
+        """The module that defines a function or constant, ``None`` if that is none of this package.
+
+        Not ``further``: this one, or the one that makes commands.
+        """
+        if name in self.functions or name in self.constants:
+            return self
+        if not further and self.imported.get(name) != COMMANDS:
+            return None
+        file = SOURCE.parent.joinpath(*self.imported.get(name, "").split(".")).with_suffix(".py")
+        return _module(file) if file.is_file() else None
+
+
+@cache
+def _module(file: Path) -> _Module:
+    tree = ast.parse(file.read_text())
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    imported = {alias.name: node.module for node in imports if node.module for alias in node.names}
+    return _Module(tree, functions, _assigned(tree.body), imported)
 
 
 def _raised(call: ast.Call, strings: _Strings) -> Iterator[ErrorCode]:
@@ -148,7 +166,9 @@ def _raised(call: ast.Call, strings: _Strings) -> Iterator[ErrorCode]:
     if name == PROBLEM:
         given = dict(zip(("hint", "found"), call.args[2:], strict=False)) | given
     expected = tuple(strings.of(given["expected"])) if "expected" in given else ()
-    hint = (tuple(strings.of(given["hint"])) or (HINTED,)) if "hint" in given else ()
+    # Other modules only where this one shows nothing: what they add to a sentence is mostly what varies in it.
+    hints = (tuple(one.of(given["hint"])) for one in (strings, replace(strings, further=True)) if "hint" in given)
+    hint = next(filter(None, hints), ())
     causes = list(strings.of(call.args[1])) if len(call.args) > 1 else []
     codes = strings.of_code(call.args[0])
     for position, code in enumerate(codes):
@@ -165,8 +185,10 @@ def _raised(call: ast.Call, strings: _Strings) -> Iterator[ErrorCode]:
 class _Strings:
     """What an expression can be, as far as it is written in its module; what varies is an ellipsis."""
 
-    functions: Mapping[str, ast.FunctionDef]
+    module: _Module
     variables: Mapping[str, list[ast.expr]]
+    further: bool = False
+    """Whether functions and constants of other modules are followed."""
 
     def of_code(self, node: ast.expr) -> list[str]:
         """The codes: literals only."""
@@ -188,8 +210,15 @@ class _Strings:
         if choices:
             deeper = depth + isinstance(node, ast.Name | ast.FormattedValue)
             return [text for one in choices for text in self._texts(one, deeper)]
-        if isinstance(node, ast.Call):
-            return self._called(node, depth)
+        match node:
+            case ast.Name(id=name) if name not in self.variables:
+                return self._imported(name, depth)
+            case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join"), args=[ast.GeneratorExp(elt=each)]):
+                return self._texts(each, depth)
+            case ast.Call(func=ast.Name(id=name)):
+                return self._called(name, _words(node), None, depth)
+            case ast.Subscript(value=ast.Call(func=ast.Name(id=name)), slice=ast.Constant(value=int(place))):
+                return self._called(name, [], place, depth)
         parts = node.values if isinstance(node, ast.JoinedStr) else _added(node)
         return self._joined(parts, depth) if parts else [VARYING]
 
@@ -204,6 +233,10 @@ class _Strings:
                 return [node.value]
             case ast.Name(id=name):
                 return self.variables.get(name, [])
+            case ast.Subscript(value=ast.Tuple(elts=values), slice=ast.Constant(value=int(place))):
+                return [values[place]]
+            case ast.Subscript(value=ast.IfExp() as one, slice=ast.Constant(value=int(place))):
+                return [_at(one.body, place), _at(one.orelse, place)]
         return []
 
     def _joined(self, parts: list[ast.expr], depth: int) -> list[str]:
@@ -214,17 +247,30 @@ class _Strings:
             found = [start + end for start in found for end in (ends if len(found) == 1 else ends[:1])]
         return found
 
-    def _called(self, call: ast.Call, depth: int) -> list[str]:
-        name = call.func.id if isinstance(call.func, ast.Name) else ""
-        if name in {"command", "mention"}:
-            words = [self._joined([word], depth + 1)[0] for word in _words(call)]
-            return [" ".join(("slackwater", *words))]
-        function = self.functions.get(name)
-        if function is None:
+    def _imported(self, name: str, depth: int) -> list[str]:
+        """What a constant of another module can be."""
+        module = self.module.defining(name, further=self.further)
+        if module is None or name not in module.constants:
             return [VARYING]
-        inside = _Strings(self.functions, _assigned(ast.walk(function)))
-        returned = (node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value)
-        return [text for value in returned for text in inside._texts(value, depth + 1)]
+        inside = _Strings(module, module.constants, self.further)
+        return [text for value in module.constants[name] for text in inside._texts(value, depth + 1)]
+
+    def _called(self, name: str, words: list[ast.expr], place: int | None, depth: int) -> list[str]:
+        """What a function returns, or of a tuple the value at a place."""
+        if name in {"command", "mention"}:
+            return [" ".join(("slackwater", *(self._joined([word], depth + 1)[0] for word in words)))]
+        module = self.module.defining(name, further=self.further)
+        function = module.functions.get(name) if module is not None else None
+        if module is None or function is None:
+            return [VARYING]
+        inside = _Strings(module, {**module.constants, **_variables(function)}, self.further)
+        returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
+        values = [value if place is None else _at(value, place) for value in returned]
+        return [text for value in values for text in inside._texts(value, depth + 1)]
+
+
+def _at(tuple_: ast.expr, place: int) -> ast.expr:
+    return ast.Subscript(tuple_, ast.Constant(place), ast.Load())
 
 
 def _added(node: ast.expr) -> list[ast.expr]:
@@ -241,18 +287,31 @@ def _is_literal(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
-@cache
-def _command_functions() -> dict[str, ast.FunctionDef]:
-    return _functions(ast.parse(COMMANDS.read_text()))
+def _variables(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """What the variables and parameters of a function can be, of parameters the defaults."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    defaults = {
+        one.arg: [value]
+        for one, value in (
+            *zip(reversed(named), reversed(arguments.defaults), strict=False),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        )
+        if value is not None
+    }
+    return defaults | _assigned(ast.walk(function))
 
 
 def _assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
     found: dict[str, list[ast.expr]] = {}
     for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, []).append(node.value)
+        if not isinstance(node, ast.Assign):
+            continue
+        target = node.targets[0]
+        if isinstance(target, ast.Name):
+            found.setdefault(target.id, []).append(node.value)
+        elif isinstance(target, ast.Tuple):
+            for place, one in enumerate(target.elts):
+                if isinstance(one, ast.Name):
+                    found.setdefault(one.id, []).append(_at(node.value, place))
     return found

@@ -14,6 +14,7 @@ from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.cli.common.targets import require_recorded, resolve
 from slackwater.core.checkpoint import CheckpointReport
+from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, NotFound
 from slackwater.core.read_options import ReadLimits, ReadOptions
 from slackwater.core.units import size_text
@@ -55,6 +56,7 @@ def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOpt
             where=report.location,
             expected=_kept(report),
             found=f"batch {batch}",
+            hint=command("inspect", target),
         )
     return report
 
@@ -87,6 +89,7 @@ def inspect_file(target: str, path: str, *, home: str | None = None, limits: Rea
             where=store.location,
             expected="the path of a regular file below the checkpoint, such as offsets/0",
             found=path,
+            hint=f"{command('inspect', target)} shows what the checkpoint has",
         ) from error
     try:
         return file_text(path, data, store.limits)

@@ -25,6 +25,7 @@ from slackwater.cli.common.console import print_json, write
 from slackwater.cli.verbs.inspect import ROWS_SHOWN
 from slackwater.cli.verbs.inspect.page import state_page
 from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest, open_target
+from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.core.operator import JOIN, Operator, OperatorStore
 from slackwater.core.units import EPOCH
@@ -143,7 +144,11 @@ def _write(table: pa.Table, target: NewFile) -> None:
             pq.write_table(table, file)
     except pa.ArrowException as error:
         raise UsageError(
-            "cannot-write", "The rows cannot be written as Parquet", where=str(target.path), found=str(error)
+            "cannot-write",
+            "The rows cannot be written as Parquet",
+            where=str(target.path),
+            found=str(error),
+            hint="show them as text or JSON instead: leave --out out",
         ) from error
 
 
@@ -204,6 +209,7 @@ def inspect_state(target: str, request: StateRequest, *, home: str | None = None
         raise NotFound(
             "no-such-operator", "There is no such stateful operator", where=opened.store.location,
             expected=expected, found=str(request.operator),
+            hint=f"{command('inspect', target)} lists the stateful operators",
         )  # fmt: skip
     operator = operators.operator(request.operator, batch)
     choice = choose(operator, request)
@@ -219,6 +225,7 @@ def _require_partition(opened: OpenedCheckpoint, request: StateRequest) -> None:
         raise NotFound(
             "no-such-partition", "There is no such partition", where=opened.store.location,
             expected=f"one of {', '.join(map(str, partitions))}", found=str(request.partition),
+            hint="leave --partition out to read all of them",
         )  # fmt: skip
 
 

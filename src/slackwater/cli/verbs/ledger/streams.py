@@ -102,7 +102,10 @@ def parse_range(text: str) -> BatchRange:
         last = first
     if first is not None and last is not None and first > last:
         raise UsageError(
-            "batch-range", "A range of batches starts with the older one", found=repr(text), hint=f"{last}..{first}"
+            "batch-range",
+            "A range of batches starts with the older one",
+            found=repr(text),
+            hint=f"the older one first: {last}..{first}",
         )
     return BatchRange(first, last)
 
@@ -122,6 +125,7 @@ def _no_range(text: str) -> UsageError:
         "A range of batches cannot be parsed",
         expected="such as 3..7, 3.., ..7 or 5",
         found=brief(repr(text)),
+        hint=command("ledger", "STREAM", "--batches", "3..7"),
     )
 
 

@@ -117,8 +117,8 @@ def base_of(plan: Plan, number: int) -> tuple[int, Base]:
     return next(found)
 
 
-def refuse_lost(operation: Operation, lost: Sequence[str], hint: str) -> None:
-    """Raises Refused where the source has lost something that has to be read."""
+def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") -> None:
+    """Raises Refused where the source has lost something that has to be read; ``instead``: what else can be done."""
     if lost:
         more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
         raise Refused(
@@ -126,7 +126,7 @@ def refuse_lost(operation: Operation, lost: Sequence[str], hint: str) -> None:
             "The source no longer has rows that have to be read",
             where=f"stream {operation.plan.stream}",
             found=", ".join(lost[:LOST_SHOWN]) + more,
-            hint=hint,
+            hint=f"restore the source's data; nothing was changed{instead}",
         )
 
 

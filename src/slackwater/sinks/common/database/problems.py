@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 
+LOOK_UP = "the server's log has the statement that failed; correct the cause, then run the pipeline again"
 LOGIN = re.compile(
     r"password authentication failed|no password supplied|no pg_hba\.conf entry|authentication failed"
     r"|(role|database) \"[^\"]*\" does not exist|Access denied for user",
@@ -135,7 +136,9 @@ def problem_of(error: BaseException) -> Problem:
         known = _LOGIN
     if known is None and (UNREACHABLE.search(text) or getattr(error, "connection_invalidated", False)):
         known = _UNREACHABLE
-    return _with_text(known or Problem("sink-failed", "The database of the sink reports an error"), _line(text))
+    return _with_text(
+        known or Problem("sink-failed", "The database of the sink reports an error", LOOK_UP), _line(text)
+    )
 
 
 @contextmanager
