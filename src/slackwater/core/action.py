@@ -99,12 +99,12 @@ class PlanStep(ABC):
 
 
 class Inverse(PlanStep):
-    """What takes an action back. Each step can be repeated after a kill."""
+    """Undoes an action. Each step can be repeated after a kill."""
 
     __slots__ = ()
 
     removes_generation: ClassVar[bool] = False
-    """Whether it also takes back the actions without an inverse, which worked on what it removes."""
+    """Whether it also undoes the actions without an inverse, which worked on what it removes."""
 
     def check(self, operation: Doing) -> None:
         """Raises Refused, before an undo changes anything, where something that this step needs is not there."""

@@ -100,7 +100,7 @@ class StreamRun:
 
     @property
     def starts_again(self) -> bool:
-        """Whether the active query only runs a batch that is owed, after which the stream is started again."""
+        """Whether the active query only runs the pending batch, after which the stream is started again."""
         return self._once_more and self.outcome is None
 
     def start(self) -> None:

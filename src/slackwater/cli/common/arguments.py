@@ -113,7 +113,7 @@ def check_bytes(arguments: Sequence[str]) -> None:
         if not is_unicode(argument):
             raise UsageError(
                 "argument-bytes",
-                "An argument cannot be used because of its bytes",
+                "An argument is not valid UTF-8, or contains a NUL character",
                 expected="UTF-8 without NUL",
                 found=ascii(argument),
                 hint="rename the file or folder, or type the argument again in a UTF-8 terminal",

@@ -55,7 +55,7 @@ def notes_of(
 
 
 def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreatment) -> tuple[str, ...]:
-    """Where a reset starts, source by source, and what becomes of the output."""
+    """Where a reset starts, source by source, and how existing output is treated."""
     treatment = {
         "keep": f"what the output has stays: rows that are read again are written twice; batches count from {last + 1}",
         "swap": "readers see what the output has until the new output has caught up; batches count from 0",

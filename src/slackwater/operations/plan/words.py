@@ -67,5 +67,5 @@ def plan_again(plan: Plan, *, retention: str | None = None) -> str:
 
 
 def duration(retention_ms: int | None) -> str:
-    """A retention as it is typed; ``None``: unknown, so that all batches count."""
+    """Formats a retention as a command-line argument; ``None``: unknown, so that all batches count."""
     return ALL if retention_ms is None or retention_ms >= ALL_MS else f"{-(-retention_ms // MS_IN_S)}s"

@@ -212,7 +212,7 @@ class RunningQueries:
             run = StreamRun(self._services, record, built, definition.trigger, leases.fence(record.full_name))
             run.start()
             while run.starts_again:
-                # A batch that the checkpoint owes is run first; the application gets the query after it.
+                # A batch that is pending in the checkpoint is run first; the application gets the query after it.
                 run.poll()
                 time.sleep(POLL_S)
         except BaseException:

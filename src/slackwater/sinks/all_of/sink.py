@@ -91,9 +91,9 @@ def all_of(*sinks: WritesBatches) -> AllOfSink:
     if len(sinks) < FEWEST:
         raise PipelineError(
             "all-of-sinks",
-            "This is not several sinks",
+            "all_of() needs at least two sinks",
             expected="sinks.all_of(sink, sink, ...)",
-            found=f"{len(sinks)} of them",
+            found=str(len(sinks)),
             hint="give a single sink to the stream itself",
         )
     made = AllOfSink(sinks)

@@ -203,7 +203,7 @@ def _check_mode(mode: object, keys: tuple[object, ...], *, keep_batch_id: bool) 
     if (mode == "upsert" and not keys) or (mode in {"insert", "replace"} and keys):
         raise PipelineError(
             "sink-keys",
-            "The sink updates rows by its keys, and only then it has some",
+            "keys and mode='upsert' require each other",
             expected="keys=(...) with mode upsert, none with another",
             found=f"mode={mode!r}, keys={keys!r}",
         )
