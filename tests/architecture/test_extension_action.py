@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +14,17 @@ import pytest
 from slackwater.cli.main import main
 from slackwater.core.action import ACTIONS, Action, ActionFacts, Inverse, Places, Step
 from slackwater.core.errors import UsageError
-from slackwater.core.plan import Plan
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
 from slackwater.storage.local import LocalStore
+from tests.support.extensions import Installed, killed_applies, killed_undos
 from tests.support.homes import HomeSpec
-from tests.support.kill_points import count_commits, kill_points
 from tests.support.rebuilds import Project, StopBefore, make_project
 
 NOTE = "note"
 MAKERS = {"assembly.py", "notes.py"}
 """The files outside of ``operations/actions`` that make actions, or data of them."""
-POINTS = range(3, sys.maxsize, 29)
-"""The changes to files before which an apply or an undo is killed."""
-
-count_commits()
+EVERY = 29
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +87,6 @@ def _note(project: Project, operation: str) -> Path:
     return project.home / "streams" / "clicks" / "per_page" / "operations" / operation / NOTE
 
 
-def _undo_if_started(project: Project, plan: Plan) -> None:
-    with project.open() as workspace:
-        started = any(one.id == plan.id for one in workspace.ledger.operations(plan.stream))
-    if started:
-        project.undo(plan)
-
-
 def test_it_is_planned_shown_applied_and_undone_by_commands(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -124,16 +112,10 @@ def test_it_is_planned_shown_applied_and_undone_by_commands(
 
 
 def test_a_killed_apply_with_it_is_continued_or_undone(project: Project) -> None:
-    before, plan, killed = project.in_use(), project.plan(goal="resume"), 0
+    before, plan = project.in_use(), project.plan(goal="resume")
 
-    for killed in kill_points(
-        lambda: project.apply(plan), project.folder, lambda: _undo_if_started(project, plan), every=POINTS
-    ):
-        if killed % 2:
-            project.apply(plan)
-            assert _note(project, plan.id).read_text() == "2"
-    assert killed > POINTS.step
-    assert _note(project, plan.id).read_text() == "2"
+    for finished in killed_applies(project, plan, EVERY, project.apply):
+        assert not finished or _note(project, plan.id).read_text() == "2"
 
     project.undo(plan)
     assert not _note(project, plan.id).exists()
@@ -143,14 +125,24 @@ def test_a_killed_apply_with_it_is_continued_or_undone(project: Project) -> None
 def test_a_killed_undo_with_it_is_continued(project: Project) -> None:
     before, plan = project.in_use(), project.plan(goal="resume")
 
-    def applied() -> None:
-        _undo_if_started(project, plan)
-        project.apply(plan)
-
-    for killed in kill_points(lambda: project.undo(plan), project.folder, applied, every=POINTS):
-        project.undo(plan)
+    for killed in killed_undos(project, plan, EVERY, project.apply):
         assert not _note(project, plan.id).exists()
         assert project.in_use() == before, f"undo killed before change {killed}"
+
+
+def test_an_installed_distribution_adds_it_by_an_entry_point(tmp_path: Path) -> None:
+    made = make_project(tmp_path / "project", HomeSpec(planned=7, state=6, written=6))
+    (made.checkpoint(1) / "commits" / "6").write_text('v1\n{"next')
+    installed = Installed(tmp_path / "installed", Path(__file__), "slackwater.actions", "leave-note", "LeaveNote")
+
+    planned = installed.slackwater(["plan", "resume", "per_page", "--out", "plan.json"], made.folder)
+    assert "leave a note about generation 2" in planned
+    installed.slackwater(["apply", "plan.json", "--yes"], made.folder)
+
+    identifier = json.loads((made.folder / "plan.json").read_text())["id"]
+    assert _note(made, identifier).read_text() == "2"
+    installed.slackwater(["undo", identifier, "--yes"], made.folder)
+    assert not _note(made, identifier).exists()
 
 
 def test_before_it_the_user_can_stop_and_go_back(project: Project) -> None:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from scripts.reference_pages import PAGES
 from slackwater.cli.main import main
-from slackwater.core.plan import BATCH, Request
+from slackwater.core.plan import BATCH, Plan, Request
 from slackwater.operations.goals.common.goal import GOALS, Flag, Goal, Value, WithQuery
 from slackwater.operations.goals.resume import kept_scope
 from slackwater.operations.plan.basis import Basis, Scope
 from slackwater.operations.plan.document import parse
 from slackwater.operations.plan.words import plan_again
+from tests.support.extensions import Installed, killed_applies, killed_undos
 from tests.support.homes import HomeSpec
 from tests.support.rebuilds import Project, make_project
 
 SUMMARY = "Process the newest batches again, from the state that is kept."
 DAMAGED, UNKNOWN = "plan-damaged", "its goal is unknown"
+EVERY = 61
 
 
 class Redo(Goal):
@@ -131,25 +131,40 @@ def test_a_plan_is_refused_where_its_goal_is_not_installed(
     assert project.in_use() == before
 
 
-def test_an_installed_distribution_adds_it_by_an_entry_point(tmp_path: Path, root: Path) -> None:
-    described = tmp_path / "redo-1.dist-info"
-    described.mkdir()
-    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: redo\nVersion: 1\n")
-    (described / "entry_points.txt").write_text("[slackwater.goals]\nredo = redo:GOAL\n")
-    (tmp_path / "redo.py").write_text(Path(__file__).read_text())
+def test_a_killed_apply_of_it_is_continued_or_undone(project: Project) -> None:
+    before, plan = project.in_use(), _planned()
 
-    done = subprocess.run(
-        [sys.executable, "-m", "slackwater", "plan", "redo", "--help"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(root)])},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    for finished in killed_applies(project, plan, EVERY, project.apply):
+        assert not finished or project.in_use() != before
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "--batches N" in done.stdout
+    project.undo(plan)
+    assert project.in_use() == before
+
+
+def test_a_killed_undo_of_it_is_continued(project: Project) -> None:
+    before, plan = project.in_use(), _planned()
+
+    for killed in killed_undos(project, plan, EVERY, project.apply):
+        assert project.in_use() == before, f"undo killed before change {killed}"
+
+
+def _planned() -> Plan:
+    assert main(["plan", "redo", "per_page", "--batches", "2", "--out", "plan.json"]) == 0
+    return parse(Path("plan.json").read_text(), "plan.json")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_page_of_verbs_has_it() -> None:
+    page = PAGES["verbs"]()
+
+    assert f"\n## plan redo\n\n{SUMMARY}\n" in page
+    assert "| `--batches` | any | how many batches" in page
+
+
+def test_an_installed_distribution_adds_it_by_an_entry_point(tmp_path: Path) -> None:
+    installed = Installed(tmp_path, Path(__file__), "slackwater.goals", "redo", "GOAL")
+
+    assert "--batches N" in installed.slackwater(["plan", "redo", "--help"], tmp_path)
 
 
 def test_only_a_goal_knows_its_name(root: Path, source_files: list[Path]) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from scripts.error_codes import page as errors_page
 from slackwater.core.finding import Finding, Severity
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import RULES
 from slackwater.diagnose.rules.common.rule import REFUSED, Rule
 from tests.refusals.scene import Scene
+from tests.support.extensions import Installed
 from tests.support.homes import STATELESS, STREAM, HomeSpec
 
 CODE = "tide-out"
@@ -76,3 +78,20 @@ def test_without_it_the_same_stream_is_clean(tmp_path: Path, monkeypatch: pytest
     scene = Scene(tmp_path, HomeSpec(layout=STATELESS, state=None))
 
     assert "clean: checkpoint and sink agree" in scene.type(f"status {STREAM}").text
+
+
+@pytest.mark.usefixtures("scene")
+def test_the_page_of_errors_has_it() -> None:
+    page = errors_page()
+
+    assert f"| `{CODE}` | stop | stuck | 5 | The tide is out. |" in page
+    assert f"\n### {CODE}\n" in page
+
+
+def test_an_installed_distribution_adds_it_by_an_entry_point(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "project", HomeSpec(layout=STATELESS, state=None))
+    installed = Installed(tmp_path / "installed", Path(__file__), "slackwater.rules", CODE, "RULE")
+
+    shown = installed.slackwater(["status", STREAM, "--format", "json"], scene.folder, exit_code=REFUSED)
+
+    assert json.loads(shown)["streams"][0]["verdict"]["code"] == CODE

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.sink_table import page as sinks_page
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import CatalogueEntry
 from slackwater.runtime.failures import is_transient
@@ -60,6 +61,7 @@ def test_a_kind_is_found_once_it_is_registered() -> None:
         assert catalogue()[-1] is entry
         assert public("numbered") is dict
         assert is_transient(StreamFailed("shelf-busy", "The folder is locked"))
+        assert "numbered(folder)" in sinks_page()
     finally:
         SINKS.unregister("numbered")
     assert open_output({"kind": "numbered"}).last_written() is None

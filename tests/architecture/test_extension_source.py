@@ -14,6 +14,7 @@ import pytest
 from slackwater.checkpoint.layout import offset_path
 from slackwater.core.checkpoint_logs import OffsetEntry, SourceFile, SourceOffset
 from slackwater.core.checkpoint_shape import CheckpointShape, SourceEvidence
+from slackwater.core.plan import Plan
 from slackwater.core.program import Program, SourceShape
 from slackwater.core.records import BatchSource, LogLine
 from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget
@@ -21,6 +22,7 @@ from slackwater.core.verdict import Verdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 from slackwater.diagnose.program_changes import source_changes
 from slackwater.ledger.lineage import AVAILABLE_NOW
+from slackwater.operations.plan.document import parse
 from slackwater.runtime.available_now import reached_end
 from slackwater.runtime.failures import classify
 from slackwater.runtime.loader import load
@@ -45,8 +47,10 @@ from slackwater.sources.common.targets import out_of_range
 from slackwater.storage.protocols import ReadStore
 from tests.refusals.scene import APPLY, PIPELINE, Player, Scene
 from tests.support import homes
+from tests.support.extensions import Installed, killed_applies, killed_undos
 from tests.support.rebuilds import CLEAN
 
+EVERY = 61
 LINES = 100
 """On each page."""
 
@@ -132,6 +136,9 @@ class Shelf(LiveSource):
         return int(first), int(last)
 
 
+BOOK = Book()
+
+
 def at(number: int) -> str:
     """The position before a page, as Spark writes it."""
     return f'{{"page":{number}}}'
@@ -159,7 +166,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     monkeypatch.setattr(homes, "source_offset", lambda _, batch: at(batch + 1))
     monkeypatch.setattr(homes, "_source_log", lambda _spec, _folder: {})
     monkeypatch.setattr(homes, "BatchSource", lambda _, *rest: BatchSource("book", *rest))
-    SOURCES.register(Book.kind, Book())
+    SOURCES.register(Book.kind, BOOK)
     made = Scene(tmp_path, replace(CLEAN, source="kafka"))
     made.player = Reader(tmp_path / "clicks.py")
     yield made
@@ -194,8 +201,45 @@ def test_a_rebuild_starts_at_its_empty_base(scene: Scene) -> None:
 
     scene.player.served = {}
     scene.must(APPLY)
-    base = min((scene.stream / "checkpoints" / "0002" / "offsets").iterdir())
-    assert base.read_text().endswith(at(3))
+    assert _base(scene).endswith(at(3))
+
+
+def _base(scene: Scene) -> str:
+    """The oldest entry of the generation that the rebuild has built."""
+    return min((scene.stream / "checkpoints" / "0002" / "offsets").iterdir()).read_text()
+
+
+def test_a_killed_apply_is_continued_or_undone(scene: Scene) -> None:
+    before, plan = scene.project.in_use(), _planned(scene)
+
+    for finished in killed_applies(scene.project, plan, EVERY, lambda one: scene.project.apply(one, scene.player)):
+        assert not finished or _base(scene).endswith(at(3))
+
+    scene.project.undo(plan)
+    assert scene.project.in_use() == before
+
+
+def test_a_killed_undo_is_continued(scene: Scene) -> None:
+    before, plan = scene.project.in_use(), _planned(scene)
+
+    for killed in killed_undos(scene.project, plan, EVERY, lambda one: scene.project.apply(one, scene.player)):
+        assert scene.project.in_use() == before, f"undo killed before change {killed}"
+
+
+def _planned(scene: Scene) -> Plan:
+    scene.plan()
+    return parse((scene.folder / "plan.json").read_text(), "plan.json")
+
+
+def test_an_installed_distribution_adds_it_by_an_entry_point(
+    scene: Scene, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("installed")
+    installed = Installed(folder, Path(__file__), "slackwater.sources", Book.kind, "BOOK")
+
+    shown = installed.slackwater(["inspect", str(scene.checkpoint), "--format", "json"], scene.folder)
+
+    assert json.loads(shown)["sources"][0]["kind"] == "book"
 
 
 def test_a_replay_starts_at_the_page_that_is_named(scene: Scene) -> None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,17 +16,15 @@ from scripts.reference_pages import PAGES
 from slackwater.cli.main import main
 from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import UsageError
-from slackwater.core.plan import Plan
 from slackwater.ledger.home.home import Home
 from slackwater.storage.open import spark_uri
 from slackwater.storage.registry import STORES, kind_of
+from tests.support.extensions import killed_applies, killed_undos, points
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.rebuilds import Project, make_project
 from tests.support.shelf import ShelfProject, on_shelf, registered
 
-EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "61"))
-POINTS = range(min(EVERY, 5), sys.maxsize, EVERY)
-"""The changes to files before which an apply or an undo is killed: ``SLACKWATER_TEST_EVERY=1`` takes all."""
+EVERY = 61
 
 count_commits()
 
@@ -44,13 +40,6 @@ def shelf() -> Iterator[None]:
 def project(tmp_path: Path) -> ShelfProject:
     """A stream whose home is on the shelf, with a batch that was interrupted."""
     return on_shelf(tmp_path / "project")
-
-
-def _undo_if_started(project: Project, plan: Plan) -> None:
-    with project.open() as workspace:
-        started = any(one.id == plan.id for one in workspace.ledger.operations(plan.stream))
-    if started:
-        project.undo(plan)
 
 
 def test_commands_read_a_home_on_it(
@@ -116,27 +105,16 @@ def _names(project: Project) -> list[str]:
 
 
 def test_a_killed_apply_is_continued_or_undone(project: ShelfProject) -> None:
-    before, plan, killed = project.in_use(), project.plan("batch:3"), 0
-    for killed in kill_points(
-        lambda: project.apply(plan), project.folder, lambda: _undo_if_started(project, plan), every=POINTS
-    ):
-        if killed % 2:
-            project.apply(plan)
-            assert project.checkpoint(2).is_dir()
-    assert killed > POINTS.step
+    before, plan = project.in_use(), project.plan("batch:3")
+    for finished in killed_applies(project, plan, EVERY, project.apply):
+        assert not finished or project.checkpoint(2).is_dir()
     project.undo(plan)
     assert project.in_use() == before
 
 
 def test_a_killed_undo_is_continued(project: ShelfProject) -> None:
     before, plan = project.in_use(), project.plan("batch:3")
-
-    def applied() -> None:
-        _undo_if_started(project, plan)
-        project.apply(plan)
-
-    for killed in kill_points(lambda: project.undo(plan), project.folder, applied, every=POINTS):
-        project.undo(plan)
+    for killed in killed_undos(project, plan, EVERY, project.apply):
         assert project.in_use() == before, f"undo killed before change {killed}"
 
 
@@ -148,7 +126,7 @@ def test_a_killed_prune_is_finished(project: ShelfProject) -> None:
         with project.open() as workspace:
             delete_prunable(workspace, None, 0, lambda _: None)
 
-    for _ in kill_points(prune, project.folder, lambda: None, every=POINTS):
+    for _ in kill_points(prune, project.folder, lambda: None, every=points(EVERY)):
         assert project.checkpoint(2).is_dir()
     prune()
     assert sorted(one.name for one in project.checkpoint(2).parent.iterdir()) == ["0002"]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from scripts.reference_pages import PAGES
 from slackwater.cli.common.arguments import Format, Parser, add_format, add_home, natural
 from slackwater.cli.common.console import prepare, print_json, write
 from slackwater.cli.common.verb import VERBS, Verb
 from slackwater.cli.main import main
 from slackwater.core.errors import Refused
+from tests.support.extensions import Installed
 
 SUMMARY = "Show the tides of the next days."
 
@@ -95,22 +94,15 @@ def test_a_name_is_not_used_twice() -> None:
         VERBS.register("status", VERB)
 
 
+@pytest.mark.usefixtures("out")
+def test_the_page_of_verbs_has_it() -> None:
+    page = PAGES["verbs"]()
+
+    assert f"\n## tides\n\n{SUMMARY}\n" in page
+    assert "| `--days` | any | how many days |" in page
+
+
 def test_an_installed_distribution_adds_it_by_an_entry_point(tmp_path: Path) -> None:
-    described = tmp_path / "tides-1.dist-info"
-    described.mkdir()
-    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: tides\nVersion: 1\n")
-    (described / "entry_points.txt").write_text("[slackwater.verbs]\ntides = tides:VERB\n")
-    (tmp_path / "tides.py").write_text(Path(__file__).read_text())
+    installed = Installed(tmp_path, Path(__file__), "slackwater.verbs", "tides", "VERB")
 
-    done = subprocess.run(
-        [sys.executable, "-m", "slackwater", "tides", "--format", "json"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["tides"] == 2
+    assert json.loads(installed.slackwater(["tides", "--format", "json"], tmp_path))["tides"] == 2
