@@ -41,7 +41,7 @@ def figures(files: dict[str, str]) -> dict[str, str]:
     comments = [comment for text in package.values() for comment in _comments(text)]
     noqa = [comment for comment in comments if NOQA.search(comment)]
     explaining = [comment for comment in comments if not NOQA.search(comment) and "type: ignore" not in comment]
-    kinds = sorted(found["kind"] for name in files if (found := KIND.fullmatch(name)))
+    kinds = {found["kind"]: name for name in sorted(files) if (found := KIND.fullmatch(name))}
     return {
         "lines of src/slackwater": f"{lines:,}",
         "modules": f"{sum(1 for text in package.values() if text.strip()):,}",
@@ -53,9 +53,39 @@ def figures(files: dict[str, str]) -> dict[str, str]:
         "noqa of late imports (PLC0415)": f"{sum('PLC0415' in comment for comment in noqa)}",
         "comment lines per hundred": f"{100 * len(explaining) / lines:.1f}",
         "lines of tests": f"{sum(map(_lines, tests)):,}",
-        # Such a test adds a kind from one file, and fails if another one has to know it.
-        "added by one file (tested)": " ".join(kinds) or "-",
+        **{f"files for another {kind} (tested)": f"{_files_of_addition(name, files)}" for kind, name in kinds.items()},
     }
+
+
+def _files_of_addition(test: str, files: dict[str, str]) -> int:
+    """How many files have the kind that a test adds: those that define what it registers.
+
+    The test fails where a file of the package has to be edited for it, too.
+    """
+    helpers = [name for name in map(_path, _imports(files[test]).values()) if name in files]
+    return len({definer for file in (test, *helpers) for definer in _definers(file, files[file])})
+
+
+def _definers(file: str, text: str) -> set[str]:
+    """The files that define what a file of tests registers."""
+    imported = _imports(text)
+    registered = [
+        node.args[1]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "register"
+    ]
+    names = [next((one.id for one in ast.walk(value) if isinstance(one, ast.Name)), "") for value in registered]
+    return {_path(imported[name]) if imported.get(name, "").startswith("tests.") else file for name in names}
+
+
+def _imports(text: str) -> dict[str, str]:
+    """The modules that names are imported from."""
+    found = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.module]
+    return {alias.name: node.module or "" for node in found for alias in node.names}
+
+
+def _path(module: str) -> str:
+    return module.replace(".", "/") + ".py"
 
 
 def _lines(text: str) -> int:
@@ -87,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         columns.insert(0, (options.base, figures(files_of(options.base))))
     print(f"{'':34}" + "".join(f"{name[:16]:>18}" for name, _ in columns))
     for figure in columns[-1][1]:
-        print(f"{figure:34}" + "".join(f"{values[figure]:>18}" for _, values in columns))
+        print(f"{figure:34}" + "".join(f"{values.get(figure, '-'):>18}" for _, values in columns))
 
 
 if __name__ == "__main__":
