@@ -12,6 +12,8 @@ from slackwater.core.masking import brief
 _decode: Callable[[str], tuple[object, int]] = json.JSONDecoder().raw_decode
 _VERSION_LINE = re.compile(r"v(\d{1,9})")
 _SHOWN = 60
+LEADING = "\0"
+"""Before the version of an entry that the readers of Spark 2.1 are to fail on: the initial offsets of Kafka."""
 _LONG = range(-(2**63), 2**63)
 """Spark keeps numbers of its logs in a Long; nothing that stores them here takes more."""
 

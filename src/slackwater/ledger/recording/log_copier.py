@@ -24,7 +24,7 @@ from slackwater.core.errors import FormatError
 from slackwater.core.records import LogLine
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.formats.text_log import parse_object, parse_query_metadata, parse_records
+from slackwater.formats.text_log import LEADING, parse_object, parse_query_metadata, parse_records
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA, SINK, SIZES, SOURCES
 from slackwater.ledger.recording.reach import StoreReach
@@ -49,8 +49,6 @@ _PARSERS: dict[str, Callable[[bytes], object]] = {
 }
 _VERSION_LINE = re.compile(r"v[0-9]+(\n|$)")
 _OWN_MOST = 1000
-_KAFKA_MARK = "\0"
-"""Kafka starts the file of its initial offsets with this byte, so that the readers of Spark 2.1 fail on it."""
 
 
 def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: Output | None = None) -> int:
@@ -365,7 +363,7 @@ def _is_whole(log: str, text: str) -> bool:
     """Whether a string can be an entry of a log; a file that is not is read again later."""
     if log == "metadata":
         return text.startswith("{") and text.endswith("}")
-    return _VERSION_LINE.match(text.removeprefix(_KAFKA_MARK)) is not None
+    return _VERSION_LINE.match(text.removeprefix(LEADING)) is not None
 
 
 def split_source_compact(text: str, entry: int) -> dict[int, str]:

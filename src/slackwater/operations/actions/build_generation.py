@@ -21,6 +21,7 @@ from slackwater.operations.actions.common.base import (
     CHANGELOG,
     Base,
     base_renamed,
+    listed,
     new_folder,
     refuse_lost,
     rename_base,
@@ -38,6 +39,7 @@ from slackwater.operations.plan.basis import bounds_of, check_reproducible
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.words import duration, plan_again
+from slackwater.sources import kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +139,10 @@ def _base(action: BuildGeneration, places: Places) -> Iterator[str]:
         return
     before, first = action.first - 1, action.first
     entry = places.entry("offsets", before)
-    yield f"- Build an empty base: copy {entry} to `offsets/0`, and make its range empty. File source: replace"
-    yield '  the end by `{"logOffset":-1}`. Kafka source I: write `sources/I/0`, a zero byte, `v1`,'
-    yield "  a line break, and the end."
+    yield f"- Build an empty base: copy {entry} to `offsets/0`, and make its range empty."
+    for kind in kinds():
+        if kind.empty_base_by_hand:
+            yield from listed(kind.empty_base_by_hand, "  ")
     yield f"- Run the query once, as in the next step, with `{CHANGELOG}=false`;"
     yield "  `query.lastProgress.numInputRows` must be 0."
     yield from base_renamed(before, first)

@@ -6,13 +6,12 @@ import json
 import re
 from typing import Literal, TypeAlias, TypeGuard
 
+from slackwater.formats.text_log import LEADING
 from slackwater.sources.common.contract import SourceEntries
 
 _LONG = range(-(2**63), 2**63)
 _INDEX = re.compile("0|[1-9][0-9]{0,18}")
 _FIRST_ENTRY = 0
-_KAFKA_MARK = "\0v"
-"""Initial offsets of Kafka have a zero byte before the version."""
 LogShape: TypeAlias = Literal["files", "kafka", "rate", "none"]
 
 
@@ -43,7 +42,7 @@ def log_shape(log: SourceEntries) -> LogShape:
         return "none"
     newest = max(log)
     version, _, body = log[newest].partition("\n")
-    if version.startswith(_KAFKA_MARK):
+    if version.startswith(f"{LEADING}v"):
         return "kafka" if newest == _FIRST_ENTRY else "none"
     if body.startswith('{"path":'):
         return "files"

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import FormatError
-from slackwater.formats.text_log import parse_object, shown, split_log
+from slackwater.formats.text_log import LEADING, parse_object, shown, split_log
 from slackwater.sources.common.contract import (
     Claims,
     EmptyBase,
@@ -34,8 +34,7 @@ from slackwater.sources.common.source import NO_OFFSET, LiveSource, Source, enco
 from slackwater.sources.common.targets import listed, refuse_backward
 
 NEWEST_VERSION = 1
-_LEADING = b"\0"
-"""Before the version of the initial offsets, so that the readers of Spark 2.1 fail on them."""
+_LEADING = LEADING.encode()
 
 
 def parse_initial_offsets(data: bytes) -> str:
@@ -64,6 +63,7 @@ class Kafka(Source):
 
     kind = "kafka"
     has_empty_base = True
+    empty_base_by_hand = "Kafka source I: write `sources/I/0`: a zero byte, `v1`, a line break, and the end."
     shows_what_is_free = True
     shows_what_is_served = True
     formats = frozenset({"kafka"})

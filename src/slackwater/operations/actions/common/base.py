@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from textwrap import wrap
 from typing import Literal
 
 from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
@@ -25,9 +26,11 @@ from slackwater.operations.apply.preconditions import DIGEST_SHOWN
 from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.plan.words import plan_again
 from slackwater.sinks.common.backup import check_removable
+from slackwater.sources import kinds
 from slackwater.storage.protocols import WriteStore
 
 LOST_SHOWN = 3
+WIDTH = 110
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 SIDE_FILE = "- Delete the hidden side file `.NAME.crc` of each file that is written, renamed or changed by hand."
 
@@ -143,11 +146,17 @@ def sources_copied(newest: int, places: Places) -> list[str]:
     """The lines of a runbook that copy the own logs of the sources up to a batch."""
     if newest < 0:
         return []
-    return [
-        f"- File source I: copy the entries {places.entry('sources/I', 'N')} up to the `logOffset` of batch",
-        f"  {newest} (in {places.entry('offsets', newest)}). Split a `.compact` file that has later entries by",
-        "  `batchId`: the query has to find those files again. Other sources: copy `sources/` as it is.",
-    ]
+    entries, batch = places.entry("sources/I", "N"), f"batch {newest} (in {places.entry('offsets', newest)})"
+    own = [kind.log_by_hand.format(entries=entries, batch=batch) for kind in kinds() if kind.log_by_hand]
+    return [line for text in (*own, "Other sources: copy `sources/` as it is.") for line in listed(text)]
+
+
+def listed(text: str, indent: str = "") -> list[str]:
+    """An item of a list in Markdown, in lines of some length."""
+    start, rest = f"{indent}- ", f"{indent}  "
+    return wrap(
+        text, WIDTH, initial_indent=start, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def base_renamed(before: int, first: int) -> list[str]:
