@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.audit.sink import Armed, check_drilled, counter
+from slackwater.audit.drilled_sink import Armed, check_drilled, counter
 from slackwater.audit.steps import CHOICES, Step, most_steps, steps_for
 from slackwater.cli.verbs.audit.drills import AuditOptions, compared, selected, steps_of
 from slackwater.core.errors import NotFound, PipelineError, UsageError

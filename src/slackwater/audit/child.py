@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as T
 
+from slackwater.audit.drilled_sink import Armed, DrilledSink
 from slackwater.audit.request import ERROR, RESULTS, Request
-from slackwater.audit.sink import Armed, DrilledSink
 from slackwater.audit.steps import ROWS_OF_TASK, STEPS_MOST, TASKS, Step
 from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.escaping import printable

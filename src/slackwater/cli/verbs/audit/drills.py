@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from slackwater.audit.drilled_sink import check_drilled
 from slackwater.audit.processes import JVM_OPTIONS, process, send_all, tree, wait_until_gone
 from slackwater.audit.request import ERROR, RESULTS, Request
-from slackwater.audit.sink import check_drilled
 from slackwater.audit.steps import CHOICES, Drill, Step, most_steps, steps_for
 from slackwater.core import errors
 from slackwater.core.commands import command
