@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Moved, OutcomeUnknown, Refused, UsageError
-from slackwater.core.plan import OutputTreatment, Plan
-from slackwater.core.records import LogLine
+from slackwater.core.plan import OutputTreatment, Plan, Request
+from slackwater.core.profile import QueryProfile
+from slackwater.core.records import LogLine, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
-from tests.support.homes import STREAM, HomeSpec
+from slackwater.operations.plan.basis import check_reproducible
+from tests.support.homes import LAYOUT, STREAM, HomeSpec
 from tests.support.rebuilds import Project, Silent, StopBefore, StubReplayer
 from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, read_next, read_uncopied, three_stages
 
@@ -113,6 +115,66 @@ def test_without_it_the_refusal_names_the_readers(project: Stages) -> None:
     assert (refused.value.hint or "").startswith(
         f"plan them as well: slackwater plan replay {STREAM} --from batch:3 --downstream"
     )
+
+
+BY_ORDER = LAYOUT | {"by_order": ["first"]}
+
+
+def _by_order(folder: Path, layout: dict[str, object]) -> Stages:
+    """A later stage whose state has to be recomputed and cannot be: its checkpoint keeps no state."""
+    return make_stages(folder, {"day": ("out", replace(STAGE, state=None, layout=layout))})
+
+
+def test_what_is_said_of_the_order_of_rows_is_said_of_all_stages(tmp_path: Path) -> None:
+    project = _by_order(tmp_path / "project", BY_ORDER)
+
+    with pytest.raises(Refused) as refused:
+        _replay(project)
+
+    assert refused.value.code == "state-not-reproducible"
+    assert (refused.value.hint or "").startswith(
+        f"if it gives the same for any order of the rows in a batch: slackwater plan replay {STREAM} --from batch:3 "
+        f"--downstream --row-order any; else process everything again: slackwater plan reset {STREAM} "
+    )
+    plan = project.plan("batch:3", goal="replay", downstream=True, row_order="any")
+    assert [one.request.row_order for one in plan.members] == ["any", "any"]
+    assert any("first gives the same" in risk for risk in plan.downstream[0].risks)
+    assert project.apply(plan, StubReplayer(project.folder / "clicks.py", BY_ORDER)).outcome == "applied"
+
+
+def test_a_stage_that_no_order_of_rows_helps_starts_again_with_the_first(tmp_path: Path) -> None:
+    project = _by_order(tmp_path / "project", LAYOUT | {"operators": ["GlobalLimit"]})
+
+    with pytest.raises(Refused) as refused:
+        _replay(project)
+
+    everything = f"slackwater plan reset {STREAM} --from earliest --downstream"
+    assert refused.value.hint == f"process everything again: {everything}"
+
+
+def test_a_stage_that_did_not_read_a_reset_output_first_is_reset_before() -> None:
+    """A reset says nothing of the order of rows, and the same reset once more would be refused once more."""
+    profile, day = QueryProfile.from_json(BY_ORDER), StreamRecord("clicks", "day", {}, "append", "")
+    leader = Request.at("reset", "earliest", output="clear", downstream=True)
+
+    with pytest.raises(Refused) as refused:
+        check_reproducible(profile, day, Request.at("replay", "batch:2"), (STREAM, leader))
+
+    assert refused.value.hint == (
+        f"process everything of {DAY} again before that: slackwater plan reset {DAY} --from earliest"
+    )
+
+
+@pytest.mark.parametrize("goal", ["replay", "rebuild"])
+def test_from_batch_0_on_no_state_is_recomputed(tmp_path: Path, goal: str) -> None:
+    """Neither that of the first stream nor that of a later one, whatever it is made of."""
+    limit = LAYOUT | {"operators": ["GlobalLimit"]}
+    project = _by_order(tmp_path / "project", limit)
+
+    plan = project.plan("earliest", goal=goal, downstream=True)
+
+    assert _asked(plan)[1:] == [(DAY, "replay", "earliest", "cut")]
+    assert project.apply(plan, StubReplayer(project.folder / "clicks.py", limit)).outcome == "applied"
 
 
 class _Stops(StubReplayer):

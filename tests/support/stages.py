@@ -13,7 +13,6 @@ from slackwater.runtime.loader import digest
 from tests.support.homes import (
     EMPTY_DELTA,
     FILE_SIZE,
-    LAYOUT,
     OPERATOR,
     QUERY_ID,
     SCHEMA,
@@ -84,7 +83,7 @@ def add_stage(project: Project, name: str, reads: str, spec: HomeSpec) -> None:
     with project.open() as workspace:
         ledger = workspace.ledger
         ledger.register_stream(StreamRecord("clicks", name, sink, "append", str(folder / "clicks.py")))
-        ledger.add_generation(GenerationRecord(stream, 1, str(checkpoint), QUERY_ID, layout=LAYOUT))
+        ledger.add_generation(GenerationRecord(stream, 1, str(checkpoint), QUERY_ID, layout=spec.layout))
         ledger.record_lines(lines)
         run = ledger.begin_run(stream, 1, "4.1.3", settings={}, code=digest(str(folder / "clicks.py")))
         for batch in range(spec.planned + 1):

@@ -89,8 +89,11 @@ class _Stages:
         facts = self._planning.facts(stage, pipeline_file, self._request.goal)
         request = request_from(batch, facts.snapshot.written_or_committed, treatment)
         named = self._request.pipeline_named and pipeline_file != ""
-        request = replace(request, pipeline_file=facts.stream.pipeline_file, pipeline_named=named)
-        return derive(self._planning, facts, request, identifier)
+        # What was said of the order of rows is said of all queries of the plan.
+        order, file = self._request.row_order, facts.stream.pipeline_file
+        request = replace(request, pipeline_file=file, pipeline_named=named, row_order=order)
+        planning = replace(self._planning, leader=(first.full_name, self._request))
+        return derive(planning, facts, request, identifier)
 
     def _by_version(self, stage: StreamRecord, earlier: StreamRecord, change: Cut) -> Refused:
         first, changed = self._changes[0]

@@ -56,7 +56,7 @@ class Planning:
 
     ``query_readers`` read the present query of a stream that is to continue after a batch (``None``: the last written).
     ``own_lease``: the caller holds the leases. ``updated`` names the streams whose logs need not be copied into the
-    ledger again to find readers.
+    ledger again to find readers. ``leader`` is the first stream with its request while a later stage is planned.
     """
 
     workspace: Workspace
@@ -66,6 +66,7 @@ class Planning:
     made_at: str
     own_lease: bool = False
     updated: set[str] = field(default_factory=set)
+    leader: tuple[str, Request] | None = None
 
     def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
         """The facts about a stream for a goal. ``pipeline_file`` replaces the one of the last run, if it is named."""
@@ -109,7 +110,7 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
     _refuse_unmarked(facts.snapshot, request)
     _check_offsets(request, BatchHistory(facts.history))
     side = backfill_directory(planning.workspace, facts.stream, request)
-    unread = Basis(facts, request, goal, side=side)
+    unread = Basis(facts, request, goal, side=side, leader=planning.leader)
 
     def read_query() -> QueryProfile | None:
         at_all = goal.scope_without_query(unread)

@@ -94,10 +94,10 @@ ACTION = BuildGeneration
 def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer, profile: QueryProfile) -> None:
     """The upgraded query may need older batches than the plan counted on: a longer retention, or other rows read."""
     facts = operation.plan.facts
-    check_reproducible(profile, operation.stream, operation.plan.request)
     if facts.target < 0:
         return
     plan = operation.plan
+    check_reproducible(profile, operation.stream, plan.request)
     program = replayer.program()
     check_restorable(operation.ledger, operation.stream, facts.target, program, plan.pipeline_file)
     recorded = profile_of(operation.ledger.generation(operation.stream.full_name, operation.stream.current_generation))

@@ -8,7 +8,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
 from slackwater.operations.goals.common.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
-from slackwater.operations.plan.basis import Basis, Scope, check_since_start, state_bounds
+from slackwater.operations.plan.basis import Basis, Scope, check_reproducible, check_since_start, state_bounds
 from slackwater.operations.plan.contributing import StateBounds, first_contributing
 from slackwater.operations.plan.cut_check import check_cut
 from slackwater.operations.plan.words import ALL, plan_command
@@ -79,6 +79,9 @@ def scope_of_rebuild(basis: Basis) -> Scope:
 
 def recomputed(basis: Basis, target: int) -> Scope:
     """The scope of continuing after a batch with its state recomputed. Raises Refused as above."""
+    if target > BEFORE_ALL and basis.profile is not None:
+        # From batch 0 on nothing is replayed: the batches run again with their output.
+        check_reproducible(basis.profile, basis.snapshot.stream, basis.request, basis.leader)
     state = state_bounds(basis)
     until = target if state.stateful and target >= 0 else None
     scope = replace(scope_at(basis, target), state=state, state_until=until)

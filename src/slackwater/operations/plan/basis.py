@@ -16,6 +16,7 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut, SideOutput
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.contributing import Code, StateBounds
 from slackwater.operations.plan.stream_facts import StreamFacts
 from slackwater.operations.plan.words import plan_command
@@ -34,7 +35,8 @@ class Basis:
 
     ``query`` is the profile of the present code, ``None`` where it was not needed or could not be read. ``side`` is
     where the rows go in place of the stream's output, ``None`` for the output. ``readers`` are the streams that have
-    read what the operation changes; ``replaced`` is all that a swap replaces.
+    read what the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the first stream of the
+    plan with its request, where this is one of the later stages.
     """
 
     facts: StreamFacts
@@ -44,6 +46,7 @@ class Basis:
     side: SideOutput | None = None
     readers: tuple[str, ...] = ()
     replaced: Cut | None = None
+    leader: tuple[str, Request] | None = None
 
     @property
     def goal(self) -> str:
@@ -71,6 +74,11 @@ class Basis:
         if self.query is None:
             return Code(self.facts.pipeline.digest)
         return Code(self.facts.pipeline.digest, self.query.rows_digest, self.query.spark_version)
+
+    @property
+    def profile(self) -> QueryProfile | None:
+        """The profile of the present code where it was read, else the recorded one."""
+        return self.query or self.snapshot.profile
 
     @property
     def states(self) -> frozenset[int]:
@@ -210,38 +218,51 @@ def not_reproducible(profile: QueryProfile, row_order: RowOrder | None = None) -
     return found
 
 
-def check_reproducible(profile: QueryProfile, stream: StreamRecord, request: Request) -> None:
-    """Raises Refused where the query keeps state that no replay recomputes exactly."""
+def check_reproducible(
+    profile: QueryProfile, stream: StreamRecord, request: Request, leader: tuple[str, Request] | None = None
+) -> None:
+    """Raises Refused where the query keeps state that no replay recomputes exactly. ``leader`` as in ``Basis``."""
     if (found := not_reproducible(profile, request.row_order)) is None:
         return
     what, reason = found
-    remains = (
-        f"process everything again: {command('plan', 'reset', stream.full_name, '--from', 'earliest')}; "
-        "or run the query under a new stream name into a new output"
-    )
-    at_word = plan_command(stream.full_name, replace(request, row_order="any"))
+    name, asked = leader or (stream.full_name, request)
+    at_word = replace(asked, row_order="any")
+    takes_word = goal_named(asked.goal).accepts(at_word)
+    remains = _everything_again(stream.full_name, None if leader is None else name, planned_first=not takes_word)
     raise Refused(
         "state-not-reproducible",
         f"The state of stream {stream.name} cannot be recomputed exactly: {reason}",
         expected="windowed aggregations, dropDuplicates, joins",
         found=what,
-        hint=f"if it gives the same for any order of the rows in a batch: {at_word}; else {remains}"
-        if what in ARBITRARY or reason == BY_ORDER
+        hint=f"if it gives the same for any order of the rows in a batch: {plan_command(name, at_word)}; else {remains}"
+        if takes_word and not_reproducible(profile, "any") is None
         else remains,
     )
 
 
+def _everything_again(stream: str, leader: str | None, *, planned_first: bool) -> str:
+    """What remains where state cannot be recomputed: a start with none.
+
+    A later stage alone would read again what the plan takes out of the output before it. Only where the plan starts
+    that output with no state as well is the stage planned first: then it has read all of it from its first batch on.
+    """
+    if leader is None:
+        again = command("plan", "reset", stream, "--from", "earliest")
+        return f"process everything again: {again}; or run the query under a new stream name into a new output"
+    if planned_first:
+        again = command("plan", "reset", stream, "--from", "earliest")
+        return f"process everything of {stream} again before that: {again}"
+    return f"process everything again: {command('plan', 'reset', leader, '--from', 'earliest', '--downstream')}"
+
+
 def state_bounds(basis: Basis) -> StateBounds:
     """What bounds the state to be recomputed: by the present query where it was read, else by the recorded one."""
-    recorded, given = basis.snapshot.profile, basis.request.retention_ms
-    complete = basis.snapshot.stream.output_mode == "complete"
-    profile = basis.query or recorded
-    if profile is None:
-        retention = None if complete else given
+    given, output_mode = basis.request.retention_ms, basis.snapshot.stream.output_mode
+    if basis.profile is None:
+        retention = None if output_mode == "complete" else given
         stateful = basis.snapshot.marks.state is not None or given is not None
         return StateBounds(stateful=stateful, retention_ms=retention, delay_ms=None)
-    check_reproducible(profile, basis.snapshot.stream, basis.request)
-    return bounds_of(profile, recorded, basis.snapshot.stream.output_mode, given)
+    return bounds_of(basis.profile, basis.snapshot.profile, output_mode, given)
 
 
 def bounds_of(
