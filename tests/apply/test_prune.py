@@ -18,10 +18,10 @@ from slackwater.core.plan import Plan
 from slackwater.core.records import OperationRecord
 from slackwater.ledger.lease.lease import RUN, Lease
 from slackwater.storage.location import Location
-from tests.support.homes import STREAM
+from tests.support.homes import STATELESS, STREAM, HomeSpec
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
-from tests.support.rebuilds import Project, make_project
+from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
 
 EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "5"))
 POINTS = range(1 + random.randrange(EVERY), sys.maxsize, EVERY)
@@ -88,6 +88,22 @@ def test_with_none_kept_the_generation_in_use_stays(scene: tuple[Project, list[P
     (removed,) = pruned(project, keep=0, stream=STREAM)
     assert (removed.generations, removed.operations) == ((1, 2), tuple(plan.id for plan in plans))
     assert project.files(project.checkpoint(3)) == in_use
+
+
+def test_the_generation_before_a_backfill_is_one_to_go_back_to(tmp_path: Path) -> None:
+    """That of the backfill's own batch is not: it was never in use."""
+    project = reset_behind(make_project(tmp_path, HomeSpec(state=None, layout=STATELESS)), 2)
+    before = project.in_use()
+    plan = project.plan_backfill(old_files(project, 2))
+    project.apply(plan, StubReplayer(project.folder / "clicks.py", STATELESS))
+
+    (removed,) = pruned(project, keep=1)
+
+    assert removed.generations == (1, 3)
+    project.undo(plan)
+    after = project.in_use()
+    assert after == {name: content for name, content in before.items() if name in after}
+    assert [path.name for path in project.checkpoint(2).parent.iterdir()] == ["0002"]
 
 
 def test_after_it_the_next_rebuild_takes_a_new_number(scene: tuple[Project, list[Plan]]) -> None:

@@ -35,6 +35,7 @@ from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.places import generation_location
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.actions.common.one_batch import OneBatch
 from slackwater.operations.apply.journal import PRUNED, Journal
 from slackwater.operations.apply.operation import BACKUP
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, plan_of_operation
@@ -118,7 +119,7 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     current = workspace.ledger.find_stream(name).current_generation
     checkpoints, interrupted = _checkpoints(workspace, stream)
     old = [number for number in sorted(checkpoints) if number != current]
-    # No operation goes back to the checkpoint of a side output, and undo does not need it.
+    # No operation goes back to the checkpoint of a backfill's batch, and undo does not need it.
     ahead = [number for number in old if number not in _aside(workspace, operations)]
     kept = {current, *ahead[len(ahead) - keep :]} if keep else {current}
     generations = tuple(number for number in old if number not in kept)
@@ -198,10 +199,9 @@ def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | No
 
 
 def _aside(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
-    """The generations that were built to fill side outputs."""
+    """The generations that were built to run the batch of a backfill, and were never in use."""
     plans = (_plan_or_none(workspace, one) for one in operations if one.status in _FINAL)
-    asides = (plan for plan in plans if plan is not None and plan.request.into is not None)
-    return {action.built for plan in asides for action in plan.actions if action.built is not None}
+    return {one.number for plan in plans if plan is not None for one in plan.actions if isinstance(one, OneBatch)}
 
 
 def _size(location: Location) -> int:
