@@ -191,7 +191,7 @@ def _in_utc(value: Any, kind: DataType) -> Any:
     if isinstance(kind, TimestampType) and value is not None:
         try:
             return value.astimezone(UTC)
-        except OverflowError:  # West of UTC, the evening of 9999-12-31, which is a usual value for "no end".
+        except (OverflowError, ValueError):  # The last day of 9999, a usual value for "no end": ValueError east of UTC.
             return value.replace(tzinfo=(value - timedelta(days=1)).astimezone().tzinfo)
     if isinstance(kind, ArrayType) and value is not None:
         return [_in_utc(one, kind.elementType) for one in value]
