@@ -6,8 +6,10 @@ Why it matters: nothing fails, and no file shows that the defect has struck: the
 of the checkpoint passes.
 How to confirm: read the issue in Spark's tracker. Compare the output of a time in question with that of a batch query
 over the same input.
-What to do: run the query with a release that has the correction. If the output is wrong, make it again with
-`slackwater plan rebuild STREAM`, or with `slackwater plan backfill STREAM` where the state itself may be wrong.
+What to do: run the query with a release that has the correction. If only the state may be wrong, recompute it with
+`slackwater plan rebuild STREAM`, which leaves the output as it is. If the output is wrong from batch N on, write it
+again with `slackwater plan replay STREAM --from batch:N`, or all of it with
+`slackwater plan rebuild STREAM --at earliest`.
 Is the remedy safe: yes; a newer release of the same line reads the checkpoint.
 References: the issue that the finding names
 """
