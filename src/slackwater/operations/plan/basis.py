@@ -228,30 +228,32 @@ def check_reproducible(
     name, asked = leader or (stream.full_name, request)
     at_word = replace(asked, row_order="any")
     takes_word = goal_named(asked.goal).accepts(at_word)
-    remains = _everything_again(stream.full_name, None if leader is None else name, planned_first=not takes_word)
+    remains = _with_no_state(stream.full_name, None if leader is None else name, stage_first=not takes_word)
+    helps = takes_word and not_reproducible(profile, "any") is None
     raise Refused(
         "state-not-reproducible",
         f"The state of stream {stream.name} cannot be recomputed exactly: {reason}",
         expected="windowed aggregations, dropDuplicates, joins",
         found=what,
         hint=f"if it gives the same for any order of the rows in a batch: {plan_command(name, at_word)}; else {remains}"
-        if takes_word and not_reproducible(profile, "any") is None
+        if helps
         else remains,
     )
 
 
-def _everything_again(stream: str, leader: str | None, *, planned_first: bool) -> str:
+def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str:
     """What remains where state cannot be recomputed: a start with none.
 
     A later stage alone would read again what the plan takes out of the output before it. Only where the plan starts
-    that output with no state as well is the stage planned first: then it has read all of it from its first batch on.
+    that output with no state as well is the stage reset first: then it has read all of it from its first batch on.
     """
     if leader is None:
-        again = command("plan", "reset", stream, "--from", "earliest")
-        return f"process everything again: {again}; or run the query under a new stream name into a new output"
-    if planned_first:
-        again = command("plan", "reset", stream, "--from", "earliest")
-        return f"process everything of {stream} again before that: {again}"
+        return (
+            f"process everything again: {command('plan', 'reset', stream, '--from', 'earliest')}; "
+            "or run the query under a new stream name into a new output"
+        )
+    if stage_first:
+        return f"process {stream} again before that: {command('plan', 'reset', stream, '--from', 'earliest')}"
     return f"process everything again: {command('plan', 'reset', leader, '--from', 'earliest', '--downstream')}"
 
 
