@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
 from slackwater.core.plan import Plan, SourceStart
+from slackwater.core.program import InputShape, Program, SourceShape, Traced
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import Cut, Delivery
 from slackwater.core.snapshot import Snapshot
@@ -25,6 +26,7 @@ from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun
+from slackwater.runtime.verdict import program_json
 from slackwater.sinks.common.registry import SINKS, SinkKind
 from slackwater.sinks.common.silent import SilentOutput, silent_traits
 from slackwater.sources.common.contract import Served
@@ -431,3 +433,34 @@ def test_an_edited_pipeline_does_not_continue_it(project: Project) -> None:
 
     with pytest.raises(OutcomeUnknown, match="edited"):
         _apply(project, plan)
+
+
+@dataclass
+class _OfTheProcess(Silent):
+    """A query with a column that is another one in each process: a time, or an id of the run."""
+
+    value: str = "first"
+    topic: str = "clicks"
+
+    def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
+        rows = InputShape("source0", columns=(Traced("run", f"'{self.value}'"),))
+        return program_json(
+            Program(sources=(SourceShape("kafka", self.topic),), rows=(rows,), code=self.value, settings=settings or {})
+        )
+
+
+@pytest.mark.usefixtures("_skips")
+def test_a_value_of_the_process_does_not_stop_a_batch_that_cannot_be_taken_out(tmp_path: Path) -> None:
+    """Neither undo nor a run is possible then: the batch has to be finished."""
+    project = reset_behind(make_project(tmp_path / "project", replace(SPEC, sink={"kind": "skips"}, written=-1)), 3)
+    plan, pipeline = project.plan_backfill(old_files(project, 3)), project.folder / "clicks.py"
+    killed = _OfTheProcess(pipeline, STATELESS)
+    killed.failures = 1
+    with pytest.raises(OutcomeUnknown):
+        project.apply(plan, killed)
+    with pytest.raises(OutcomeUnknown, match="was kafka clicks, is kafka other"):
+        project.apply(plan, _OfTheProcess(pipeline, STATELESS, topic="other"))
+
+    project.apply(plan, _OfTheProcess(pipeline, STATELESS, value="second"))
+
+    assert _snapshot(project).marks.next_batch == BATCH + 1

@@ -6,13 +6,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from slackwater.core.errors import Moved, Refused
+from slackwater.core.program import InputShape, OperatorShape, Program, Traced
 from slackwater.operations.plan.document import DIGEST, digest_of, render
 from slackwater.operations.plan.words import plan_again
+from slackwater.runtime.verdict import program_json
 from tests.support.homes import STREAM
 from tests.support.rebuilds import Project, StopBefore, StubReplayer, make_project
 from tests.support.stages import DAY, three_stages
@@ -80,24 +83,41 @@ def test_an_operation_is_not_continued_with_other_code(project: Project) -> None
     assert not project.apply(project.plan("batch:3")).repeated
 
 
+@dataclass
 class ReadsSettings(StubReplayer):
-    """The query of the same files, after a setting that it reads from another file was changed."""
+    """The query of files that also read a threshold from another file, and a value of the process."""
+
+    threshold: int = 4
+    value: str = "first"
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
-        return {**(super().program(settings) or {}), "threshold": 5}
+        rows = InputShape("source0", filters=(f"(n > {self.threshold})",))
+        written = InputShape("operator0", columns=(Traced("run", f"'{self.value}'"),))
+        aggregate = OperatorShape("aggregate", inputs=(rows,))
+        return program_json(Program(operators=(aggregate,), rows=(written,), code=self.value, settings=settings or {}))
 
 
 def test_an_operation_is_not_continued_with_another_query_of_the_same_files(project: Project) -> None:
-    plan = project.plan("batch:3")
+    plan, pipeline = project.plan("batch:3"), project.folder / "clicks.py"
     with pytest.raises(KeyboardInterrupt):
-        project.apply(plan, display=StopBefore("replay-batches"))
+        project.apply(plan, ReadsSettings(pipeline), display=StopBefore("replay-batches"))
 
     with pytest.raises(Refused) as refused:
-        project.apply(plan, ReadsSettings(project.folder / "clicks.py"))
+        project.apply(plan, ReadsSettings(pipeline, threshold=5))
 
     assert refused.value.code == "pipeline-edited"
+    assert "filter (n > 5) was added" in str(refused.value.found)
     assert not project.checkpoint(2).exists()
     assert not project.apply(project.plan("batch:3")).repeated
+
+
+def test_a_replay_goes_on_with_rows_that_are_others_in_each_process(project: Project) -> None:
+    """A time or an id of the run behind the state, which is all that a replay makes."""
+    plan, pipeline = project.plan("batch:3"), project.folder / "clicks.py"
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, ReadsSettings(pipeline), display=StopBefore("replay-batches"))
+
+    assert project.apply(plan, ReadsSettings(pipeline, value="second")).outcome == "applied"
 
 
 @pytest.mark.parametrize("goal", ["replay", "rebuild"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -28,6 +28,17 @@ _OF_ANOTHER_QUERY = frozenset({"aggregate", "join", "pandas-state", "transform-w
 def verdict(kept: Program, now: Program) -> Verdict:
     """The verdict on a stream whose state ``kept`` made, if ``now`` continues it."""
     return Verdict(changes(kept, now))
+
+
+def recorded_verdict(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> Verdict:
+    """The verdict on programs as they are recorded; ``None``: not recorded.
+
+    It has no changes where one is not recorded, or in a form that the present one cannot be compared with.
+    """
+    if kept is None or now is None:
+        return Verdict()
+    before, after = Program.from_json(kept), Program.from_json(now)
+    return verdict(before, after) if after.can_be_compared_with(before) else Verdict()
 
 
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:

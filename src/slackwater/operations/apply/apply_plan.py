@@ -26,7 +26,7 @@ from slackwater.operations.apply.journal import PRUNED
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
 from slackwater.operations.apply.operations import operations_of, ready
 from slackwater.operations.apply.others import check_consent
-from slackwater.operations.apply.preconditions import check_number, compare
+from slackwater.operations.apply.preconditions import DIGEST_SHOWN, check_number, compare
 from slackwater.operations.apply.replayer import PipelineReader, QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.downstream import derive_all
@@ -331,7 +331,7 @@ def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan, whole: 
     if not is_started(workspace, plan):
         compare(plan, named, lambda _: found, whole)
     elif any(one.expected != found for one in named):
-        raise pipeline_edited(plan, named[0].expected, found)
+        raise pipeline_edited(plan, named[0].expected[:DIGEST_SHOWN], found[:DIGEST_SHOWN])
 
 
 def _require(runtime: QueryRuntime, plan: Plan) -> None:

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from slackwater.core.errors import Refused
-from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord
 from slackwater.core.state_programs import PROGRAM, digest_of, program_of_batch
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.program_changes import verdict
+from slackwater.diagnose.program_changes import recorded_verdict
 from slackwater.diagnose.refusal import NO_GOAL, ways_with
 from slackwater.ledger.ledger import Ledger
 from slackwater.sinks.common.contract import of_any_query
@@ -30,14 +29,8 @@ def check_restorable(
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     batch = ledger.newest_entry(stream.full_name, "commits") if target is None else target
-    recorded = program_of_batch(generation.programs, batch)
-    if batch < 0 or recorded is None or program is None:
-        return
-    kept, now = Program.from_json(recorded), Program.from_json(program)
-    if not now.can_be_compared_with(kept):
-        return
-    found = verdict(kept, now)
-    if found.effect < Effect.NOT_RESTORABLE:
+    found = recorded_verdict(program_of_batch(generation.programs, batch), program)
+    if batch < 0 or found.effect < Effect.NOT_RESTORABLE:
         return
     traits = of_any_query(open_output(stream.sink)).traits
     ways = ways_with(stream.full_name, reference, traits, is_watched=stream.is_watched)
@@ -57,13 +50,7 @@ def other_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str, o
     """
     if program is None:
         return frozenset()
-    now = Program.from_json(program)
     entries = (entry for one in ledger.generations(stream.full_name) for entry in one.programs or ())
     recorded: list[Any] = [entry[PROGRAM] for entry in entries if isinstance(entry.get(PROGRAM), Mapping)]
-    known = ((one, Program.from_json(one)) for one in recorded)
-    others = [one for one, kept in known if now.can_be_compared_with(kept) and _other_rows(kept, now)]
+    others = [one for one in recorded if recorded_verdict(one, program).effect > Effect.COMPATIBLE]
     return frozenset(map(digest_of, others))
-
-
-def _other_rows(kept: Program, now: Program) -> bool:
-    return verdict(kept, now).effect > Effect.COMPATIBLE

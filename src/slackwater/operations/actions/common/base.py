@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from textwrap import wrap
-from typing import Literal
+from typing import Literal, cast
 
 from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
 from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
@@ -16,7 +14,8 @@ from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
 from slackwater.core.plan import Plan
-from slackwater.core.state_programs import made_by
+from slackwater.core.state_programs import Entry, program_of_batch
+from slackwater.diagnose.program_changes import recorded_verdict
 from slackwater.formats.offset_log import render_offset_entry
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.stream_files import write_stream_file_of
@@ -249,23 +248,22 @@ def rename_base(store: WriteStore, first: int) -> None:
 def check_same_code(operation: Operation, number: int, replayer: Replayer) -> None:
     """Raises Refused where the code is not that with which the checkpoint was started.
 
-    Its files can be equal and its query not: it may read settings from other files. The program shows that.
+    Its files can be equal and its query not: it may read settings from other files. What matters is what the query
+    means for state and positions. The rows that it writes may differ: a time or an id of the process is another one in
+    each attempt, and an output has the batch of one of them.
     """
     built, _ = base_of(operation.plan, number)
     facts, digest = operation.journal.facts(built), replayer.code().digest
     if facts.get(CODE, digest) != digest:
-        raise pipeline_edited(operation.plan, str(facts[CODE]), digest)
-    expected, found = _digest(facts.get(PROGRAMS)), _digest(made_by(replayer.program()))
-    if PROGRAMS in facts and expected != found:
-        raise pipeline_edited(operation.plan, expected, found)
-
-
-def _digest(value: object) -> str:
-    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+        raise pipeline_edited(operation.plan, str(facts[CODE])[:DIGEST_SHOWN], digest[:DIGEST_SHOWN])
+    started = cast("Sequence[Entry]", facts.get(PROGRAMS, ()))
+    refused = recorded_verdict(program_of_batch(started, 0), replayer.program()).unaccepted(frozenset())
+    if refused:
+        raise pipeline_edited(operation.plan, "the query of the first attempt", "; ".join(one.text for one in refused))
 
 
 def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
-    """The refusal to continue an operation with other code than it was started with; both are digests.
+    """The refusal to continue an operation with other code than it was started with.
 
     What was built in staging is removed with it, but a backfill has reached the output itself.
     """
@@ -275,8 +273,8 @@ def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
         "The pipeline, or a file that it reads, was edited while the operation was unfinished; rows or state of two "
         "versions would be mixed",
         where=plan.pipeline_file,
-        expected=expected[:DIGEST_SHOWN],
-        found=found[:DIGEST_SHOWN],
+        expected=expected,
+        found=found,
         hint=f"bring the file back, or go back: {undo_command(plan.id)}"
         if in_output
         else f"nothing in use was changed; plan again: {plan_again(plan)}",
