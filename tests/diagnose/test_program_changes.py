@@ -19,8 +19,10 @@ from slackwater.core.program import (
     Window,
     addition,
 )
+from slackwater.core.stream_verdict import OtherSetting
 from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.diagnose.program_changes import changes, verdict
+from slackwater.diagnose.refusal import Ways
 
 ISOLATION = "kafka.isolation.level"
 KAFKA = SourceShape("kafka", "topics clicks", {"value": "binary"}, {"kafka.bootstrap.servers": "a:9092,b:9092"})
@@ -165,3 +167,33 @@ def test_a_program_of_a_version_that_recorded_no_form_is_of_the_first() -> None:
     assert Program.from_json(recorded).form == 1
     assert replace(PROGRAM, form=FORM).can_be_compared_with(Program.from_json(recorded))
     assert not replace(PROGRAM, form=FORM, needs_form=FORM).can_be_compared_with(Program.from_json(recorded))
+
+
+@pytest.mark.parametrize(
+    ("settings", "old", "run", "reset"),
+    [
+        (
+            [OtherSetting("spark.app.least", "1", "2"), OtherSetting("spark.app.most", None, "9")],
+            "spark.app.least=1, no spark.app.most",
+            " --conf spark.app.least=1",
+            " --conf spark.app.least=2 --conf spark.app.most=9",
+        ),
+        # No option takes a setting away that the last run had.
+        ([OtherSetting("spark.app.least", "1", None)], "spark.app.least=1", " --conf spark.app.least=1", None),
+        (
+            [OtherSetting("spark.sql.ansi.enabled", "false", "true", in_code=True)],
+            "spark.sql.ansi.enabled=false in the pipeline file",
+            "",
+            "",
+        ),
+    ],
+)
+def test_where_only_settings_differ_no_rebuild_is_named(
+    settings: list[OtherSetting], old: str, run: str, reset: str | None
+) -> None:
+    rebuilt = Verdict((Change("keys-changed", Effect.NEEDS_REBUILD, "other keys", goal="rebuild", acceptable=False),))
+    started, *again = Ways("p/s", "p.py").lines(rebuilt, settings)
+    assert started == f"start it with the settings that made its state, {old}: slackwater run p.py{run}"
+    command = "slackwater plan reset p/s --from earliest --output swap --pipeline p.py"
+    what = "or process everything again with the present ones, which apply needs as well"
+    assert again == ([] if reset is None else [f"{what}: {command}{reset}"])

@@ -250,3 +250,47 @@ def test_a_reset_takes_the_time_zone_of_the_runs(project: Project, output: str) 
     project.type(*RUN, *zone)
 
     assert project.rows() == (rows if output == "swap" else rows + rows)
+
+
+@pytest.mark.parametrize(
+    ("what", "setting", "values"),
+    [
+        ("a setting of the user's own", "spark.app.least", ("1", "2")),
+        pytest.param(
+            "the time zone", "spark.sql.session.timeZone", ("Asia/Tokyo", "Europe/Berlin"), marks=pytest.mark.thorough
+        ),
+    ],
+)
+def test_what_only_a_setting_has_changed_is_not_rebuilt(
+    project: Project, what: str, setting: str, values: tuple[str, str]
+) -> None:
+    """A rebuild replays under the settings of the runs: the state would be the same, and so would the refusal."""
+    old, new = (("--conf", f"{setting}={value}") for value in values)
+    clear(project.folder)
+    lay_down(project.folder, "tumbling")
+    file = project.folder / "pipeline.py"
+    file.write_text(_with_setting(file.read_text(), what))
+    add_input(project.folder, 0, FIRST)
+    project.type(*RUN, *old)
+    add_input(project.folder, FIRST, ALL)
+
+    refused = project.type(*RUN, *new, code=5)
+    checked = project.type("check", "pipeline.py", *CONF, *new, code=1)
+
+    assert "plan rebuild" not in refused + checked
+    started, again = _printed(refused)[:2]
+    assert (started[0], started[2:]) == ("run", list(old)), refused
+    assert (again[:3], again[-2:]) == (["plan", "reset", "web/out"], list(new)), refused
+    assert shlex.join(started) in checked
+    project.type(started[0], started[1], "--until-caught-up", *CONF, *started[2:])
+    project.type(*again, "--out", "plan.json", "--force", *CONF[:2], *CONF[4:])
+    project.type("apply", "plan.json", "--confirm", "out", *CONF[:2], *CONF[4:], *new)
+    project.type(*RUN, *new)
+
+
+def _with_setting(code: str, what: str) -> str:
+    """The query with a part whose value, or meaning, comes from a setting of the session."""
+    if what == "the time zone":
+        return code.replace('"1 hour"), "page")', '"1 hour"), "page", F.hour("ts2").alias("hour"))')
+    least = 'F.col("n") > int(spark.conf.get("spark.app.least"))'
+    return code.replace("        .withWatermark(", f"        .where({least})\n        .withWatermark(")

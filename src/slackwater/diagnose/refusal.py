@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from slackwater.core.commands import command
@@ -10,6 +10,7 @@ from slackwater.core.errors import DataError, Refused, SlackwaterError
 from slackwater.core.finding import Finding
 from slackwater.core.plan import OutputTreatment
 from slackwater.core.sink import Traits
+from slackwater.core.stream_verdict import OtherSetting, StreamVerdict
 from slackwater.core.verdict import Change, ChangeGoal, Effect, Verdict
 
 DAMAGED = 3
@@ -38,14 +39,39 @@ class Ways:
     reference: str
     output: OutputTreatment = "swap"
 
-    def lines(self, verdict: Verdict) -> list[str]:
-        """What can be done, the safest first; each line has a command. Empty where the stream starts."""
+    def lines(self, verdict: Verdict, settings: Sequence[OtherSetting] = ()) -> list[str]:
+        """What can be done, the safest first; each line has a command. Empty where the stream starts.
+
+        ``settings`` as in ``StreamVerdict``: a rebuild would recompute the state that is there, under the old ones.
+        """
         if verdict.starts:
             return []
-        lines = [step for remedy in REMEDIES if remedy.goal == verdict.goal for step in remedy.steps(self)]
+        if settings:
+            lines = list(self._of_settings(settings))
+        else:
+            lines = [step for remedy in REMEDIES if remedy.goal == verdict.goal for step in remedy.steps(self)]
         if not _unacceptable(verdict.changes):
             lines.append(f"{'or ' if lines else ''}keep the state as it is: {self.accepting(verdict)}")
         return lines
+
+    def _of_settings(self, settings: Sequence[OtherSetting]) -> Iterator[str]:
+        """The old settings, or everything again with the present ones, as far as options can set them."""
+        old = ", ".join(
+            (f"{one.name}={one.before}" if one.before is not None else f"no {one.name}")
+            + (" in the pipeline file" if one.in_code else "")
+            for one in settings
+        )
+        yield (
+            f"start it with the settings that made its state, {old}: "
+            f"{command('run', self.reference, *_conf((one.name, one.before) for one in settings if not one.in_code))}"
+        )
+        if all(one.now is not None or one.in_code for one in settings):
+            words = _conf((one.name, one.now) for one in settings if not one.in_code)
+            reset = command(
+                "plan", "reset", self.stream, "--from", "earliest", "--output", self.output, "--pipeline",
+                self.reference, *words,
+            )  # fmt: skip
+            yield f"or process everything again with the present ones, which apply needs as well: {reset}"
 
     def accepting(self, verdict: Verdict) -> str:
         """The run that accepts all changes."""
@@ -90,15 +116,19 @@ NO_GOAL = "bring the old code back; or give the changed stream a new name and a 
 REMEDIES = (Remedy("rebuild", _recompute), Remedy("reset", _process_again))
 
 
-def program_refusal(ways: Ways, verdict: Verdict, refused: Sequence[Change]) -> Refused:
+def program_refusal(ways: Ways, judged: StreamVerdict, refused: Sequence[Change]) -> Refused:
     """The error for a stream whose changes are not all accepted."""
     return Refused(
         "program-changed",
         f"Stream {ways.stream} would continue with state that other code has made: "
         + "; ".join(f"{change.text} ({change.code}, {change.effect.word})" for change in refused),
-        hint="\n".join(ways.lines(verdict)) or NO_GOAL,
+        hint="\n".join(ways.lines(judged.verdict, judged.settings)) or NO_GOAL,
     )
 
 
 def _unacceptable(changes: Sequence[Change]) -> list[Change]:
     return [change for change in changes if change.effect > Effect.COMPATIBLE and not change.acceptable]
+
+
+def _conf(settings: Iterable[tuple[str, str | None]]) -> list[str]:
+    return [word for name, value in settings if value is not None for word in ("--conf", f"{name}={value}")]

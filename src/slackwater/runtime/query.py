@@ -162,6 +162,11 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
     return BuiltStream(definition, frame, context.upstreams)
 
 
+def build_again(loaded: LoadedPipeline, home: Path | str, built: BuiltStream) -> BuiltStream:
+    """Call the function of a stream again, in the session in which it was built. Raises as ``build``."""
+    return build(built.frame.sparkSession, loaded, built.definition, home)
+
+
 def create_output(built: BuiltStream) -> None:
     """Create the output where its sink needs that, so that streams that read it can be built after this one."""
     sink = built.definition.sink

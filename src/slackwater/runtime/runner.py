@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -25,7 +26,7 @@ from slackwater.runtime.failures import SPARK_ERRORS, classify, is_transient
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.query import BuiltStream, build, create_output
+from slackwater.runtime.query import BuiltStream, build, build_again, create_output
 from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.session import driver_jvm_pid, end_session, start_session
 from slackwater.runtime.session_options import SessionOptions, spark_version
@@ -149,7 +150,7 @@ def _built(
         with not_started.guard(definition):
             built = build(session_of(spark, definition), loaded, definition, known[0].given)
             check_output_apart(*known, record, built.paths_read)
-            gate.check(built)
+            gate.check(built, partial(build_again, loaded, known[0].given))
             create_output(built)
             found.append((record, built))
     not_started.require_one()

@@ -102,6 +102,13 @@ def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str
     return effective | kept | {key: value for key, value in effective.items() if key in given}
 
 
+def changed_settings(spark: SparkSession, before: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    """The old and the present value of each setting that a replay under those of ``before`` would change."""
+    present = effective_settings(spark)
+    names = [name for name in sorted({*before, *present}) if before.get(name) != present.get(name)]
+    return {name: (before.get(name), present.get(name)) for name in _replaceable(spark, names)}
+
+
 def _set(spark: SparkSession, key: str, value: str) -> None:
     spark.conf.set(key, value)
     if not key.startswith(PREFIX):

@@ -29,7 +29,9 @@ from slackwater.diagnose.refusal import Ways, program_refusal, ways_with
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.checkpoint_shape import shape_of
+from slackwater.ledger.recording.history import settings_of_state
 from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.runtime.other_settings import BuildAgain, only_settings
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream
 from slackwater.storage.open import open_read_store
@@ -53,15 +55,16 @@ class StartGate:
     found: set[str] = field(default_factory=set)
     recorded: Accepted = field(default_factory=dict)
 
-    def check(self, built: BuiltStream) -> None:
-        """Raises Refused where the query changes what the kept state means."""
+    def check(self, built: BuiltStream, build_again: BuildAgain | None = None) -> None:
+        """Raises Refused where the query changes what the kept state means. ``build_again`` as in ``judge``."""
         stream = self.ledger.find_stream(built.definition.full_name)
-        judged = judge(built, self.ledger.generation(stream.full_name, stream.current_generation))
+        generation = self.ledger.generation(stream.full_name, stream.current_generation)
+        judged = judge(built, generation, settings_of_state(self.ledger, stream.full_name), build_again)
         codes = {change.code for change in judged.verdict.changes}
         self.found |= codes
         refused = judged.verdict.unaccepted(self.accepted)
         if refused:
-            raise program_refusal(ways_of(built.definition, self.reference), judged.verdict, refused)
+            raise program_refusal(ways_of(built.definition, self.reference), judged, refused)
         if codes & self.accepted:
             self.recorded[judged.stream] = {"codes": sorted(codes & self.accepted), "by": _user()}
 
@@ -77,8 +80,17 @@ def ways_of(definition: StreamDefinition, reference: str) -> Ways:
     return ways_with(definition.full_name, reference, definition.sink.traits, is_watched=definition.pipeline == WATCHED)
 
 
-def judge(built: BuiltStream, generation: GenerationRecord | None) -> StreamVerdict:
-    """The verdict on a query; ``None``: the stream has no checkpoint yet. Raises StreamFailed for an unreadable one."""
+def judge(
+    built: BuiltStream,
+    generation: GenerationRecord | None,
+    recorded: Mapping[str, str] | None = None,
+    build_again: BuildAgain | None = None,
+) -> StreamVerdict:
+    """The verdict on a query; without ``generation`` the stream has no checkpoint yet.
+
+    ``recorded`` are the settings of the run that made the state; ``build_again`` calls the stream's function again.
+    Raises StreamFailed for a checkpoint that cannot be read.
+    """
     name, now = built.definition.full_name, built.program
     if generation is None:
         return StreamVerdict(name, -1, "nothing")
@@ -91,7 +103,9 @@ def judge(built: BuiltStream, generation: GenerationRecord | None) -> StreamVerd
             return StreamVerdict(name, logs.committed, "unreadable")
         kept = _recorded(generation, logs.committed)
         if kept is not None and now.can_be_compared_with(kept):
-            return StreamVerdict(name, logs.committed, "recorded", verdict(kept, now))
+            found = verdict(kept, now)
+            settings = () if found.starts else only_settings(built, kept, recorded, build_again)
+            return StreamVerdict(name, logs.committed, "recorded", found, settings)
         shape = shape_of(store, generation)
     except OSError as error:
         raise StreamFailed(

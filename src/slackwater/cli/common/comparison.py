@@ -14,6 +14,7 @@ from slackwater.core.settings import Settings
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import read_stream_file
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.history import settings_of_state
 from slackwater.runtime.loader import load
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.session_options import require_spark, session_options
@@ -42,6 +43,7 @@ def check_pipeline(
         loaded = load(reference, ledger)
         definitions = loaded.selected(options.streams)
         generations = _generations(settings, ledger, definitions)
+        recorded = {} if ledger is None else {one.name: settings_of_state(ledger, one.full_name) for one in definitions}
     from slackwater.cli.common.judging import judged_streams  # noqa: PLC0415 - brings Spark
 
     say("starting Spark")
@@ -49,7 +51,7 @@ def check_pipeline(
         definitions = [_stream_of(definitions, options.checkpoint, loaded.reference)]
         generations = {definitions[0].name: GenerationRecord(definitions[0].full_name, 1, options.checkpoint)}
     session = session_options(loaded, settings, options.master, options.spark, brief=True)
-    streams = judged_streams(loaded, definitions, generations, session, Home(settings.home).given, say)
+    streams = judged_streams(loaded, definitions, generations, session, Home(settings.home).given, say, recorded)
     return CheckedPipeline(loaded.reference, streams)
 
 

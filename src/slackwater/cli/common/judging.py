@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from slackwater.cli.common.checked import CheckedStream
@@ -13,7 +14,7 @@ from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.diagnose.checks.common.settings import PINNED
 from slackwater.runtime.loader import LoadedPipeline
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.query import BuiltStream, build
+from slackwater.runtime.query import build, build_again
 from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.runtime.sql_settings import values_of
@@ -29,15 +30,18 @@ def judged_streams(
     session: SessionOptions,
     home: Path | str,
     say: Callable[[str], None],
+    recorded: Mapping[str, Mapping[str, str] | None],
 ) -> tuple[CheckedStream, ...]:
-    """Each stream with its verdict. ``generations`` are those in use, by the stream's name."""
+    """Each stream with its verdict. ``generations`` are those in use; ``recorded`` as in ``judge``, by name."""
     spark = start_session(session, say)
     try:
+        again = partial(build_again, loaded, home)
 
-        def build_one(definition: StreamDefinition) -> BuiltStream:
-            return build(session_of(spark, definition), loaded, definition, home)
+        def judge_one(definition: StreamDefinition) -> StreamVerdict:
+            built, name = build(session_of(spark, definition), loaded, definition, home), definition.name
+            return judge(built, generations.get(name), recorded.get(name), again)
 
-        checked = [_checked(build_one, loaded, one, generations.get(one.name)) for one in definitions]
+        checked = [_checked(judge_one, loaded, one, is_new=one.name not in generations) for one in definitions]
         settings = values_of(spark, PINNED)
         return tuple(
             replace(one, settings=settings | _pinned_of(definition))
@@ -52,19 +56,21 @@ def _pinned_of(definition: StreamDefinition) -> dict[str, str]:
 
 
 def _checked(
-    build_one: Callable[[StreamDefinition], BuiltStream],
+    judge_one: Callable[[StreamDefinition], StreamVerdict],
     loaded: LoadedPipeline,
     definition: StreamDefinition,
-    generation: GenerationRecord | None,
+    *,
+    is_new: bool,
 ) -> CheckedStream:
     name = definition.full_name
     try:
-        judged = judge(build_one(definition), generation)
+        judged = judge_one(definition)
     except SlackwaterError as error:
-        if generation is None and _waits_for_output(error, loaded, definition):
+        if is_new and _waits_for_output(error, loaded, definition):
             return CheckedStream(name, StreamVerdict(name, -1, "nothing"))
         return CheckedStream(name, error=error)
-    return CheckedStream(name, judged, next=tuple(ways_of(definition, loaded.reference).lines(judged.verdict)))
+    ways = ways_of(definition, loaded.reference).lines(judged.verdict, judged.settings)
+    return CheckedStream(name, judged, next=tuple(ways))
 
 
 def _waits_for_output(error: SlackwaterError, loaded: LoadedPipeline, definition: StreamDefinition) -> bool:

@@ -73,8 +73,9 @@ GROUP = (
         "time-zone-changed",
         "The session's time zone is another one.",
         "`spark.sql.session.timeZone` differs, and a source parses times without a zone or a function may use it.",
-        "such times in rows of the kept state were read in the old zone.",
+        "such times in rows of the kept state were read in the old zone. A rebuild keeps the zone of each run.",
         Effect.CHANGES_ROWS,
+        None,
     ),
     ChangeText(
         "timeout-changed",

@@ -22,6 +22,13 @@ TRIGGER = "triggerExecution"
 """Spark's name for the whole time of a batch in its progress event."""
 
 
+def settings_of_state(ledger: Ledger, stream: str) -> Mapping[str, str] | None:
+    """The settings of the run that executed the newest committed batch, ``None`` where they are not recorded."""
+    batch = ledger.batch(stream, ledger.newest_entry(stream, "commits"))
+    run = ledger.run(batch.run) if batch is not None and batch.run is not None else ledger.last_run(stream)
+    return None if run is None else run.settings
+
+
 def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     """Everything recorded of a stream; ``reconcile`` has copied the checkpoint's own logs there first."""
     name = stream.full_name

@@ -27,7 +27,8 @@ _PROCESS = mention("plan", "reset", "STREAM", "--from", "earliest", "--pipeline"
 WAYS = (
     Way(
         "rebuild",
-        f"`{_COMPUTE}` computes the state again with the new code; or bring the old code back.",
+        f"`{_COMPUTE}` computes the state again with the new code; or bring the old code back. Where only a setting of "
+        "the session differs, start with the old one: batches are replayed under the settings of their runs.",
         "yes; the plan shows which batches are read again, and the old checkpoint is kept until it is pruned.",
     ),
     Way(
