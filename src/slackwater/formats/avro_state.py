@@ -1,7 +1,8 @@
 """State rows in Avro (``stateStore.encodingFormat=avro``, 4.0 and later): version byte, schema id, Avro binary.
 
-The schema is Spark's own: a record in the order of the columns, a nullable column as the union ``[null, type]``
-(``SchemaConverters``). The prefix of a key has no schema id. This subset needs no Avro library.
+The schema is that of ``SchemaConverters.toAvroTypeWithDefaults``: a record in the order of the columns. Every field is
+the union ``[null, type]``, nullable or not, but for void, which has no bytes. In arrays and maps only structs, arrays
+and maps are such unions. The prefix of a key has no schema id. This subset needs no Avro library.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ def arrow_type(kind: DataType) -> pa.DataType:
 _ID_BYTES = 2
 _MOST_EMPTY_ITEMS = 1000
 _LONGEST_VARINT = 10
+_VOID = AtomicType("void")
+_NULL, _NOT_NULL = 0, 1
+"""Branches of the union ``[null, type]``."""
 
 
 class AvroRows:
@@ -110,9 +114,17 @@ class _AvroReader:
         return {field.name: self._field(field) for field in schema.fields}
 
     def _field(self, field: Field) -> Any:
-        if field.nullable and self._long() == 0:
-            return None
-        return self._value(field.type)
+        return None if field.type == _VOID else self._union(field.type)
+
+    def _element(self, kind: DataType) -> Any:
+        """An element of an array or a value of a map."""
+        return self._union(kind) if isinstance(kind, StructType | ArrayType | MapType) else self._value(kind)
+
+    def _union(self, kind: DataType) -> Any:
+        branch = self._long()
+        if branch not in {_NULL, _NOT_NULL}:
+            raise FormatError("foreign", "not a nullable field in Avro", expected="branch 0 or 1", found=str(branch))
+        return self._value(kind) if branch == _NOT_NULL else None
 
     def _value(self, kind: DataType) -> Any:
         match kind:
@@ -122,9 +134,9 @@ class _AvroReader:
                 unscaled = int.from_bytes(self._take(_decimal_bytes(precision)), "big", signed=True)
                 return Decimal(unscaled).scaleb(-scale)
             case ArrayType(element):
-                return self._items(lambda: self._field(Field("", element)))
+                return self._items(lambda: self._element(element))
             case MapType(_, value):
-                return self._items(lambda: (self._text(), self._field(Field("", value))))
+                return self._items(lambda: (self._text(), self._element(value)))
             case AtomicType(name):
                 return self._atomic(name)
 

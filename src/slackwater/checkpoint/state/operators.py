@@ -70,26 +70,27 @@ class OperatorReader:
         schemas = self._schemas(number, name, info)
         if not schemas:
             return OperatorStore(name, ())
-        newest = schemas[max(schemas)]
+        newest = schemas[-1]
         with_families = newest.version == _WITH_FAMILIES
         families = newest.families
         if not with_families:
             prefix = info.prefix_columns if info else 0
             families = tuple(_with_prefix(family, prefix, name) for family in families)
+        # StateSchemaMetadata.createStateSchemaMetadata: each family counts its own schemas, not the files.
         by_id = {
             family.name: {
-                number: older for number, schema in schemas.items() if (older := schema.family(family.name)) is not None
+                older.value_schema_id: older for schema in schemas if (older := schema.family(family.name)) is not None
             }
             for family in families
         }
         return OperatorStore(name, families, with_families, by_id)
 
-    def _schemas(self, number: int, name: str, info: StoreInfo | None) -> dict[int, StateSchema]:
-        """The schema files of a store by schema id; version 3 files are listed in the metadata."""
-        schemas: dict[int, StateSchema] = {}
-        for index, path in enumerate(schema_paths(self.listing, number, name, info.schema_files if info else ())):
+    def _schemas(self, number: int, name: str, info: StoreInfo | None) -> list[StateSchema]:
+        """The schema files of a store, oldest first; version 3 files are listed in the metadata."""
+        schemas: list[StateSchema] = []
+        for path in schema_paths(self.listing, number, name, info.schema_files if info else ()):
             try:
-                schemas[index] = parse_state_schema(self._read(path))
+                schemas.append(parse_state_schema(self._read(path)))
             except (FormatError, OSError) as error:
                 self.damage.append(damage_of(path, error))
         return schemas
@@ -104,7 +105,7 @@ class OperatorReader:
 
 
 def schema_paths(listing: Listing, operator: int, store: str, files: Iterable[str] = ()) -> list[str]:
-    """The schema files of a store in the order of their ids: ``files`` of its folder, or all that are there.
+    """The schema files of a store, oldest first: ``files`` of its folder, or all that are there.
 
     Versions 1 and 2 of the schema have one file, in partition 0 only, whether it is there or not.
     """
