@@ -161,6 +161,15 @@ def test_a_dash_is_no_offset() -> None:
     assert parse_offset_entry(b"v1\n{}\n-\n7").offsets == (SourceOffset("0", None), SourceOffset("1", "7"))
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("whole", [b"v1\n{}\n7\n-", b'v2\n{"conf":{}}\na:{"logOffset":1}'])
+def test_one_line_break_at_the_end_is_no_line(whole: bytes, end: bytes) -> None:
+    """``Source.getLines`` drops it; an editor adds it."""
+    assert parse_offset_entry(whole + end) == parse_offset_entry(whole)
+    with pytest.raises(FormatError, match="the entry has no offsets"):
+        parse_offset_entry(whole + end + end)
+
+
 def test_fields_of_later_releases_are_kept() -> None:
     line = b'v2\n{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{},"controlBatchInfo":{"a":1}}\nx:{"logOffset":1}'
     assert render_offset_entry(parse_offset_entry(line)) == line

@@ -1,4 +1,7 @@
-"""What all text logs of the driver share: ``vN``, then lines; no newline at the end (``HDFSMetadataLog``)."""
+"""What all text logs of the driver share: ``vN``, then lines (``HDFSMetadataLog``).
+
+Spark writes no line break at the end, and accepts one, as an editor adds it (``Source.getLines``).
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,9 @@ def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a version line", found="0 bytes")
     lines = decode_text(data).split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        del lines[-1]
+        lines[-1] = lines[-1].removesuffix("\r")
     match = _VERSION_LINE.fullmatch(lines[0].strip())
     if match is None:
         code = "torn" if lines[0] == "v" and len(lines) == 1 else "foreign"
