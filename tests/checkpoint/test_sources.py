@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from slackwater.checkpoint.listing import read_listing
-from slackwater.checkpoint.sources import SourceReader
+from slackwater.checkpoint.sources import SourceReader, parse_source_entry
 from slackwater.core.checkpoint import SourceLine, SourceLog
 from slackwater.core.checkpoint_logs import OffsetEntry, SourceOffset
+from slackwater.core.errors import FormatError
 from slackwater.storage.local import LocalStore
 from tests.support.corpus import corpus_case
 
@@ -51,14 +52,30 @@ def test_a_rate_source_without_offsets_is_known_by_its_log(tmp_path: Path) -> No
         ({}, "{}", SourceLine(0, "0", "unknown")),
         ({}, "7", SourceLine(0, "0", "socket, memory or rate")),
         ({"0": b"v1\nits own"}, '{"its":"own"}', SourceLine(0, "0", "unknown", initial="its own")),
+        ({"0": b"its own"}, '{"its":"own"}', SourceLine(0, "0", "unknown")),
+        ({"0": b'v2\n{"its":"own"}'}, '{"its":"own"}', SourceLine(0, "0", "unknown")),
+        ({"0": b"\xff\xfe\x00"}, '{"its":"own"}', SourceLine(0, "0", "unknown")),
+        ({"0": b'\0v1\n{"persistent://t":[8,1]}'}, '{"persistent://t":[8,2]}', SourceLine(0, "0", "unknown")),
+        ({"0": b'\0v1\n{"persistent://t":[8,1]}'}, None, SourceLine(0, "0", "unknown")),
     ],
     ids=[
         "files", "files, no offset", "files, torn offset", "files, old offset", "no files", "Kafka", "Kafka, no topic",
-        "nothing", "number", "unknown",
+        "nothing", "number", "unknown", "no version", "another version", "bytes", "like Kafka", "like Kafka, no offset",
     ],
 )  # fmt: skip
 def test_kinds(tmp_path: Path, log: dict[str, bytes], offset: str | None, expected: SourceLine) -> None:
     assert _read(_checkpoint(tmp_path, log), offset) == (expected, [])
+    for data in log.values():
+        parse_source_entry(data)
+
+
+@pytest.mark.parametrize("data", [b"", b'v1\n{"its":', b'\0v1\n{"t":{"0":'], ids=["empty", "cut", "cut, of Kafka"])
+def test_an_entry_of_an_unknown_kind_that_was_cut(tmp_path: Path, data: bytes) -> None:
+    _, damage = _read(_checkpoint(tmp_path, {"0": data}), '{"its":"own"}')
+
+    assert damage == ["sources/0/0"]
+    with pytest.raises(FormatError):
+        parse_source_entry(data)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from slackwater.checkpoint.listing import SMALL
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import read_checkpoint
+from slackwater.checkpoint.sources import parse_source_entry
 from slackwater.checkpoint.state.inventory import files_of_version, state_file
 from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint_logs import CommitEntry
@@ -50,8 +51,7 @@ from slackwater.formats.frames import require_frames
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.formats.rocksdb_zip import RocksDbVersion, parse_rocksdb_zip
 from slackwater.formats.state_schema import parse_state_schema
-from slackwater.formats.text_log import parse_records
-from slackwater.sources import kind_of, kind_of_entry
+from slackwater.sources import kind_of
 from slackwater.sources.common.source import Source
 from slackwater.storage.protocols import hadoop_checksum_path
 
@@ -200,7 +200,7 @@ class _StartCheck(_Check):
             # CompactibleFileStreamLog.allFiles: the newest compacted entry, and all that came after it.
             first = max(compacted, default=0)
             for number in sorted(number for number in entries if number >= first):
-                parse = partial(_require_own_files, kind, entries[number]) if kind is not None else _parse_source_entry
+                parse = partial(_require_own_files, kind, entries[number]) if kind is not None else parse_source_entry
                 self._parse(source_path(name, entries[number]), parse)
             for hole in holes(first, newest, entries) if name in planned else ():
                 self.damage.append(_missing_entries(name, hole))
@@ -391,17 +391,6 @@ def _require_own_files(kind: Source, name: str, data: bytes) -> None:
         )
 
 
-def _parse_source_entry(data: bytes) -> None:
-    """Of an unknown kind of source, any bytes are taken that are not a record which was cut. Raises ``FormatError``."""
-    if not data:
-        raise FormatError("empty", "the file has no bytes", expected="an entry of a source's log", found="0 bytes")
-    parser = kind_of_entry(data).entry_parser(data)
-    if parser is not None:
-        parser(data)
-    elif data.startswith(b"v1\n{"):
-        parse_records(data)
-
-
 @dataclass(slots=True)
 class _FileCheck(_Check):
     """Every file by itself."""
@@ -438,7 +427,7 @@ class _FileCheck(_Check):
         elif folder == COMMITS and parse_id(name) is not None:
             parse_commit_entry(data)
         elif folder.startswith(f"{SOURCES}/") and parse_entry_name(name):
-            _parse_source_entry(data)
+            parse_source_entry(data)
         elif parsed is not None:
             self._decode_state(folder, parsed, data)
 

@@ -16,8 +16,8 @@ from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
 from slackwater.formats.compactible import parse_entry_name
-from slackwater.formats.text_log import split_log
-from slackwater.sources import UNKNOWN, kind_of
+from slackwater.formats.text_log import parse_records, split_log
+from slackwater.sources import UNKNOWN, kind_of, kind_of_entry
 from slackwater.sources.common.source import Source
 from slackwater.storage.protocols import ReadStore
 
@@ -91,12 +91,12 @@ class SourceReader:
                     yield log.path(entry)
 
     def _initial(self, kind: Source, log: _EntryFiles) -> str | None:
-        """The initial position, or whatever else the source wrote into its first entry."""
+        """The initial position, or whatever else the source wrote into its first entry, as far as that is text."""
         data = log.data(_FIRST_ENTRY) if _FIRST_ENTRY in log else None
         if data is None:
             return None
         try:
-            return kind.initial(log) or "\n".join(split_log(data, newest=1)[1]).strip() or None
+            return kind.initial(log) or (_text_of_unknown(data) if kind is UNKNOWN else _text_of(data))
         except FormatError as error:
             self.damage.append(damage_of(log.path(_FIRST_ENTRY), error))
             return None
@@ -110,6 +110,30 @@ class SourceReader:
             return None
         self.damage.extend(checked.damage)
         return checked.data
+
+
+def parse_source_entry(data: bytes) -> None:
+    """Of an unknown kind of source, any bytes are taken that are not a record which was cut. Raises ``FormatError``."""
+    if not data:
+        raise FormatError("empty", "the file has no bytes", expected="an entry of a source's log", found="0 bytes")
+    parser = kind_of_entry(data).entry_parser(data)
+    if parser is not None:
+        parser(data)
+    elif data.startswith(b"v1\n{"):
+        parse_records(data)
+
+
+def _text_of(data: bytes) -> str | None:
+    """The lines of an entry after its version. Raises ``FormatError``."""
+    return "\n".join(split_log(data, newest=1)[1]).strip() or None
+
+
+def _text_of_unknown(data: bytes) -> str | None:
+    """The same of a kind that may write anything; ``None`` where it is something else. Raises ``FormatError``."""
+    parse_source_entry(data)
+    with suppress(FormatError):
+        return _text_of(data)
+    return None
 
 
 def _is_in(file: SourceFile, entry: int, *, compacted: bool) -> bool:

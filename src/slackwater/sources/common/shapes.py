@@ -12,6 +12,7 @@ from slackwater.sources.common.contract import SourceEntries
 _LONG = range(-(2**63), 2**63)
 _INDEX = re.compile("0|[1-9][0-9]{0,18}")
 _FIRST_ENTRY = 0
+_KAFKA_VERSION = f"{LEADING}v"
 LogShape: TypeAlias = Literal["files", "kafka", "rate", "none"]
 
 
@@ -36,14 +37,23 @@ def is_index(value: str) -> bool:
     return _INDEX.fullmatch(value) is not None
 
 
+def may_be_initial_offsets(entry: str) -> bool:
+    """Whether an entry is Kafka's, or a damaged one of Kafka's: other connectors write JSON of theirs in its way."""
+    version, _, body = entry.partition("\n")
+    if not version.startswith(LEADING):
+        return False
+    value = decoded(body) if version.startswith(_KAFKA_VERSION) else body
+    return isinstance(value, str) or (isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()))
+
+
 def log_shape(log: SourceEntries) -> LogShape:
     """What the newest entry of a source's own log shows; "none" where there is no entry, or another one."""
     if not log:
         return "none"
     newest = max(log)
     version, _, body = log[newest].partition("\n")
-    if version.startswith(f"{LEADING}v"):
-        return "kafka" if newest == _FIRST_ENTRY else "none"
+    if version.startswith(_KAFKA_VERSION):
+        return "kafka" if newest == _FIRST_ENTRY and may_be_initial_offsets(log[newest]) else "none"
     if body.startswith('{"path":'):
         return "files"
     return "rate" if newest == _FIRST_ENTRY and is_index(body.strip()) else "none"

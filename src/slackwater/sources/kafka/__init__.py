@@ -29,7 +29,7 @@ from slackwater.sources.common.contract import (
     SourceRange,
 )
 from slackwater.sources.common.scala import scala_map
-from slackwater.sources.common.shapes import decoded, is_index, is_long, log_shape
+from slackwater.sources.common.shapes import decoded, is_index, is_long, log_shape, may_be_initial_offsets
 from slackwater.sources.common.source import NO_OFFSET, LiveSource, Source, encoded
 from slackwater.sources.common.targets import listed, refuse_backward
 
@@ -192,7 +192,8 @@ class Kafka(Source):
         return listed or offset or NO_OFFSET
 
     def entry_parser(self, data: bytes) -> Callable[[bytes], object] | None:
-        return parse_initial_offsets if data.startswith(_LEADING) else None
+        entry = data.decode("utf-8", "surrogateescape")
+        return parse_initial_offsets if may_be_initial_offsets(entry) else None
 
     def range_between(self, start: EmptyBase, end: EmptyBase, claims: Claims, *, to_next: bool) -> Range:
         """With ``to_next`` the first stretch of each partition that no batch has read."""
