@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,3 +31,19 @@ def checkpoint_folder(version: str, case: str, name: str = "checkpoint") -> Path
 def opened(version: str, case: str) -> OpenedCheckpoint:
     """The same, listed."""
     return open_checkpoint(LocalStore(checkpoint_folder(version, case)))
+
+
+def cut_after(checkpoint: Path, batch: int) -> None:
+    """Remove what later batches wrote: the checkpoint is as after a kill between the commit and the next plan."""
+    for log in ("offsets", "commits"):
+        remove_above(checkpoint / log, batch)
+    for store in checkpoint.glob("state/*/*"):
+        remove_above(store, batch + 1)
+
+
+def remove_above(folder: Path, newest: int) -> None:
+    """Remove the files of a folder that start with a higher number, with their checksums."""
+    for file in folder.iterdir():
+        number = re.match(r"\.?(\d+)[._]?", file.name)
+        if file.is_file() and number is not None and int(number[1]) > newest:
+            file.unlink()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, commit_path, offset_path
@@ -160,6 +160,18 @@ def expected_partitions(present: Iterable[int], partition_count: int | None) -> 
     if partition_count is None or there == (0,):
         return there
     return tuple(range(partition_count))
+
+
+def partitions_of_version(
+    present: Mapping[int, Mapping[str, StoreVersions]], version: int, entry: OffsetEntry | None
+) -> tuple[int, ...]:
+    """The partitions of an operator at a version: those that its plan pins, and any other one that has the version.
+
+    An offline repartition to fewer partitions leaves the directories of the others, which get no further versions.
+    """
+    expected = expected_partitions(present, partition_count(entry) if entry else None) if present else ()
+    held = (number for number, stores in present.items() if any(one.has(version) for one in stores.values()))
+    return tuple(sorted({*expected, *held}))
 
 
 def _partition_counts(logs: CheckpointLogs) -> set[int | None]:

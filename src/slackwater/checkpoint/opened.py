@@ -6,10 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.limited_store import LimitedStore, limited
 from slackwater.checkpoint.listing import Listing, read_listing
-from slackwater.checkpoint.logs import CheckpointLogs, logs_of_listing
+from slackwater.checkpoint.logs import CheckpointLogs, damage_of, logs_of_listing
 from slackwater.checkpoint.state.inventory import read_inventory
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.read_options import ReadLimits
 from slackwater.core.state import StateInventory
@@ -32,12 +35,26 @@ class OpenedCheckpoint:
         """What is needed to read the state of a batch; an unreadable plan or commit counts as absent here."""
         from slackwater.checkpoint.state.reader import BatchState  # noqa: PLC0415  (imports numpy and pyarrow)
 
-        offset = commit = None
-        with suppress(FormatError, OSError):
-            offset = self.logs.offset(batch)
+        offset, damage = self._plan(batch)
+        commit = None
         with suppress(FormatError, OSError):
             commit = self.logs.commit(batch)
-        return BatchState(self.store, self.listing, self.inventory, batch, offset, commit)
+        pinning = offset or self._nearest_plan(batch)
+        return BatchState(self.store, self.listing, self.inventory, batch, offset, commit, pinning, damage)
+
+    def _plan(self, batch: int) -> tuple[OffsetEntry | None, tuple[Damage, ...]]:
+        """The plan of a batch, and why one that is there cannot be read. One that Spark has purged is no damage."""
+        try:
+            return self.logs.offset(batch), ()
+        except (FormatError, OSError) as error:
+            return None, (damage_of(offset_path(batch), error),) if batch in self.logs.offset_ids else ()
+
+    def _nearest_plan(self, batch: int) -> OffsetEntry | None:
+        """The readable plan next to a batch."""
+        for other in sorted(self.logs.offset_ids, key=lambda number: abs(number - batch)):
+            with suppress(FormatError, OSError):
+                return self.logs.offset(other)
+        return None
 
 
 def open_checkpoint(store: ReadStore, limits: ReadLimits | None = None) -> OpenedCheckpoint:

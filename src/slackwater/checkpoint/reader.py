@@ -6,7 +6,7 @@ No file records the version of Spark that wrote a checkpoint, but each release a
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -32,7 +32,7 @@ from slackwater.checkpoint.layout import (
     store_path,
 )
 from slackwater.checkpoint.listing import SMALL, Listing, bytes_of
-from slackwater.checkpoint.logs import damage_of, marks_of_inventory
+from slackwater.checkpoint.logs import damage_of, marks_of_inventory, partitions_of_version
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.sources import SourceReader
 from slackwater.checkpoint.state.operators import OperatorReader
@@ -91,7 +91,8 @@ class CheckpointReader:
         operators = self._operators()
         sources = SourceReader(self.opened.store, listing, with_files=self.options.source_files)
         source_lines = sources.sources(newest or next(iter(offsets.values()), None))
-        operator_lines = tuple(self._operator_line(operator, marks) for operator in operators)
+        batch = marks.committed if self.options.batch is None else self.options.batch
+        operator_lines = tuple(self._operator_line(operator, batch, offsets.get(batch)) for operator in operators)
         self.damage.extend(sources.damage)
         self._complete(marks, commits)
         return CheckpointReport(
@@ -182,27 +183,26 @@ class CheckpointReader:
         self.damage.extend(reader.damage)
         return operators
 
-    def _operator_line(self, operator: Operator, marks: Marks) -> OperatorLine:
-        stores = tuple(self._store_line(operator, store, marks) for store in operator.stores)
-        return OperatorLine(
-            operator.id, operator.name, operator.inferred, operator.partitions, stores, operator.properties
-        )
+    def _operator_line(self, operator: Operator, batch: int, plan: OffsetEntry | None) -> OperatorLine:
+        present = self.opened.inventory.stores.get(operator.id, {})
+        partitions = [one for one in partitions_of_version(present, batch + 1, plan) if one in present]
+        stores = tuple(self._store_line(operator, store, batch, partitions) for store in operator.stores)
+        return OperatorLine(operator.id, operator.name, operator.inferred, len(partitions), stores, operator.properties)
 
-    def _store_line(self, operator: Operator, store: OperatorStore, marks: Marks) -> StoreLine:
-        partitions = self.opened.inventory.stores.get(operator.id, {})
-        held = [stores[store.name] for stores in partitions.values() if store.name in stores]
+    def _store_line(self, operator: Operator, store: OperatorStore, batch: int, partitions: Sequence[int]) -> StoreLine:
+        present = self.opened.inventory.stores.get(operator.id, {})
+        held = [present[one][store.name] for one in partitions if store.name in present[one]]
         common = frozenset.intersection(*{versions.loadable for versions in held}) if held else frozenset()
         return StoreLine(
             store.name,
             next((versions.provider for versions in held if versions.provider), None),
             version_range(common),
-            rows=self._count_rows(operator, store, marks),
-            bytes=self._store_bytes(operator.id, store.name, partitions),
+            rows=self._count_rows(operator, store, batch),
+            bytes=self._store_bytes(operator.id, store.name, present),
             families=tuple(family.name for family in store.families) if store.with_families else (),
         )
 
-    def _count_rows(self, operator: Operator, store: OperatorStore, marks: Marks) -> int | None:
-        batch = marks.committed if self.options.batch is None else self.options.batch
+    def _count_rows(self, operator: Operator, store: OperatorStore, batch: int) -> int | None:
         if not self.options.state or batch < 0:
             return None
         from slackwater.checkpoint.state.reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)

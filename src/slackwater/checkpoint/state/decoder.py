@@ -23,15 +23,21 @@ from slackwater.formats.unsafe_row import read_bytes, whole_rows
 
 _FAMILY_BYTES = 2
 _ROW_ALIGNMENT = 8
+_UNKNOWN_ENCODING = "no entry of offsets/ can be read, and they have the settings that rows are written with"
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a batch's state is written, from its pinned settings and the files themselves."""
+    """How a batch's state is written, from its pinned settings and the files themselves.
+
+    ``known`` is false where no settings can be read. Rows stay bytes then: decoded in another way than they were
+    written, they can still look like rows.
+    """
 
     rocksdb: bool
     avro: bool = False
     row_checksums: bool = False
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ class StoreDecoder:
         keys, values = _spans(records)
         if family is None:
             return _as_bytes(keys, values, "there is no schema for these rows")
+        if not self.encoding.known:
+            return _as_bytes(keys, values, _UNKNOWN_ENCODING)
         try:
             keys, values = self._elements(family, keys, values)
             return FamilyRows(self._keys(family, self._without_family(keys)), self._values(family, values))

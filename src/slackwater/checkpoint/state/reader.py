@@ -18,6 +18,7 @@ import pyarrow as pa
 from slackwater.checkpoint.layout import parse_state_file, store_path
 from slackwater.checkpoint.limited_store import LimitedStore
 from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.logs import partitions_of_version
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
 from slackwater.checkpoint.state.loader import LoadedStore, Place, StateLoader
 from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
@@ -32,6 +33,7 @@ from slackwater.formats.state_records import Records
 _Read = TypeVar("_Read")
 _PARTITIONS_AT_ONCE = 2
 """Each holds all bytes of its partition, decompressed; more at once gain little, as walks hold Python's lock."""
+_TIMERS = ("$eventTimers", "$procTimers")
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 _ROW_CHECKSUMS = "spark.sql.streaming.stateStore.rowChecksum.enabled"
@@ -62,7 +64,11 @@ class StateRows:
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """Everything needed to read the state that batch N made: its plan, its commit and one listing."""
+    """Everything needed to read the state that batch N made: its plan, its commit and one listing.
+
+    ``pinning`` is its plan, or the readable one next to it: how rows are written never changes. ``damage`` is that of
+    its plan.
+    """
 
     store: LimitedStore
     listing: Listing
@@ -70,15 +76,16 @@ class BatchState:
     batch: int
     offset: OffsetEntry | None
     commit: CommitEntry | None
+    pinning: OffsetEntry | None
+    damage: tuple[Damage, ...] = ()
 
-    @property
-    def encoding_settings(self) -> Mapping[str, str]:
-        """The settings pinned for this batch."""
-        return self.offset.metadata.conf if self.offset and self.offset.metadata else {}
+    def partitions(self, operator: int) -> tuple[int, ...]:
+        """The partitions of an operator at this batch."""
+        return partitions_of_version(self.inventory.stores.get(operator, {}), self.batch + 1, self.offset)
 
     def encoding(self, operator: int) -> Encoding:
         """How the stores of an operator are written."""
-        conf = self.encoding_settings
+        conf = self.pinning.metadata.conf if self.pinning and self.pinning.metadata else {}
         provider = next(
             (held.provider for op, _, _, held in self.inventory.each() if op == operator and held.provider), ""
         )
@@ -86,12 +93,14 @@ class BatchState:
             rocksdb=provider == "rocksdb" or (not provider and "RocksDB" in conf.get(_PROVIDER, "")),
             avro=conf.get(_ENCODING, "") == "avro",
             row_checksums=conf.get(_ROW_CHECKSUMS, "") == "true",
+            known=self.pinning is not None,
         )
 
     def place(self, operator: Operator, store: str, partition: int) -> Place:
         """The place of a store. Raises ``FormatError`` where the commit should name its files and does not."""
         held = self.inventory.stores.get(operator.id, {}).get(partition, {}).get(store)
-        if held is None or not held.ids:
+        # Before the first commit, which would name the files, state is empty and has none.
+        if self.batch < 0 or held is None or not held.ids:
             return Place(operator.id, partition, store, self.batch + 1)
         return Place(operator.id, partition, store, self.batch + 1, self._unique_id(operator, store, partition))
 
@@ -120,6 +129,7 @@ class StateReader:
 
     def rows(self, choice: StateChoice) -> StateRows:
         """The rows chosen. Damage is a value: a partition that cannot be loaded is left out and listed."""
+        self.damage.extend(self.state.damage)
         decoder = self.decoder(choice.operator, choice.store)
         family = next((item for item in choice.store.families if item.name == choice.family), None)
         decoded: list[pa.Table] = []
@@ -139,15 +149,17 @@ class StateReader:
 
     def partitions(self, choice: StateChoice) -> tuple[int, ...]:
         """The partitions to read."""
-        if choice.partition is not None:
-            return (choice.partition,)
-        return tuple(sorted(self.state.inventory.stores.get(choice.operator.id, {})))
+        return self.state.partitions(choice.operator.id) if choice.partition is None else (choice.partition,)
 
     def count(self, operator: Operator, store: OperatorStore) -> int | None:
         """How many rows a store has in all partitions, less Spark's own bookkeeping; ``None`` where unreadable."""
+        self.damage.extend(self.state.damage)
         decoder = self.decoder(operator, store)
+        if not decoder.encoding.known:
+            # Whether a row has been deleted depends on it.
+            return None
         total = 0
-        for partition in sorted(self.state.inventory.stores.get(operator.id, {})):
+        for partition in self.state.partitions(operator.id):
             loaded = self.load(operator, store, partition)
             if loaded is None:
                 return None
@@ -238,7 +250,7 @@ class FamilyNumbers:
 
     def numbers(self) -> dict[str, int]:
         """Name to number, from the newest readable zip of any partition; empty where there is none."""
-        for partition in sorted(self.state.inventory.stores.get(self.operator.id, {})):
+        for partition in self.state.partitions(self.operator.id):
             folder = store_path(self.operator.id, partition, self.store.name)
             zips = [name for name in self.state.listing.folder(folder).files if name.endswith(".zip")]
             for name in sorted(zips, key=lambda item: -(parsed.version if (parsed := parse_state_file(item)) else 0)):
@@ -267,7 +279,7 @@ def _empty_table() -> pa.Table:
 def shape(rows: FamilyRows, choice: StateChoice) -> dict[str, pa.Array]:
     """The columns under which rows of this kind are shown."""
     key, value = rows.key, rows.value
-    if choice.family.endswith("_keyToTimestamp"):
+    if choice.family.startswith(_TIMERS) and choice.family.endswith("_keyToTimestamp"):
         return {"key": key.field("key"), "expiration_timestamp_ms": key.field("expiryTimestampMs")}
     if choice.family in choice.operator.list_variables:
         return {"key": key, "list_element": value}

@@ -17,9 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.state.operators import OperatorReader
-from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
+from slackwater.checkpoint.state.reader import BatchState, StateChoice, StateReader, StateRows
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import print_json, write
 from slackwater.cli.verbs.inspect import ROWS_SHOWN
@@ -213,17 +212,18 @@ def inspect_state(target: str, request: StateRequest, *, home: str | None = None
         )  # fmt: skip
     operator = operators.operator(request.operator, batch)
     choice = choose(operator, request)
-    _require_partition(opened, request)
-    reader = StateReader(opened.batch_state(batch), list(operators.damage))
+    state = opened.batch_state(batch)
+    _require_partition(state, request)
+    reader = StateReader(state, list(operators.damage))
     name = choice.family if choice.store.with_families else choice.store.name
     return _StateResult(opened.store.location, operator, name, batch, reader.rows(choice))
 
 
-def _require_partition(opened: OpenedCheckpoint, request: StateRequest) -> None:
-    partitions = sorted(opened.inventory.stores.get(request.operator, {}))
+def _require_partition(state: BatchState, request: StateRequest) -> None:
+    partitions = state.partitions(request.operator)
     if request.partition is not None and request.partition not in partitions:
         raise NotFound(
-            "no-such-partition", "There is no such partition", where=opened.store.location,
+            "no-such-partition", "There is no such partition", where=state.store.location,
             expected=f"one of {', '.join(map(str, partitions))}", found=str(request.partition),
             hint="leave --partition out to read all of them",
         )  # fmt: skip
