@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -29,14 +29,14 @@ from slackwater.checkpoint.layout import (
     parse_state_file,
     source_path,
     spark_checksum_path,
-    store_path,
 )
 from slackwater.checkpoint.listing import SMALL
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory
+from slackwater.checkpoint.next_state import NextStateFiles
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.sources import parse_source_entry
-from slackwater.checkpoint.state.inventory import files_of_version, state_file
+from slackwater.checkpoint.state.inventory import state_file
 from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint_logs import CommitEntry
 from slackwater.core.damage import Damage, UnreadState
@@ -241,19 +241,24 @@ class _StartCheck(_Check):
         self.damage.extend(gaps_in_state(inventory))
 
     def _state(self) -> None:
-        if sum(len(folder.files) for folder in self.opened.listing.folders.values()) > SMALL:
+        remote = self.opened.store.traits.remote
+        is_small = sum(len(folder.files) for folder in self.opened.listing.folders.values()) <= SMALL
+        if not is_small:
             # To load the libraries alone would take longer than all the rest.
             self.decompress_left = -1
         outer: list[str] = []
         between: list[str] = []
-        for paths in self._versions():
-            for path in paths:
+        for store in NextStateFiles(self.opened, headers=not remote and (is_small or self.all_state)).stores():
+            self.damage.extend(store.damage)
+            for path in store.paths:
                 self._require_bytes(path)
-            outer.extend(dict.fromkeys((paths[-1], paths[0])))
-            between.extend(paths[1:-1])
-        if self.opened.store.traits.remote:
+            outer.extend(dict.fromkeys((store.paths[-1], store.paths[0])))
+            between.extend(store.paths[1:-1])
+            if self.all_state:
+                self.unread |= {path: self._size_or_zero(path) for path in store.candidates}
+        if remote:
             # Each would be a request.
-            self.unread = {path: self._size_or_zero(path) for path in (*outer, *between)} if self.all_state else {}
+            self.unread |= {path: self._size_or_zero(path) for path in (*outer, *between)} if self.all_state else {}
             return
         bytes_left = _MOST_STATE_BYTES
         for number, path in enumerate((*outer, *between)):
@@ -270,31 +275,6 @@ class _StartCheck(_Check):
                 for path in schema_paths(listing, operator, name):
                     if listing.has(path):
                         self._parse(path, parse_state_schema)
-
-    def _versions(self) -> Iterator[list[str]]:
-        """The files of each store at the version that the next batch loads, oldest first."""
-        version = self.opened.logs.committed + 1
-        # No batch is committed: the next one starts with empty state, which has no file.
-        if version == 0:
-            return
-        known: dict[frozenset[str], list[str]] = {}
-        for operator, partition, store, held in self.opened.inventory.each():
-            folder = store_path(operator, partition, store)
-            names = self.opened.listing.names(folder)
-            if held.ids:
-                chosen = [name for name in names if self._is_of_newest_commit(name, operator, partition)]
-            else:
-                # Most partitions hold files of the same names.
-                chosen = known[names] if names in known else known.setdefault(names, _files(names, version))
-            if chosen:
-                yield [f"{folder}/{name}" for name in chosen]
-
-    def _is_of_newest_commit(self, name: str, operator: int, partition: int) -> bool:
-        parsed = parse_state_file(name)
-        if parsed is None or parsed.version != self.opened.logs.committed + 1:
-            return False
-        # A file of the same version with another id is from an attempt that failed.
-        return parsed.unique_id in _unique_ids(self.opened.logs.newest_commit, operator, partition)
 
     def _require_bytes(self, path: str) -> None:
         try:
@@ -339,21 +319,7 @@ class _StartCheck(_Check):
         if self.decompress_left < 0:
             self.unread[path] = len(data)
         else:
-            _require_records(data, self.opened, state_file(path.rpartition("/")[2]))
-
-
-def _files(names: Iterable[str], version: int) -> list[str]:
-    """The files of a version, oldest first; none where one is missing, which the check by names reports."""
-    try:
-        files = files_of_version(names, version)
-    except FormatError:
-        return []
-    return [name for name in (files.base, *files.steps) if name is not None]
-
-
-def _unique_ids(commit: CommitEntry | None, operator: int, partition: int) -> list[str]:
-    partitions = (commit.state_unique_ids or {}).get(str(operator), []) if commit else []
-    return partitions[partition] if partition < len(partitions) else []
+            self.opened.changes().require_records(data, state_file(path.rpartition("/")[2]))
 
 
 def _log_entries(files: Iterable[str]) -> dict[int, str]:
@@ -435,21 +401,4 @@ class _FileCheck(_Check):
         if file.kind is StateFileKind.ZIP:
             self._check_tables(folder, parse_rocksdb_zip(data, budget=self.opened.store.archive_budget()))
         else:
-            _require_records(data, self.opened, file)
-
-
-def _require_records(data: bytes, opened: OpenedCheckpoint, file: StateFile) -> None:
-    """Decompress a file of state, find its records, and compare its lineage with its name. Raises ``FormatError``."""
-    from slackwater.formats.changelog import decompressed_records  # noqa: PLC0415  (imports numpy and pyarrow)
-
-    is_changelog = file.kind is StateFileKind.CHANGELOG
-    _, changelog = decompressed_records(data, is_changelog=is_changelog, budget=opened.store.state_budget())
-    before = max((version for version, _ in changelog.lineage), default=None) if changelog is not None else None
-    if before is not None and before != file.version - 1:
-        # RocksDB.scala: the lineage ends with the version before the one that is written.
-        raise FormatError(
-            "foreign",
-            "the changes are those of another version",
-            expected=f"a lineage up to version {file.version - 1}",
-            found=f"version {before}",
-        )
+            self.opened.changes().require_records(data, file)

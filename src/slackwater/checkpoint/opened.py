@@ -19,6 +19,7 @@ from slackwater.core.state import StateInventory
 from slackwater.storage.protocols import ReadStore
 
 if TYPE_CHECKING:
+    from slackwater.checkpoint.state.changes import ChangeFiles
     from slackwater.checkpoint.state.reader import BatchState
 
 
@@ -41,6 +42,12 @@ class OpenedCheckpoint:
             commit = self.logs.commit(batch)
         pinning = offset or self._nearest_plan(batch)
         return BatchState(self.store, self.listing, self.inventory, batch, offset, commit, pinning, damage)
+
+    def changes(self) -> ChangeFiles:
+        """Reads files of changes, which takes libraries that a report does without."""
+        from slackwater.checkpoint.state.changes import ChangeFiles  # noqa: PLC0415  (imports numpy and pyarrow)
+
+        return ChangeFiles(self.store, self.listing)
 
     def _plan(self, batch: int) -> tuple[OffsetEntry | None, tuple[Damage, ...]]:
         """The plan of a batch, and why one that is there cannot be read. One that Spark has purged is no damage."""

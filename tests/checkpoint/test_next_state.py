@@ -1,0 +1,111 @@
+"""The check before a start reads all state of format 2 that Spark loads: also what only a header names."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from slackwater.checkpoint.damage import FoundDamage, cheap_damage
+from slackwater.checkpoint.opened import open_checkpoint
+from slackwater.storage.local import LocalStore
+from slackwater.storage.protocols import StoreTraits
+from tests.checkpoint.cases import checkpoint_folder, cut_after
+from tests.support.sabotage import without_checksums
+
+CASE = ("4.3.0", "agg_cpv2_rocksdb_changelog")
+FAILED_ATTEMPT = "ffffffff-0000-0000-0000-000000000000"
+
+
+class RemoteStore(LocalStore):
+    """Local files that each take a request to be read."""
+
+    @property
+    def traits(self) -> StoreTraits:
+        return super().traits._replace(remote=True)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """Batch 7 is committed; a partition loads ``6_<id>.zip`` and its tables, ``7_<id>`` and ``8_<id>.changelog``."""
+    folder = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_folder(*CASE), folder)
+    cut_after(folder, 7)
+    assert found_in(folder) == FoundDamage()
+    return folder
+
+
+def found_in(checkpoint: Path) -> FoundDamage:
+    return cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True)
+
+
+def only(checkpoint: Path, pattern: str) -> Path:
+    [file] = (checkpoint / "state/0/0").glob(pattern)
+    return file
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0x40
+    file.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("pattern", ["8_*.changelog", "7_*.changelog", "6_*.zip", "SSTs/000008-*.sst"])
+def test_a_flipped_bit_of_what_is_loaded(checkpoint: Path, pattern: str) -> None:
+    file = only(checkpoint, pattern)
+    flip(file)
+
+    [damage] = found_in(checkpoint).damage
+
+    assert (damage.path, damage.kind) == (str(file.relative_to(checkpoint)), "checksum")
+
+
+@pytest.mark.parametrize("pattern", ["5_*.changelog", "6_*.changelog"])
+def test_what_is_not_loaded_is_for_the_thorough_check(checkpoint: Path, pattern: str) -> None:
+    flip(only(checkpoint, pattern))
+
+    assert found_in(checkpoint) == FoundDamage()
+
+
+def test_a_file_of_a_failed_attempt_does_not_stand_in_for_the_lost_one(checkpoint: Path) -> None:
+    lost = only(checkpoint, "7_*.changelog")
+    lost.rename(lost.parent / f"7_{FAILED_ATTEMPT}.changelog")
+    for checksum in lost.parent.glob(f"*{lost.name}.crc*"):
+        checksum.unlink()
+
+    [damage] = found_in(checkpoint).damage
+
+    assert (damage.path, damage.kind, damage.expected) == ("state/0/0", "missing", lost.name)
+
+
+def test_where_the_header_is_damaged_the_older_files_count_as_not_read(checkpoint: Path) -> None:
+    newest = only(checkpoint, "8_*.changelog")
+    newest.write_bytes(newest.read_bytes()[:-3])
+
+    found = found_in(checkpoint)
+
+    assert [item.path for item in found.damage] == [str(newest.relative_to(checkpoint))]
+    assert [Path(path).name.partition("_")[0] for path in found.unread.paths] == ["6", "6", "7"]
+
+
+def test_without_checksums_the_changes_are_decompressed(checkpoint: Path) -> None:
+    without_checksums(checkpoint)
+    for checksum in checkpoint.glob("state/0/*/*.crc"):
+        checksum.unlink()
+    assert found_in(checkpoint).damage == ()
+    flip(only(checkpoint, "7_*.changelog"))
+
+    [damage] = found_in(checkpoint).damage
+
+    assert damage.path.startswith("state/0/0/7_")
+
+
+def test_on_a_remote_store_all_that_may_be_loaded_is_named_as_not_read(checkpoint: Path) -> None:
+    opened = open_checkpoint(RemoteStore(checkpoint))
+
+    unread = cheap_damage(opened, all_state=True).unread
+
+    names = {Path(path).name.partition("_")[0] for path in unread.paths}
+    assert (names, unread.verified_by_store) == ({"6", "7", "8"}, True)
+    assert cheap_damage(opened).unread.paths == ()
