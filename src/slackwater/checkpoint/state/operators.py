@@ -86,7 +86,10 @@ class OperatorReader:
         return OperatorStore(name, families, with_families, by_id)
 
     def _schemas(self, number: int, name: str, info: StoreInfo | None) -> list[StateSchema]:
-        """The schema files of a store, oldest first; version 3 files are listed in the metadata."""
+        """The schema files of a store, oldest first; version 3 files are listed in the metadata.
+
+        Each one that is listed must be there: ``StateSchemaMetadata`` opens them all, and Spark does not start without.
+        """
         schemas: list[StateSchema] = []
         for path in schema_paths(self.listing, number, name, info.schema_files if info else ()):
             try:
