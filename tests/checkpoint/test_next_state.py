@@ -89,6 +89,16 @@ def test_where_the_header_is_damaged_the_older_files_count_as_not_read(checkpoin
     assert [Path(path).name.partition("_")[0] for path in found.unread.paths] == ["6", "6", "7"]
 
 
+def test_a_changelog_of_another_version_with_its_checksums(checkpoint: Path) -> None:
+    newest, older = only(checkpoint, "8_*.changelog"), only(checkpoint, "7_*.changelog")
+    for file in list(older.parent.glob(f"*{older.name}*")):
+        shutil.copy(file, newest.parent / file.name.replace(older.name, newest.name))
+
+    [damage] = found_in(checkpoint).damage
+
+    assert (damage.path, damage.kind) == (str(newest.relative_to(checkpoint)), "foreign")
+
+
 def test_without_checksums_the_changes_are_decompressed(checkpoint: Path) -> None:
     without_checksums(checkpoint)
     for checksum in checkpoint.glob("state/0/*/*.crc"):

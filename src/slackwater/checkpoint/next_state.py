@@ -71,7 +71,7 @@ class NextStateFiles:
         except _HeaderNotRead:
             yield NextState(_paths(folder, newest), _paths(folder, _candidates(names, version)))
         except FormatError as error:
-            yield NextState(_paths(folder, newest), damage=(damage_of(folder, error),))
+            yield NextState(_paths(folder, newest), damage=(damage_of(error.where or folder, error),))
 
     def _lineage(self, path: str) -> Lineage:
         lineage = self.opened.changes().lineage(path) if self.headers else None
