@@ -1,4 +1,5 @@
-"""What `slackwater doctor` costs beside `slackwater inspect` on one checkpoint of 60,000 files, and on a small one.
+"""What `slackwater doctor` costs compared with `slackwater inspect` on one checkpoint of 60,000 files, and on a small
+one.
 
     python benchmarks/doctor.py [--rounds N]
 

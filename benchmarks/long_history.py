@@ -1,4 +1,4 @@
-"""How long commands take on a stream with 10,000 batches in its ledger, beside one with 100.
+"""How long commands take on a stream with 10,000 batches in its ledger, compared with one with 100.
 
     python benchmarks/long_history.py [--rounds N]
 

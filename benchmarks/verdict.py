@@ -1,4 +1,5 @@
-"""What the verdict on a query's code costs beside Spark's start: the first one of a new JVM, as each start pays it.
+"""What the verdict on a query's code costs compared with Spark's start: the first one of a new JVM, as each start pays
+it.
 
     python benchmarks/verdict.py [PIPELINE ...] [--rounds 5]
 

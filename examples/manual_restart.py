@@ -2,9 +2,9 @@
 
     python manual_restart.py CHECKPOINT OUTPUT READINGS [CHECKPOINT OUTPUT READINGS ...]
 
-Runs the daily aggregation of weather.py, the file beside it, over a directory of readings, and prints one line for each
-three arguments: ``done``, or the name of Spark's error. With the old checkpoint this is the upgrade itself; with a new
-checkpoint, the old output and only the unread readings it is the manual restart. ``slackwater demo`` runs both.
+Runs the daily aggregation of weather.py, the file next to it, over a directory of readings, and prints one line for
+each three arguments: ``done``, or the name of Spark's error. With the old checkpoint this is the upgrade itself; with
+a new checkpoint, the old output and only the unread readings it is the manual restart. ``slackwater demo`` runs both.
 """
 
 import re

@@ -3,7 +3,7 @@
     export WEATHER_DATABASE=postgresql://user@localhost/weather
     slackwater run weather_tables.py --until-caught-up
 
-What is computed is that of weather.py beside this file, imported from there. ``slackwater demo --sink postgres`` runs
+What is computed is that of weather.py next to this file, imported from there. ``slackwater demo --sink postgres`` runs
 this file; with ``--source kafka`` its first stage is that of changes/raw_from_kafka.py.
 """
 

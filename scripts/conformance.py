@@ -173,7 +173,7 @@ def page() -> str:
 
 
 def _promises() -> str:
-    """The guide's tables of fault tolerance beside what was measured."""
+    """The guide's tables of fault tolerance compared with what was measured."""
     rows = {f"{area.name}/{row.name}": row for area in areas() for row in area.rows}
     lines = []
     for one in tomllib.loads(LIST.read_text(encoding="utf-8"))["promise"]:
@@ -201,7 +201,7 @@ def _outcome(run: dict[str, Any] | None) -> str:
 
 
 def _by_the_gate(area: Area, found: dict[str, Any] | None) -> str:
-    """The rows of an area whose tests the gate runs, beside what ``scripts/matrix`` found of all."""
+    """The rows of an area whose tests the gate runs, compared with what ``scripts/matrix`` found of all."""
     rows = [row for row in area.rows if row.has_example and not (row.until and _minor(OWN) >= _minor(row.until))]
     run = sum(not row.like and not row.thorough for row in rows)
     if run == len(rows):

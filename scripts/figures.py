@@ -1,4 +1,4 @@
-"""Figures of the code, of the working tree or any revision, beside those of another.
+"""Figures of the code, of the working tree or any revision, compared with those of another.
 
 python scripts/figures.py [REVISION] [--base REVISION]
 """

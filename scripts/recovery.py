@@ -26,7 +26,7 @@ the one of the verdict, whose plan the refusal prints. *Rows*:
 - **starts**: the stream starts, and nothing has to be typed;
 - **-**: the verdict is tested, and the rows after the remedy are not.
 
-This page is made from `tests/verdict/recovery.toml` and the tables of edits beside it. To update it:
+This page is made from `tests/verdict/recovery.toml` and the tables of edits next to it. To update it:
 `python -m scripts.recovery > docs/reference/recovery.md`.
 
 | change | guide | example | Spark | verdict | goal | rows |

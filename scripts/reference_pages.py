@@ -29,10 +29,10 @@ from slackwater.storage.registry import STORES, FsspecKind, StoreKind
 
 CHECKS = """# Checks of doctor
 
-What `slackwater doctor` looks for beside the findings of the number line, which are in [errors.md](../errors.md).
-`slackwater explain CODE` prints the same text. Severity `stop`: the stream must not be started; `warning`: it may, with
-care; `info`: a note. The risk is what would happen to rows. This page is made from the source; a test compares them. To
-update it: `python -m scripts.reference_pages checks > docs/reference/checks.md`.
+What `slackwater doctor` looks for in addition to the findings of the number line, which are in
+[errors.md](../errors.md). `slackwater explain CODE` prints the same text. Severity `stop`: the stream must not be
+started; `warning`: it may, with care; `info`: a note. The risk is what would happen to rows. This page is made from
+the source; a test compares them. To update it: `python -m scripts.reference_pages checks > docs/reference/checks.md`.
 
 | check | severity | risk | certainty | goal | meaning |
 |---|---|---|---|---|---|

@@ -26,7 +26,7 @@ source; a test compares them. To update them:
 """
 
 COLUMNS = {
-    "tells_written": ("shows", "the output itself shows which batch was written last, without the checkpoint"),
+    "reports_last_batch": ("shows", "the output itself shows which batch was written last, without the checkpoint"),
     "skips_known_batches": ("skips", "a batch that the output has is not written a second time"),
     "reads_known_batches": (
         "reads",
@@ -53,7 +53,7 @@ table, newest row of each key, equals that of an uninterrupted run. In complete 
 that a batch which was interrupted between two of them is written into those that lack it only. It can do what all of
 them can; its guarantee is that of the weakest. `slackwater status` shows each.
 
-A swap keeps the output that was replaced, for undo. Files and Delta tables are built in a hidden folder beside the
+A swap keeps the output that was replaced, for undo. Files and Delta tables are built in a hidden folder next to the
 output. Files on HDFS and object stores are moved, each by itself, and switched by one put of their manifest; readers
 that ignore the manifest see files of both outputs for that time. Iceberg tables are built on a branch of the same
 table, whose dropped branches `expire_snapshots` cleans up; tables of PostgreSQL in the same schema. Views, privileges
@@ -61,7 +61,7 @@ and the comment of a table of PostgreSQL are kept; one with foreign keys, trigge
 is refused. A stream that reads replaced files takes all of them for new ones and has to be replayed as well. Rows that
 other programs have written stay, or `apply` refuses without `--discard-others`.
 
-Tables of PostgreSQL and JDBC, Kafka topics and batch functions have their newest batch in a marker beside the rows. If
+Tables of PostgreSQL and JDBC, Kafka topics and batch functions have their newest batch in a marker next to the rows. If
 it is deleted or restored from an older copy, no plan writes the rows a second time (`sink-marker-lost`): a table of
 PostgreSQL is built again by `slackwater plan reset STREAM --from earliest --output swap`, another output has to be
 emptied first; `slackwater status` prints the steps.

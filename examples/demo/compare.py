@@ -62,7 +62,7 @@ def row_of(values: Mapping[str, object]) -> Row:
 def committed_files(output: Path) -> tuple[str, ...]:
     """The names of the data files that the manifest lists, in the order they were written.
 
-    Names, not the URIs in it: a copied output has its files beside it, too.
+    Names, not the URIs in it: a copied output has its files next to it, too.
     """
     manifest = output / SINK_LOG
     entries = {path: found for path in manifest.iterdir() if (found := parse_entry_name(path.name))}

@@ -37,7 +37,7 @@ from slackwater.operations.plan.runbook import runbook
 from slackwater.operations.plan.words import ALL_MS
 from slackwater.runtime.before_start import check
 from slackwater.runtime.loader import load
-from slackwater.sinks.common.aside import Aside
+from slackwater.sinks.common.staging import StagingDirectory
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
 from tests.support.kill_points import count_commits, kill_points
@@ -172,7 +172,7 @@ def _checked(step: Callable[[], object], where: str) -> None:
 @pytest.fixture
 def only_renames(monkeypatch: pytest.MonkeyPatch) -> None:
     """The file system cannot exchange two directories in one step."""
-    monkeypatch.setattr("slackwater.sinks.common.aside._exchanged", lambda *_: False)
+    monkeypatch.setattr("slackwater.sinks.common.staging._exchanged", lambda *_: False)
 
 
 def _interrupted(project: AdoptedProject, renames: int, step: Callable[[], object]) -> None:
@@ -216,7 +216,7 @@ def test_an_exchange_by_renames_that_was_interrupted(project: AdoptedProject, re
 def _continued(project: AdoptedProject, plan: Plan) -> None:
     project.apply(plan)
     assert read_logs(LocalStore(project.path)).committed == 3
-    assert project.beside() == [Aside(str(project.path), plan.id).folder.name]
+    assert project.beside() == [StagingDirectory(str(project.path), plan.id).folder.name]
 
 
 def test_an_exchange_that_an_earlier_release_started(project: AdoptedProject) -> None:
@@ -228,9 +228,9 @@ def test_an_exchange_that_an_earlier_release_started(project: AdoptedProject) ->
     with project.open() as workspace:
         folder = project.home / "streams" / ADOPTED / "operations" / plan.id
         Journal(folder, workspace.ledger).write(switch, "switch-generation", "started", 0)
-    aside = Aside(str(project.path), plan.id)
-    aside.set_mark(aside.folder, "staged")
-    aside.real.rename(aside.exchange_path)
+    staging = StagingDirectory(str(project.path), plan.id)
+    staging.set_mark(staging.folder, "staged")
+    staging.real.rename(staging.exchange_path)
     _continued(project, plan)
     project.undo(plan)
     assert project.in_use() == original
@@ -257,8 +257,8 @@ def test_an_old_checkpoint_that_was_lost_between_renames(project: AdoptedProject
     """The undo is refused before its first step, and the apply can still be continued."""
     plan = project.plan("batch:4", goal="replay")
     _interrupted(project, renames, lambda: project.apply(plan))
-    aside = Aside(str(project.path), plan.id)
-    (aside.folder if renames == 3 else aside.exchange_path).joinpath("commits", "5").unlink()
+    staging = StagingDirectory(str(project.path), plan.id)
+    (staging.folder if renames == 3 else staging.exchange_path).joinpath("commits", "5").unlink()
     refused("checkpoint-changed", lambda: project.undo(plan))
     _continued(project, plan)
 

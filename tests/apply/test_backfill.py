@@ -27,8 +27,8 @@ from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.runtime.verdict import program_json
+from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.registry import SINKS, SinkKind
-from slackwater.sinks.common.silent import SilentOutput, silent_traits
 from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES, Files
 from slackwater.storage.local import LocalStore
@@ -39,7 +39,7 @@ from tests.support.stages import add_stage, read_uncopied
 
 SPEC = HomeSpec(state=None, layout=STATELESS)
 KAFKA = HomeSpec(state=None, layout=STATELESS, source="kafka")
-SKIPS = silent_traits(Delivery("exactly-once", "it skips batches that it has"), one_writer=True, skips=True)
+SKIPS = opaque_traits(Delivery("exactly-once", "it skips batches that it has"), one_writer=True, skips=True)
 NEWEST = 5
 BATCH = NEWEST + 1
 """The id of the first backfill."""
@@ -359,7 +359,7 @@ class Silent(StubReplayer):
 
 @pytest.fixture
 def _skips() -> Iterator[None]:
-    SINKS.register("skips", SinkKind(lambda _: SilentOutput("skips", SKIPS, None)))
+    SINKS.register("skips", SinkKind(lambda _: OpaqueOutput("skips", SKIPS, None)))
     yield
     SINKS.unregister("skips")
 

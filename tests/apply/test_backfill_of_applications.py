@@ -100,13 +100,15 @@ def test_aside_nothing_of_the_query_is_changed(project: AdoptedProject) -> None:
 
 def test_the_runbook_names_each_checkpoint(project: AdoptedProject) -> None:
     with project.open() as workspace:
-        aside = runbook(project.plan_backfill(old_files(project, COUNT), project.folder / "side"), workspace.home, "p")
+        staging = runbook(
+            project.plan_backfill(old_files(project, COUNT), project.folder / "side"), workspace.home, "p"
+        )
         text = runbook(project.plan_backfill(old_files(project, COUNT)), workspace.home, "p")
     assert "export CHECKPOINTS=" in text
     assert "export ASIDE=" in text
     assert "Run the query of the stream with `checkpointLocation` `$CHECKPOINTS/0003` into" in text
     assert 'mv -T "$ASIDE" "$CHECKPOINT"' in text
-    assert "$ASIDE" not in aside
+    assert "$ASIDE" not in staging
 
 
 def test_prune_deletes_both_checkpoints(project: AdoptedProject) -> None:
@@ -154,11 +156,11 @@ def test_another_writer_or_mode_is_refused(sink: Mapping[str, str] | None, mode:
 
     stream = StreamRecord("watched", "clicks", {"kind": "files", "path": "/out"}, "append", "app.py")
     with pytest.raises(Refused) as refused:
-        check_writer(stream, Query(Path("app.py"), sink=sink), aside=False)
+        check_writer(stream, Query(Path("app.py"), sink=sink), staging=False)
     assert refused.value.code == code
     if mode == "append":
-        check_writer(stream, Query(Path("app.py"), sink=sink), aside=True)
-        check_writer(replace(stream, pipeline="clicks"), Query(Path("app.py"), sink=sink), aside=False)
+        check_writer(stream, Query(Path("app.py"), sink=sink), staging=True)
+        check_writer(replace(stream, pipeline="clicks"), Query(Path("app.py"), sink=sink), staging=False)
 
 
 def _position(project: AdoptedProject) -> str:

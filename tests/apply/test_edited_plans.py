@@ -151,7 +151,7 @@ def _read(document: Document, *, signed: bool) -> Plan:
 
 
 def _everything(project: Project) -> dict[str, str]:
-    """All files in and beside the project, without ledger and lease, which a refused apply takes and returns."""
+    """All files in and next to the project, without ledger and lease, which a refused apply takes and returns."""
     names = ("ledger.db", "lease.json", "home.json")
     found = project.files(project.folder)
     beside = {path.name: "" for path in project.folder.parent.iterdir()}

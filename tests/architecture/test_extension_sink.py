@@ -13,7 +13,7 @@ from slackwater.runtime.failures import is_transient
 from slackwater.sinks.common.registry import SINKS, SinkKind, catalogue, open_output, public, public_names
 
 FAMILY = "slackwater.sinks"
-DIRECTORIES = {f"{FAMILY}.files.side_output", f"{FAMILY}.files.manifest"}
+DIRECTORIES = {f"{FAMILY}.files.backfill_output", f"{FAMILY}.files.manifest"}
 """Directories of Spark's file sink that are not the output of a stream: an operation fills one, a source reads one."""
 FOR_TYPE_CHECKERS = "sinks/__init__.py"
 

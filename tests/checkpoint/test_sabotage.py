@@ -98,7 +98,7 @@ def test_nothing_raises_without_checksums(case: tuple[str, str], folder: Path) -
 
 @pytest.mark.parametrize("case", SABOTAGED[:1], ids="-".join)
 def test_sums_and_framing_of_lz4_tell_damage_of_state_alone(case: tuple[str, str], folder: Path) -> None:
-    """On an object store no checksum file is beside a delta, but its blocks have checksums."""
+    """On an object store no checksum file is next to a delta, but its blocks have checksums."""
     original = folder / "original"
     shutil.copytree(checkpoint_folder(*case), original)
     without_checksums(original)

@@ -110,16 +110,16 @@ def test_plans_that_cannot_be_made(
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("--output", "aside"), "side-output"),
-        (("--into", "older"), "side-output"),
-        (("--output", "keep", "--into", "older"), "side-output"),
+        (("--output", "aside"), "backfill-directory"),
+        (("--into", "older"), "backfill-directory"),
+        (("--output", "keep", "--into", "older"), "backfill-directory"),
         (("--output", "aside", "--into", " "), "usage"),
         (("--output", "aside", "--into", "~/older"), "sink-path"),
         (("--output", "aside", "--into", "s3://bucket/a%20b"), "sink-path"),
         (("--output", "swap", "--into", "older"), "usage"),
     ],
 )
-def test_side_outputs_that_cannot_be(
+def test_backfill_directories_that_cannot_be(
     slackwater: Slackwater, tmp_path: Path, arguments: tuple[str, ...], code: str
 ) -> None:
     make_home(tmp_path)

@@ -1,4 +1,4 @@
-"""``slackwater plan ... --export``: a runbook beside the plan."""
+"""``slackwater plan ... --export``: a runbook next to the plan."""
 
 from __future__ import annotations
 

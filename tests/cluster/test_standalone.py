@@ -59,7 +59,7 @@ UNTIL = ("run", "pipeline.py", "--until-caught-up")
 
 
 def _write(project: Project, folder: Path) -> None:
-    """The pipeline with a module and a package beside it, on one machine."""
+    """The pipeline with a module and a package next to it, on one machine."""
     (folder / "pages").mkdir(parents=True)
     (folder / "pages" / "__init__.py").touch()
     (folder / "pages" / "names.py").write_text(NAMES)

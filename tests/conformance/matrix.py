@@ -66,8 +66,8 @@ def before_commit(_: int) -> str:
 class Area:
     """Examples of one folder, named as their streams are, with Spark settings of their own.
 
-    ``more`` are the streams that they define beside those; ``held`` has the batches in which streams are held that have
-    no batch ``HELD_BATCH``. ``borrowed`` has the folders of streams that are in another one.
+    ``more`` are the streams that they define next to those; ``held`` has the batches in which streams are held that
+    have no batch ``HELD_BATCH``. ``borrowed`` has the folders of streams that are in another one.
     """
 
     name: str

@@ -154,10 +154,10 @@ def _overlaps(drawing: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _meet(one: dict[str, float], other: dict[str, float]) -> bool:
-    aside = one["right"] <= other["x"] or other["right"] <= one["x"]
+    staging = one["right"] <= other["x"] or other["right"] <= one["x"]
     # Boxes of letters are higher than the letters.
     apart = one["bottom"] - 4 <= other["y"] or other["bottom"] - 4 <= one["y"]
-    return not aside and not apart
+    return not staging and not apart
 
 
 def _luminance(colour: str) -> float:

@@ -37,7 +37,7 @@ def _until(log: dict[int, str], last: int) -> dict[int, str]:
 
 @dataclass
 class History:
-    """A stream that is really recorded in a ledger, and the model beside it."""
+    """A stream that is really recorded in a ledger, and the model next to it."""
 
     ledger: Ledger
     stream: str

@@ -15,13 +15,13 @@ from slackwater.core.action import Action
 from slackwater.core.errors import UsageError
 from slackwater.core.plan import Cost, Facts, Kept, Plan, Request, SourceStart, Work, undo_of
 from slackwater.core.precondition import Precondition
-from slackwater.core.sink import Cut, SideOutput
+from slackwater.core.sink import BackfillDirectory, Cut
 from slackwater.operations.actions.build_generation import BuildGeneration
 from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
 from slackwater.operations.actions.plan_batch import PlanBatch
 from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
-from slackwater.operations.actions.run_aside import RunAside
+from slackwater.operations.actions.run_into_directory import RunIntoDirectory
 from slackwater.operations.actions.start_generation import StartGeneration
 from slackwater.operations.actions.switch_generation import SwitchGeneration
 from slackwater.operations.actions.verify_generation import VerifyGeneration
@@ -54,7 +54,7 @@ def action_lists(draw: st.DrawFn) -> tuple[Action, ...]:
         st.builds(CopyGeneration, numbers, numbers, texts, numbers, optional, optional),
         st.builds(VerifyGeneration, numbers, numbers, numbers, optional, optional),
         st.builds(CutSink, cuts),
-        st.builds(RunAside, numbers, st.dictionaries(texts, texts), st.builds(SideOutput, texts, texts)),
+        st.builds(RunIntoDirectory, numbers, st.dictionaries(texts, texts), st.builds(BackfillDirectory, texts, texts)),
         st.builds(SwitchGeneration, numbers, numbers),
     )
     return tuple(draw(st.lists(one, max_size=6)))

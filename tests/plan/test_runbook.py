@@ -13,14 +13,14 @@ from syrupy.assertion import SnapshotAssertion
 from slackwater.cli.main import make_parser
 from slackwater.core.plan import Cost, Facts, Kept, Plan, Request, SourceStart, Work, undo_of
 from slackwater.core.precondition import Precondition
-from slackwater.core.sink import Cut, SideOutput, Swap
+from slackwater.core.sink import BackfillDirectory, Cut, Swap
 from slackwater.ledger.home.home import Home
 from slackwater.operations.actions.build_generation import BuildGeneration
 from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
 from slackwater.operations.actions.plan_batch import PlanBatch
 from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
-from slackwater.operations.actions.run_aside import RunAside
+from slackwater.operations.actions.run_into_directory import RunIntoDirectory
 from slackwater.operations.actions.run_staged import RunStaged
 from slackwater.operations.actions.stage_output import StageOutput
 from slackwater.operations.actions.start_generation import StartGeneration
@@ -122,11 +122,11 @@ RESET = replace(
 )
 SWAPS = (StageOutput(3), RunStaged(2), SwapOutput(Swap(PLAN.id, "stream-id", 5)))
 SWAPPED = replace(PLAN, request=replace(PLAN.request, goal="replay"), actions=SWAPS, undo=undo_of(SWAPS))
-SIDE = SideOutput("parquet", "/data/older rows")
+SIDE = BackfillDirectory("parquet", "/data/older rows")
 ASIDES = (
     StartGeneration(2, "61a84303", -1, (replace(START, first=None),)),
     VerifyGeneration(2, 0, -1, None, None),
-    RunAside(2, {"0": '{"clicks":{"0":12}}'}, SIDE),
+    RunIntoDirectory(2, {"0": '{"clicks":{"0":12}}'}, SIDE),
 )
 ASIDE = replace(
     PLAN,

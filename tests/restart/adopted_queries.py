@@ -1,7 +1,7 @@
 """adopted_queries.py: two queries as a user writes them, in plain PySpark; and their code as a pipeline file.
 
 ``adopted_queries.py run FOLDER`` starts them with ``slackwater.watch``, until it is killed. ``finish FOLDER`` starts
-them without Slackwater until they have caught up, and beside them one that was never interrupted.
+them without Slackwater until they have caught up, and next to them one that was never interrupted.
 """
 
 import sys

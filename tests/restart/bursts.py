@@ -137,7 +137,7 @@ class Bursts:
         """What its output holds."""
         return rows_of_sink(self.folder / "out" / stream)
 
-    def put_back(self, saved: Path) -> None:
+    def swap_back(self, saved: Path) -> None:
         """Make the folder what it was when it was copied. A home that is elsewhere is a copy: this one is not."""
         shutil.rmtree(self.folder)
         shutil.copytree(saved, self.folder, symlinks=True)

@@ -104,7 +104,7 @@ class SavedInCatalog(Saved):
 
 
 def check_swapped_and_undone(workspace: IcebergWorkspace) -> None:
-    """Processed again aside, from the start and from a batch on: the rows are those of an uninterrupted run."""
+    """Processed again in staging, from the start and from a batch on: the rows are those of an uninterrupted run."""
     whole, last, before = workspace.rows(), workspace.written(), set(workspace.live_files(workspace.output))
     workspace.slackwater("plan", "reset", STREAM, "--from", "earliest", *SWAP, *CONF)
     workspace.slackwater("apply", "plan.json", "--confirm", STREAM, *CONF)

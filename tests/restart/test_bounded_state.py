@@ -50,7 +50,7 @@ def of_module(tmp_path_factory: pytest.TempPathFactory) -> Killed:
 @pytest.fixture
 def killed(of_module: Killed) -> Iterator[Killed]:
     yield of_module
-    of_module.bursts.put_back(of_module.saved)
+    of_module.bursts.swap_back(of_module.saved)
 
 
 def test_a_rebuild_reads_the_last_burst_alone(killed: Killed) -> None:

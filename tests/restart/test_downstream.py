@@ -96,7 +96,7 @@ class Stages(Workspace):
         self.slackwater(*shlex.split(command), *settings, java=bool(settings))
 
     def plan_reset(self) -> None:
-        """Plan to begin again in all stages, with new outputs beside the old ones."""
+        """Plan to begin again in all stages, with new outputs next to the old ones."""
         self.slackwater("plan", "reset", "raw", "--downstream", "--out", "plan.json", "--force", *CONF)
 
     def killed_apply_with_spark(self, event: str, function: str) -> None:

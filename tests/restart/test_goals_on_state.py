@@ -139,7 +139,7 @@ def _pass_over_and_backfill(goals: Goals) -> None:
     goals.apply("reset", "plain", "--from", "latest", "--output", "keep", spark=True)
     before, rows = manifest_ids(output), rows_of(output)
     batch = before[-1] + 1
-    aside = _backfill_aside(goals)
+    staging = _backfill_aside(goals)
     goals.plan("backfill", "plain")
     process = goals.start("apply", "plan.json", "--yes", *goals.settings)
     kill_when(
@@ -157,12 +157,12 @@ def _pass_over_and_backfill(goals: Goals) -> None:
     assert (manifest_ids(output), rows_of(output)) == (before, rows)
     shutil.rmtree(goals.folder)
     saved.rename(goals.folder)
-    goals.slackwater("undo", aside, "--yes", java=False)
+    goals.slackwater("undo", staging, "--yes", java=False)
     assert list((goals.folder / "aside").iterdir()) == []
 
 
 def _backfill_aside(goals: Goals) -> str:
-    """The file that was passed over is read into a side output, by an apply that is killed; the operation's id."""
+    """The file that was passed over is read into a directory, by an apply that is killed; the operation's id."""
     output, side, newest = goals.output / "plain", goals.folder / "aside", goals.checkpoint_of("plain")
     live = [_content(folder) for folder in (output, newest)]
     goals.plan("backfill", "plain", "--output", "aside", "--into", "aside")

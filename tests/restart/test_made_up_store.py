@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 
 class ShelfWorkspace(Workspace):
-    """A workspace whose home is on the shelf and whose ledger is a file beside it."""
+    """A workspace whose home is on the shelf and whose ledger is a file next to it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, FileClicks())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.sinks.common.aside import MARK
+from slackwater.sinks.common.staging import MARK
 from tests.restart.test_goals_on_state import PLAIN, Goals
 from tests.restart.test_goals_on_stores import SETTINGS, StoredGoals
 from tests.restart.test_other_state import FILES, PIPELINE
@@ -57,7 +57,7 @@ def test_rows_are_those_of_an_uninterrupted_run(
 
 
 def _replay(goals: StoredGoals) -> None:
-    """The batches from 3 on are computed again beside the output; the kill is while they are."""
+    """The batches from 3 on are computed again next to the output; the kill is while they are."""
     rows, batches = _rows(goals), goals.numbers(LOG)
     operation = goals.plan("replay", STREAM, "--from", "batch:3", "--output", "swap")
     staged = f"out/.{STREAM}.slackwater-{operation}/_spark_metadata"

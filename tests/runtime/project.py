@@ -43,7 +43,7 @@ class Project:
         (folder / "slackwater.toml").write_text('restarts = 2\n[spark]\n"spark.sql.shuffle.partitions" = 1\n')
 
     def write(self, text: str, name: str = "pipeline.py") -> None:
-        """Write the pipeline, or a module beside it."""
+        """Write the pipeline, or a module next to it."""
         (self.folder / name).write_text(text)
 
     def add_files(self, count: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater.runtime.listener import QueryLife
-from slackwater.runtime.watch import name_of
+from slackwater.runtime.watch import query_name
 
 QUERY = "61a84303-80aa-4970-973a-8b729f494d48"
 
@@ -15,4 +15,4 @@ QUERY = "61a84303-80aa-4970-973a-8b729f494d48"
     [("clicks", "clicks"), (None, QUERY), ("", QUERY), ("a/b", QUERY), ("../orders", QUERY), ("my query", QUERY)],
 )
 def test_the_name_of_a_query_that_only_the_listener_shows(given: str | None, name: str) -> None:
-    assert name_of(QueryLife(QUERY, "run", given)) == name
+    assert query_name(QueryLife(QUERY, "run", given)) == name

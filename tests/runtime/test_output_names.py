@@ -63,11 +63,11 @@ def second(spark, context):
 def test_rows_arrive_once_in_the_folder_that_was_named(project: Project) -> None:
     project.write(PIPELINE)
     project.add_files(3)
-    # Each below a folder of its own: Spark refuses "a b" beside "a%20b", which old versions took for the same.
+    # Each below a folder of its own: Spark refuses "a b" next to "a%20b", which old versions took for the same.
     folders = [(f"out/{number}", name) for number, name in enumerate(READABLE)]
     folders += [(f"globs/{number}", name) for number, name in enumerate(GLOBS)]
     for parent, name in folders:
-        # Beside a manifest this file does not count; a stage that ignores the manifest reads it.
+        # Next to a manifest this file does not count; a stage that ignores the manifest reads it.
         folder = _folder(project, parent, name)
         folder.mkdir(parents=True)
         (folder / "orphan.json").write_text(json.dumps({"id": 99}))

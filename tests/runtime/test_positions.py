@@ -46,7 +46,7 @@ NAMES = (
     *("k=1/a b.json", "k=1/c%20d.json", "k=2/e#f.json", "k=2/été.json", "k=1/plain.json"),
     *("k=3/new one.json", "k=3/ü+new.json"),
 )
-"""Without the wildcards ?, [ and {: Spark 4.1 reads other files of the batch twice beside such a name."""
+"""Without the wildcards ?, [ and {: Spark 4.1 reads other files of the batch twice next to such a name."""
 READ = 5
 BASE = 7
 START_MS = 1_769_817_600_000

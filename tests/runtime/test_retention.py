@@ -22,7 +22,7 @@ EXPECTED = {
     "tumbling": (HOUR, None, [HOUR, 0]),
     "sliding": (HOUR, None, [15 * MINUTE, 0]),
     "with a start": (HOUR, None, [HOUR, 5 * MINUTE]),
-    "beside a remainder": (HOUR, None, None),
+    "next to a remainder": (HOUR, None, None),
     **dict.fromkeys(("renamed", "joined with a table", "watermark above a union"), (HOUR, None, [HOUR, 0])),
     **dict.fromkeys(("chained", "chained by window_time"), (HOUR, None, None)),
     "session": (None, 4 * MINUTE, None),

@@ -13,11 +13,11 @@ from tests.support.processes import Command
 
 pytestmark = pytest.mark.spark
 
-# One function in the file, one in a module beside it: both must reach Spark's Python workers.
+# One function in the file, one in a module next to it: both must reach Spark's Python workers.
 SLOW = """
 import time
 import slackwater as sw
-from beside import double
+from next to import double
 from pyspark.sql import functions as F
 
 pipeline = sw.Pipeline("work")
@@ -48,7 +48,7 @@ for name in ("one", "other"):
 
 def _slow(project: Project, seconds: float) -> Command:
     project.write(SLOW.format(seconds=seconds))
-    project.write(BESIDE, "beside.py")
+    project.write(BESIDE, "next to.py")
     project.add_files(40)
     return project.start("run", "pipeline.py")
 

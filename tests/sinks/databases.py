@@ -113,7 +113,7 @@ class PostgresKind(_DatabaseKind):
     def _url(self, folder: Path) -> str:
         if self.server is None:
             return "postgresql://slackwater@localhost/none"
-        # The suite's outputs of one test are in folders beside each other.
+        # The suite's outputs of one test are in folders next to each other.
         if folder.parent not in self._databases:
             self._databases[folder.parent] = self.server.url(self.server.new_database())
         return self._databases[folder.parent]

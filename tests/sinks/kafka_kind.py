@@ -18,7 +18,7 @@ FIELDS = {"stream_id": OWNER.stream_id, "stream": OWNER.stream, "home": OWNER.ho
 
 
 class KafkaKind:
-    """A topic with three partitions, and a marker topic beside it."""
+    """A topic with three partitions, and a marker topic next to it."""
 
     name = "kafka"
     traits = EXACTLY_ONCE

@@ -47,7 +47,7 @@ class SinkKind(Protocol):
         """The data that readers of the output see now. Raises if they see something that does not exist."""
 
     def everything(self, folder: Path) -> Mapping[str, bytes]:
-        """All that is there: the data, and what the sink keeps beside it."""
+        """All that is there: the data, and what the sink keeps next to it."""
 
     def cut_names(self, folder: Path, cut: Cut) -> set[str]:
         """Which of the names in ``visible`` a cut takes out."""
@@ -192,7 +192,7 @@ class MadeUpKind(made_up.DirectoryKind, FilesBelow):
 
 
 class AllOfKind:
-    """Several outputs of other kinds, in folders beside each other; what is visible has the number before its name."""
+    """Several outputs of other kinds, in folders next to each other; what is visible has the number before its name."""
 
     name = "all_of"
     owner: Owner | None = None

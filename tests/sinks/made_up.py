@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LAST = 12
 TRAITS = Traits(
     Delivery("exactly-once", "a batch replaces its own file"),
-    tells_written=True,
+    reports_last_batch=True,
     skips_known_batches=False,
     cuts=True,
     swaps=False,
@@ -65,7 +65,7 @@ class DirectoryOutput:
     def log(self) -> SinkLog | None:
         return None
 
-    def name_of(self, uri: str) -> str | None:
+    def relative_path(self, uri: str) -> str | None:
         root = Path(self.location).as_uri() + "/"
         return uri.removeprefix(root) if uri.startswith(root) else None
 

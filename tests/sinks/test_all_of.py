@@ -17,7 +17,7 @@ from slackwater.sinks.all_of import identity_of
 from slackwater.sinks.common.contract import Sink, WritesBatches
 from slackwater.sinks.common.registry import catalogue, is_same_sink, member_identities, open_output
 from slackwater.storage.local import LocalStore
-from tests.sinks import test_silent
+from tests.sinks import test_opaque_output
 from tests.sinks.databases import JDBC as JDBC_KIND
 from tests.sinks.databases import OWNER, SqliteKind
 from tests.sinks.kinds import LAST, DeltaKind, FilesKind
@@ -41,7 +41,7 @@ FUNCTION = sinks.foreach_batch(save)
 ICEBERG = sinks.iceberg("gold/out")
 KAFKA_ONCE: Any = sinks.kafka("out", bootstrap_servers="a:1", exactly_once=True)
 SINGLE: tuple[Sink, ...] = (
-    *test_silent.SINKS, DELTA, JDBC, POSTGRES, FUNCTION, ICEBERG, sinks.iceberg("lake.db.out"), KAFKA_ONCE,
+    *test_opaque_output.SINKS, DELTA, JDBC, POSTGRES, FUNCTION, ICEBERG, sinks.iceberg("lake.db.out"), KAFKA_ONCE,
     sinks.files("json", "x"), ALL_OF(DELTA, JDBC),
 )  # fmt: skip
 
@@ -63,7 +63,7 @@ def test_the_same_outputs_are_recognised_when_brokers_change() -> None:
 
 def test_the_guarantee_is_that_of_the_weakest() -> None:
     exact = sinks.all_of(DELTA, POSTGRES)
-    assert (exact.traits.delivery.guarantee, exact.traits.cuts, exact.traits.tells_written) == (
+    assert (exact.traits.delivery.guarantee, exact.traits.cuts, exact.traits.reports_last_batch) == (
         "exactly-once",
         True,
         True,
@@ -73,7 +73,7 @@ def test_the_guarantee_is_that_of_the_weakest() -> None:
     uncut = sinks.all_of(DELTA, JDBC)
     assert (uncut.traits.cuts, uncut.output_modes) == (False, ("append", "complete"))
     weak = sinks.all_of(DELTA, FUNCTION)
-    assert (weak.traits.delivery.guarantee, weak.traits.tells_written) == ("at-least-once", False)
+    assert (weak.traits.delivery.guarantee, weak.traits.reports_last_batch) == ("at-least-once", False)
     assert FUNCTION.traits.delivery.reason in weak.traits.delivery.reason
     for sink in (exact, uncut, weak):
         assert open_output(sink.identity()).traits == sink.traits

@@ -19,7 +19,7 @@ from tests.sinks.databases import OWNER, PostgresKind
 from tests.sinks.kafka_kind import KafkaKind
 from tests.sinks.kinds import FILE_KINDS, KINDS, LAST, FileKind, SinkKind
 from tests.sinks.made_up import SINK
-from tests.sinks.test_silent import SILENT
+from tests.sinks.test_opaque_output import SILENT
 
 AFTER = 7
 
@@ -29,7 +29,7 @@ registry.SINKS.register("made-up", replace(SINK, entries=()))
 
 @dataclass
 class Example:
-    """An output of one kind with batches 0 to LAST, and a backup folder beside it."""
+    """An output of one kind with batches 0 to LAST, and a backup folder next to it."""
 
     kind: SinkKind
     folder: Path
@@ -144,8 +144,8 @@ def test_claiming_an_output_that_does_not_exist_yet(example: Example, tmp_path: 
 def test_files_are_known_by_what_readers_call_them(in_files: FilesExample, tmp_path: Path) -> None:
     for name in in_files.output.cut_after(AFTER, in_files.recorded).files:
         assert not name.startswith("/")
-        assert in_files.output.name_of(in_files.kind.reader_uri(in_files.folder, name)) == name
-        assert in_files.output.name_of((tmp_path / name).as_uri()) is None
+        assert in_files.output.relative_path(in_files.kind.reader_uri(in_files.folder, name)) == name
+        assert in_files.output.relative_path((tmp_path / name).as_uri()) is None
 
 
 @pytest.mark.parametrize("after", [-1, 0, 3, AFTER, 8, LAST - 1, LAST, LAST + 5])
@@ -252,17 +252,17 @@ def test_restore_can_be_killed_before_each_change(killable: Example, tmp_path: P
     def take_out() -> None:
         killable.output.cut(cut, killable.recorded, killable.backup)
 
-    def put_back() -> None:
+    def swap_back() -> None:
         killable.output.restore(cut, killable.backup)
 
     take_out()
     expected, kept = killable.contents(), killable.kind.visible(killable.folder)
     points = 0
-    for points in killable.kind.kill_points(put_back, tmp_path, take_out):
+    for points in killable.kind.kill_points(swap_back, tmp_path, take_out):
         seen = killable.kind.visible(killable.folder)
         assert kept.items() <= seen.items() <= visible.items(), f"killed before change {points}"
         if points % 2:
-            put_back()
+            swap_back()
             assert killable.contents() == whole, f"killed before change {points}"
         take_out()
         assert killable.contents() == expected, f"killed before change {points}, then cut again"

@@ -1,4 +1,4 @@
-"""A Delta table that Spark's own streaming writer fills: cut, built aside and swapped under the id of the query."""
+"""A Delta table that Spark's own streaming writer fills: cut, staged and swapped under the id of the query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAST, STAGED = 7, 3
 
 
 class Scene(SwapScene):
-    """A table with batches 0 to LAST of the query, and one aside that its writer has filled with 0 to STAGED."""
+    """A table with batches 0 to LAST of the query, and one in staging that its writer has filled with 0 to STAGED."""
 
     def __init__(self, folder: Path, after: int = -1) -> None:
         self.folder, self.table = folder, folder / "shop" / "counts"
@@ -35,8 +35,8 @@ class Scene(SwapScene):
         _write(self.table, range(LAST + 1), "part")
         self.output.claim(Owner(STREAM, "watched/counts", "/srv/home"))
         self.output.stage(OPERATION, after, {})
-        self.aside = Path(self.output.staged_path(OPERATION))
-        _write(self.aside, range(after + 1, STAGED + 1), "staged")
+        self.staging = Path(self.output.staged_path(OPERATION))
+        _write(self.staging, range(after + 1, STAGED + 1), "staged")
         self.swap = self.output.swap_of(OPERATION, STREAM, after)
 
     @property
@@ -72,7 +72,7 @@ def _write(table: Path, batches: range, prefix: str) -> None:
 @pytest.mark.parametrize("after", [-1, 1, STAGED])
 def test_the_swap_has_the_mark_of_the_query_and_its_undo_the_one_before(tmp_path: Path, after: int) -> None:
     scene = Scene(tmp_path, after)
-    old, new = scene.visible(), delta_logs.live_files(scene.aside)
+    old, new = scene.visible(), delta_logs.live_files(scene.staging)
     for _ in range(2):
         scene.make()
         assert scene.visible() == new
@@ -88,7 +88,7 @@ def test_the_swap_has_the_mark_of_the_query_and_its_undo_the_one_before(tmp_path
 
 def test_nothing_is_skipped_after_a_swap_that_has_no_batch(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    shutil.rmtree(scene.aside)
+    shutil.rmtree(scene.staging)
     scene.output.stage(OPERATION, -1, {})
     scene.make()
     assert scene.visible() == {}
@@ -101,14 +101,14 @@ def test_nothing_is_skipped_after_a_swap_that_has_no_batch(tmp_path: Path) -> No
 @pytest.mark.parametrize("after", [-1, 1])
 def test_each_step_can_be_killed(tmp_path: Path, after: int) -> None:
     scene = Scene(tmp_path, after)
-    old, new = scene.visible(), delta_logs.live_files(scene.aside)
+    old, new = scene.visible(), delta_logs.live_files(scene.staging)
     scene.discard()
     scene.output.stage(OPERATION, after, {})
-    started = delta_logs.live_files(scene.aside)
+    started = delta_logs.live_files(scene.staging)
     argument = f"{OPERATION} {after}"
     for point in points_of("stage", scene.table, tmp_path, argument, scene.discard, query=QUERY):
         scene.output.stage(OPERATION, after, {})
-        assert delta_logs.live_files(scene.aside) == started, f"killed before change {point}"
+        assert delta_logs.live_files(scene.staging) == started, f"killed before change {point}"
         assert scene.output.staged(OPERATION).last_written() == after
     scene = Scene(tmp_path, after)
     for point in points_of("swap", scene.table, tmp_path, scene.swap, lambda: Scene(tmp_path, after), query=QUERY):
@@ -125,12 +125,12 @@ def test_each_step_can_be_killed(tmp_path: Path, after: int) -> None:
 
 def test_the_staged_table_has_the_columns_and_the_rows_of_others(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    staged, real = DeltaTable(scene.aside), DeltaTable(scene.table)
+    staged, real = DeltaTable(scene.staging), DeltaTable(scene.table)
     assert staged.schema() == real.schema()
     delta_logs.write_batch(scene.table, EARLIER, 0, files=1, prefix="earlier")
     scene.output.discard_staged(OPERATION)
     scene.output.stage(OPERATION, -1, {})
-    assert [name for name in delta_logs.live_files(scene.aside) if "earlier" in name]
+    assert [name for name in delta_logs.live_files(scene.staging) if "earlier" in name]
 
 
 def test_a_batch_of_a_backfill_is_taken_out_and_its_number_is_free(tmp_path: Path) -> None:

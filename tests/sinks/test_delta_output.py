@@ -299,7 +299,7 @@ def test_readers(table: Path, tmp_path: Path) -> None:
         DeltaOutput(str(tmp_path / "nothing")).reader_path()
     assert absent.value.code == "output-absent"
     output = DeltaOutput(str(table))
-    assert output.name_of((table / delta_logs.LOG / "0.json").as_uri()) is None
+    assert output.relative_path((table / delta_logs.LOG / "0.json").as_uri()) is None
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_each_change_of_a_cut_and_its_undo_can_be_killed(tmp_path: Path, after: 
 
 
 class Scene(SwapScene):
-    """A table with batches of an earlier query and of this one, and one aside with batches 0 to STAGED."""
+    """A table with batches of an earlier query and of this one, and one in staging with batches 0 to STAGED."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.table = folder, folder / "shop" / "counts"
@@ -125,7 +125,7 @@ class Scene(SwapScene):
             write(self.table, QUERY, batch)
         self.output.stage(OPERATION, -1, {})
         for batch in range(STAGED + 1):
-            write(self.aside, QUERY, batch)
+            write(self.staging, QUERY, batch)
         self.swap = self.output.swap_of(OPERATION, STREAM)
 
     @property
@@ -133,7 +133,7 @@ class Scene(SwapScene):
         return opened(self.table)
 
     @property
-    def aside(self) -> Path:
+    def staging(self) -> Path:
         return Path(self.output.staged_path(OPERATION))
 
     def visible(self) -> tuple[Mapping[str, bytes], int | None]:
@@ -143,8 +143,8 @@ class Scene(SwapScene):
 
 def test_what_the_sink_has_written_aside_is_put_in_place_and_back(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    old, aside = scene.visible(), iceberg_tables.live_files(scene.aside)
-    new = {f"{scene.aside.name}/{name}": data for name, data in aside.items()}, STAGED
+    old, staging = scene.visible(), iceberg_tables.live_files(scene.staging)
+    new = {f"{scene.staging.name}/{name}": data for name, data in staging.items()}, STAGED
     version = iceberg_tables.newest(scene.table)
     assert old[1] == LAST
     for _ in range(2):
@@ -160,13 +160,13 @@ def test_what_the_sink_has_written_aside_is_put_in_place_and_back(tmp_path: Path
         scene.undo()
         assert scene.visible() == old
     scene.output.discard_staged(OPERATION)
-    assert iceberg_tables.newest(scene.aside) == 0
-    assert any((scene.aside / "metadata").iterdir()), "the table knows its snapshots"
+    assert iceberg_tables.newest(scene.staging) == 0
+    assert any((scene.staging / "metadata").iterdir()), "the table knows its snapshots"
     scene.output.stage(OPERATION, -1, {})
     # Iceberg's own library leaves out what is empty.
-    schemas = [{**one, "identifier-field-ids": None} for one in iceberg_tables.metadata(scene.aside)["schemas"]]
-    iceberg_tables.change(scene.aside, schemas=[{k: v for k, v in one.items() if v is not None} for one in schemas])
-    write(scene.aside, QUERY, 0)
+    schemas = [{**one, "identifier-field-ids": None} for one in iceberg_tables.metadata(scene.staging)["schemas"]]
+    iceberg_tables.change(scene.staging, schemas=[{k: v for k, v in one.items() if v is not None} for one in schemas])
+    write(scene.staging, QUERY, 0)
     scene.make()
     assert newest(scene.table) == 0
     scene.output.discard_replaced(OPERATION)
@@ -178,7 +178,7 @@ def test_what_is_given_up_before_the_swap_is_removed(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     old = scene.visible()
     scene.output.discard_staged(OPERATION)
-    assert not scene.aside.exists()
+    assert not scene.staging.exists()
     assert scene.visible() == old
 
 
@@ -224,7 +224,7 @@ def test_each_step_can_be_killed(tmp_path: Path, action: str) -> None:
         step()
         assert scene.visible() == expected
         if action == "stage":
-            assert (opened(scene.aside).last_written(), iceberg_tables.live_files(scene.aside)) == (-1, {})
+            assert (opened(scene.staging).last_written(), iceberg_tables.live_files(scene.staging)) == (-1, {})
         if action == "swap":
             scene.undo()
             assert scene.visible() == old

@@ -334,7 +334,7 @@ def test_readers(table: Path, tmp_path: Path) -> None:
     with pytest.raises(PipelineError) as absent:
         IcebergOutput(str(tmp_path / "nothing")).reader_path()
     assert absent.value.code == "output-absent"
-    assert _output(table).name_of((table / "metadata" / "v1.metadata.json").as_uri()) is None
+    assert _output(table).relative_path((table / "metadata" / "v1.metadata.json").as_uri()) is None
 
 
 def test_what_readers_have_read(table: Path) -> None:

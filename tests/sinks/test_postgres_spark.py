@@ -70,7 +70,7 @@ TYPES = {
     'Odd "name" %s': ("'q'", "q"),
     "a`tick": ("'t'", "t"),
 }
-"""Column to an expression of Spark and what psycopg reads. A row of nulls is written beside it."""
+"""Column to an expression of Spark and what psycopg reads. A row of nulls is written next to it."""
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ def test_swapped_and_swapped_back_and_killed_in_between(tmp_path: Path) -> None:
 
 def test_none_is_swapped_where_one_of_them_refuses(tmp_path: Path) -> None:
     both = Both(tmp_path)
-    data_file(both.scenes[1].aside, 4, partitioned=True).unlink()
+    data_file(both.scenes[1].staging, 4, partitioned=True).unlink()
     refused(tmp_path, "staged-damaged", both.make)
 
 

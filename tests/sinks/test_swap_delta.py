@@ -1,4 +1,4 @@
-"""A Delta table built aside and swapped, without Spark: logs are written by hand, and read by deltalake, too."""
+"""A Delta table staged and swapped, without Spark: logs are written by hand, and read by deltalake, too."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Others, Owner, Swap
 from slackwater.sinks import delta
-from slackwater.sinks.common.aside import Aside
 from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.staging import StagingDirectory
 from slackwater.sinks.delta import swapping
 from slackwater.sinks.delta.output import DeltaOutput, app_of
 from slackwater.sinks.delta.table import CommitMark, DeltaVersion
@@ -35,7 +35,7 @@ LAST, STAGED = 7, 4
 
 
 class Scene(SwapScene):
-    """A table with batches 0 to LAST, and beside it a staged one with batches 0 to STAGED."""
+    """A table with batches 0 to LAST, and next to it a staged one with batches 0 to STAGED."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Scene(SwapScene):
         _write(self.table, LAST, "part")
         self.output.claim(OWNER)
         self.output.stage(OPERATION, -1, {})
-        _write(self.aside, STAGED, "staged")
+        _write(self.staging, STAGED, "staged")
         self.output.staged(OPERATION).claim(OWNER)
 
     @property
@@ -57,7 +57,7 @@ class Scene(SwapScene):
         return DeltaOutput(str(self.table))
 
     @property
-    def aside(self) -> Path:
+    def staging(self) -> Path:
         return self.table.with_name(f".{self.table.name}.slackwater-{OPERATION}")
 
     def visible(self) -> Mapping[str, bytes]:
@@ -80,7 +80,7 @@ def refused(scene: Scene, code: str, act: Callable[[], object]) -> None:
 
 def test_swapped_and_swapped_back(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    old, new = scene.visible(), delta_logs.live_files(scene.aside)
+    old, new = scene.visible(), delta_logs.live_files(scene.staging)
     version = delta_logs.newest(scene.table)
 
     for _ in range(2):
@@ -153,7 +153,7 @@ def test_older_batches_that_the_table_does_not_have_are_not_staged(tmp_path: Pat
 
 def test_batches_that_were_swapped_in_are_one_commit_and_cut_one_by_one(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    new = delta_logs.live_files(scene.aside)
+    new = delta_logs.live_files(scene.staging)
     scene.make()
     delta_logs.write_batch(scene.table, APP, STAGED + 1, prefix="continued")
     whole = scene.visible()
@@ -181,9 +181,9 @@ def test_batches_that_replaced_rows_are_cut_only_all_at_once(tmp_path: Path, aft
     scene.output.stage(OPERATION, after, {})
     scene.output.staged(OPERATION).claim(OWNER)
     if after < 0:
-        delta_logs.commit(scene.aside, delta_logs.TABLE)
-    first = delta_logs.write_batch(scene.aside, APP, after + 1, prefix="staged", files=1)
-    delta_logs.write_batch(scene.aside, APP, after + 2, prefix="staged", files=1, replaces=first)
+        delta_logs.commit(scene.staging, delta_logs.TABLE)
+    first = delta_logs.write_batch(scene.staging, APP, after + 1, prefix="staged", files=1)
+    delta_logs.write_batch(scene.staging, APP, after + 2, prefix="staged", files=1, replaces=first)
     scene.make()
     refused(scene, "sink-uncuttable", lambda: scene.output.cut_after(after + 1, {}))
     kept = {name: data for name, data in scene.visible().items() if not name.startswith("staged")}
@@ -200,10 +200,10 @@ def test_batches_that_replaced_rows_of_older_ones_are_not_cut_or_replayed(tmp_pa
     scene.output.staged(OPERATION).claim(OWNER)
     replaced = ["part-1-0 a.parquet"]
     if by_others:
-        add = delta_logs.add(scene.aside, "compacted.parquet", b"older", data_change=False)
-        delta_logs.commit(scene.aside, [delta_logs.remove(scene.aside, replaced.pop(), data_change=False), add])
-    delta_logs.write_batch(scene.aside, APP, 3, prefix="staged", replaces=replaced)
-    new = delta_logs.live_files(scene.aside)
+        add = delta_logs.add(scene.staging, "compacted.parquet", b"older", data_change=False)
+        delta_logs.commit(scene.staging, [delta_logs.remove(scene.staging, replaced.pop(), data_change=False), add])
+    delta_logs.write_batch(scene.staging, APP, 3, prefix="staged", replaces=replaced)
+    new = delta_logs.live_files(scene.staging)
     scene.make()
     for after in (0, 2):
         refused(scene, "sink-uncuttable", partial(scene.output.cut_after, after, {}))
@@ -215,7 +215,7 @@ def test_batches_that_replaced_rows_of_older_ones_are_not_cut_or_replayed(tmp_pa
 
 
 def _staged_again(scene: Scene, operation: str, after: int, last: int, prefix: str) -> Swap:
-    """Another operation builds a table aside, and swaps it."""
+    """Another operation builds a table in staging, and swaps it."""
     swap = scene.output.swap_of(operation, OWNER.stream_id, after)
     scene.output.stage(operation, after, {})
     staged = scene.output.staged(operation)
@@ -272,9 +272,9 @@ class TestOfOthers:
         scene.swap = scene.output.swap_of(OPERATION, OWNER.stream_id)
         scene.output.stage(OPERATION, -1, {})
         scene.output.staged(OPERATION).claim(OWNER)
-        if delta_logs.newest(scene.aside) < 0:
-            delta_logs.commit(scene.aside, delta_logs.TABLE)
-        delta_logs.write_batch(scene.aside, APP, 0, prefix="staged")
+        if delta_logs.newest(scene.staging) < 0:
+            delta_logs.commit(scene.staging, delta_logs.TABLE)
+        delta_logs.write_batch(scene.staging, APP, 0, prefix="staged")
 
     def test_files_that_others_added_stay(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
@@ -330,7 +330,7 @@ class TestOfOthers:
     def test_a_commit_between_the_check_and_the_swap(self, tmp_path: Path) -> None:
         """What is checked is the version that the commit follows."""
         scene = Scene(tmp_path)
-        place = Aside(str(scene.table), OPERATION)
+        place = StagingDirectory(str(scene.table), OPERATION)
         newest = delta_logs.newest(scene.table)
         self._append(scene)
         refused(scene, "swap-moved", lambda: swapping.swap_in(place, APP, STAGED, newest))
@@ -395,13 +395,13 @@ class TestWrittenByALibrary:
     @pytest.mark.parametrize("cleaned", [False, True])
     def test_after_a_checkpoint(self, tmp_path: Path, *, cleaned: bool) -> None:
         output = self._scene(tmp_path, lambda batch: {"day": [f"ö {batch % 3}"], "n": [100 + batch]})
-        table, aside = tmp_path / "out", Path(output.staged(OPERATION).location)
-        for folder in (table, aside):
+        table, staging = tmp_path / "out", Path(output.staged(OPERATION).location)
+        for folder in (table, staging):
             DeltaTable(folder).create_checkpoint()
             for entry in list((folder / delta_logs.LOG).glob("*.json")) if cleaned else []:
                 if int(entry.stem) < DeltaTable(folder).version():
                     entry.unlink()
-        old, new = self._rows(table), self._rows(aside)
+        old, new = self._rows(table), self._rows(staging)
         swap, backup = output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "backup")
         output.swap(swap, backup)
         assert self._rows(table) == new
@@ -428,8 +428,8 @@ class TestWrittenByALibrary:
 
     def test_with_other_columns(self, tmp_path: Path) -> None:
         output = self._scene(tmp_path, lambda batch: {"day": ["x"], "n": [str(batch)], "more": [1.5]})
-        table, aside = tmp_path / "out", Path(output.staged(OPERATION).location)
-        old, new, known = self._rows(table), self._rows(aside), DeltaTable(table).metadata()
+        table, staging = tmp_path / "out", Path(output.staged(OPERATION).location)
+        old, new, known = self._rows(table), self._rows(staging), DeltaTable(table).metadata()
         swap, backup = output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "backup")
         output.swap(swap, backup)
         assert self._rows(table) == new
@@ -468,26 +468,26 @@ class TestRefused:
 
     def test_a_staged_table_that_is_missing_or_empty(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
-        shutil.rmtree(scene.aside / delta_logs.LOG)
+        shutil.rmtree(scene.staging / delta_logs.LOG)
         refused(scene, "staged-absent", scene.make)
         scene.output.discard_staged(OPERATION)
         refused(scene, "staged-absent", scene.make)
 
     def test_a_damaged_one(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
-        next(iter(sorted(scene.aside.glob("*.parquet")))).write_text("torn")
+        next(iter(sorted(scene.staging.glob("*.parquet")))).write_text("torn")
         refused(scene, "staged-damaged", scene.make)
 
     def test_a_place_that_is_taken(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
-        (scene.aside / "_slackwater_swap.json").unlink()
+        (scene.staging / "_slackwater_swap.json").unlink()
         for act in (
             lambda: scene.output.stage(OPERATION, -1, {}),
             lambda: scene.output.discard_staged(OPERATION),
             scene.make,
         ):
             refused(scene, "staged-foreign", act)
-        assert delta_logs.live_files(scene.aside)
+        assert delta_logs.live_files(scene.staging)
 
     def test_another_stream(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
@@ -531,14 +531,14 @@ class TestRefused:
         metadata = json.loads(json.dumps(delta_logs.TABLE[2]).replace('\\"long\\"', '\\"timestamp_ntz\\"'))
         features = {"readerFeatures": ["timestampNtz"], "writerFeatures": ["timestampNtz"]}
         protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
-        delta_logs.commit(scene.aside, [{"protocol": protocol}, metadata])
+        delta_logs.commit(scene.staging, [{"protocol": protocol}, metadata])
         refused(scene, "swap-unsupported", scene.make)
 
     def test_other_partitions(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
         metadata = json.loads(json.dumps(delta_logs.TABLE[2]))
         metadata["metaData"]["partitionColumns"] = ["b"]
-        delta_logs.commit(scene.aside, [metadata])
+        delta_logs.commit(scene.staging, [metadata])
         refused(scene, "swap-unsupported", scene.make)
 
     def test_undo_after_another_writer(self, tmp_path: Path) -> None:
@@ -550,7 +550,7 @@ class TestRefused:
 
 def test_a_swap_can_be_killed_before_each_change(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    old, new = scene.visible(), delta_logs.live_files(scene.aside)
+    old, new = scene.visible(), delta_logs.live_files(scene.staging)
     points = 0
     for points in points_of("swap", scene.table, tmp_path, scene.swap, scene.write):
         assert scene.visible() in (old, new)
@@ -568,7 +568,7 @@ def test_a_swap_can_be_killed_before_each_change(tmp_path: Path) -> None:
 
 def test_undoing_it_can_be_killed_before_each_change(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    old, new = scene.visible(), delta_logs.live_files(scene.aside)
+    old, new = scene.visible(), delta_logs.live_files(scene.staging)
     points = 0
     for points in points_of("swap_back", scene.table, tmp_path, scene.swap, scene.make):
         assert scene.visible() in (old, new)
@@ -582,10 +582,10 @@ def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.output.discard_staged(OPERATION)
     scene.output.stage(OPERATION, 3, {})
-    expected = delta_logs.live_files(scene.aside)
+    expected = delta_logs.live_files(scene.staging)
     for point in points_of(
         "stage", scene.table, tmp_path, f"{OPERATION} 3", lambda: scene.output.discard_staged(OPERATION)
     ):
         scene.output.stage(OPERATION, 3, {})
-        assert delta_logs.live_files(scene.aside) == expected, f"killed before change {point}"
+        assert delta_logs.live_files(scene.staging) == expected, f"killed before change {point}"
         assert scene.output.staged(OPERATION).last_written() == 3

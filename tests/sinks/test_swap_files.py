@@ -1,4 +1,4 @@
-"""The file sink's output built aside and swapped, without a JVM: manifests, kills at each step, refusals."""
+"""The file sink's output staged and swapped, without a JVM: manifests, kills at each step, refusals."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner, Swap
 from slackwater.sinks import files
-from slackwater.sinks.common.aside import MARK, Aside
 from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.staging import MARK, StagingDirectory
 from slackwater.sinks.common.swapping import start
 from slackwater.sinks.files.directory_swap import name_files_in
 from slackwater.sinks.files.output import FilesOutput
@@ -32,7 +32,7 @@ Bytes = Mapping[str, bytes]
 
 
 class Scene(SwapScene):
-    """An output with batches 0 to LAST, and beside it a staged one with batches 0 to STAGED, partitioned."""
+    """An output with batches 0 to LAST, and next to it a staged one with batches 0 to STAGED, partitioned."""
 
     def __init__(self, folder: Path, name: str = "out", interval: int = 4) -> None:
         self.folder = folder
@@ -47,7 +47,7 @@ class Scene(SwapScene):
         self.recorded = write_batches(self.out, LAST, 10, side_files=True)
         self.output.claim(OWNER)
         self.output.stage(OPERATION, -1, {})
-        write_batches(self.aside, STAGED, self.interval, purged=True, partitioned=True, side_files=True)
+        write_batches(self.staging, STAGED, self.interval, purged=True, partitioned=True, side_files=True)
         self.output.staged(OPERATION).claim(OWNER)
 
     @property
@@ -55,7 +55,7 @@ class Scene(SwapScene):
         return FilesOutput(str(self.out))
 
     @property
-    def aside(self) -> Path:
+    def staging(self) -> Path:
         return self.out.with_name(f".{self.out.name}.slackwater-{OPERATION}")
 
     def visible(self) -> Bytes:
@@ -78,8 +78,8 @@ def refused(folder: Path, code: str, act: Callable[[], object]) -> None:
 @pytest.mark.parametrize("interval", [3, 20])
 def test_swapped_and_swapped_back(tmp_path: Path, name: str, interval: int) -> None:
     scene = Scene(tmp_path, name, interval)
-    old, aside = bytes_below(scene.out), bytes_below(scene.aside)
-    data = {path: held for path, held in aside.items() if path.endswith(".json") and path[0] not in "._"}
+    old, staging = bytes_below(scene.out), bytes_below(scene.staging)
+    data = {path: held for path, held in staging.items() if path.endswith(".json") and path[0] not in "._"}
 
     for _ in range(2):
         scene.make()
@@ -88,8 +88,8 @@ def test_swapped_and_swapped_back(tmp_path: Path, name: str, interval: int) -> N
         assert scene.output.owner() == OWNER
         assert scene.visible() == {path: held for path, held in data.items() if int(path[-6]) % 3 != 2}
         assert not (scene.out / MARK).exists()
-        assert set(scene.out.parent.iterdir()) == {scene.out, scene.aside}
-        kept = bytes_below(scene.aside)
+        assert set(scene.out.parent.iterdir()) == {scene.out, scene.staging}
+        kept = bytes_below(scene.staging)
         assert json.loads(kept.pop(MARK))["state"] == "replaced"
         assert kept == old
 
@@ -100,9 +100,9 @@ def test_swapped_and_swapped_back(tmp_path: Path, name: str, interval: int) -> N
         assert bytes_below(scene.out) == old
         staged = scene.output.staged(OPERATION)
         assert (staged.last_written(), staged.damage(thorough=True)) == (STAGED + 1, ())
-    again = bytes_below(scene.aside)
-    assert {path: again[path] for path in aside if MANIFEST not in path} == {
-        path: held for path, held in aside.items() if MANIFEST not in path
+    again = bytes_below(scene.staging)
+    assert {path: again[path] for path in staging if MANIFEST not in path} == {
+        path: held for path, held in staging.items() if MANIFEST not in path
     }
     scene.make()
     assert scene.output.last_written() == STAGED + 1
@@ -121,7 +121,7 @@ def test_an_output_reached_by_a_symlink(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     (tmp_path / "link").symlink_to(scene.out)
     output = FilesOutput(str(tmp_path / "link"))
-    assert output.staged(OPERATION).location == str(scene.aside)
+    assert output.staged(OPERATION).location == str(scene.staging)
     output.swap(output.swap_of(OPERATION, OWNER.stream_id), scene.backup)
     assert (output.last_written(), output.damage(thorough=True)) == (STAGED, ())
     assert (tmp_path / "link").is_symlink()
@@ -134,7 +134,7 @@ def test_readers_of_the_parent_folder_do_not_find_the_staged_output(tmp_path: Pa
     assert found
     assert not [path for path in found if "slackwater" in path]
     assert set(scene.out.parent.glob("[!.]*")) == {scene.out}
-    assert scene.out.stat().st_mode == scene.aside.stat().st_mode
+    assert scene.out.stat().st_mode == scene.staging.stat().st_mode
 
 
 def test_the_sink_and_the_output_name_one_place(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ class TestOfOthers:
         before = self._write(scene)
         scene.make()
         # The program had the directory open that was in place before.
-        (scene.aside / "late.json").write_text("late")
+        (scene.staging / "late.json").write_text("late")
         scene.make()
         assert self._others(scene) == {**before, "late.json": "late"}
 
@@ -285,7 +285,7 @@ class TestRefused:
 
     def test_a_staged_output_that_is_missing_or_not_ready(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
-        Aside(str(scene.out), OPERATION).set_mark(scene.aside, "building")
+        StagingDirectory(str(scene.out), OPERATION).set_mark(scene.staging, "building")
         refused(tmp_path, "staged-absent", scene.make)
         scene.output.discard_staged(OPERATION)
         refused(tmp_path, "staged-absent", scene.make)
@@ -294,28 +294,28 @@ class TestRefused:
     @pytest.mark.parametrize(
         "damage",
         [
-            lambda aside: data_file(aside, 4, partitioned=True).unlink(),
-            lambda aside: data_file(aside, 4, partitioned=True).write_text("torn"),
-            lambda aside: (aside / MANIFEST / "9").write_text("v1\n{"),
-            lambda aside: (aside / MANIFEST / "8").unlink(),
+            lambda staging: data_file(staging, 4, partitioned=True).unlink(),
+            lambda staging: data_file(staging, 4, partitioned=True).write_text("torn"),
+            lambda staging: (staging / MANIFEST / "9").write_text("v1\n{"),
+            lambda staging: (staging / MANIFEST / "8").unlink(),
         ],
     )
     def test_a_damaged_one(self, tmp_path: Path, damage: Callable[[Path], object]) -> None:
         scene = Scene(tmp_path)
-        damage(scene.aside)
+        damage(scene.staging)
         refused(tmp_path, "staged-damaged", scene.make)
 
     def test_one_that_names_files_elsewhere(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
         line = {"path": "file:///etc/passwd", "size": 1, "isDir": False, "modificationTime": 0, "action": "add"}
-        (scene.aside / MANIFEST / "10").write_text("v1\n" + json.dumps(line))
+        (scene.staging / MANIFEST / "10").write_text("v1\n" + json.dumps(line))
         refused(tmp_path, "manifest-foreign", scene.make)
 
     def test_another_stream(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
         other = replace(scene.swap, stream_id="other")
         refused(tmp_path, "swap-foreign", lambda: scene.output.swap(other, scene.backup))
-        (scene.aside / "_slackwater.json").unlink()
+        (scene.staging / "_slackwater.json").unlink()
         refused(tmp_path, "swap-foreign", scene.make)
 
     def test_an_output_that_has_moved_on(self, tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ class TestRefused:
     def test_a_place_that_is_taken(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
         for content in ('{"operation": "other", "state": "staged"}', "{", "[]"):
-            (scene.aside / MARK).write_text(content)
+            (scene.staging / MARK).write_text(content)
             for act in (
                 lambda: scene.output.stage(OPERATION, -1, {}),
                 lambda: scene.output.discard_staged(OPERATION),
@@ -343,7 +343,7 @@ class TestRefused:
         refused(tmp_path, "backup-foreign", lambda: scene.output.swap_back(other, scene.backup))
 
     def test_a_bucket_as_an_output(self) -> None:
-        """There is nothing beside it."""
+        """There is nothing next to it."""
         output = FilesOutput("memory://bucket/")
         assert not output.traits.swaps
         assert not files("json", "memory://bucket").traits.swaps
@@ -359,7 +359,7 @@ class TestRefused:
         assert caught.value.code == "swap-unsupported"
 
     def test_a_directory_that_cannot_be_renamed(self, tmp_path: Path) -> None:
-        place = Aside(str(tmp_path / "out"), OPERATION)
+        place = StagingDirectory(str(tmp_path / "out"), OPERATION)
         refused(tmp_path, "swap-unsupported", place.exchange)
 
 
@@ -373,10 +373,10 @@ def test_undoing_a_swap_that_never_started_changes_nothing(tmp_path: Path) -> No
 def test_only_what_is_marked_is_discarded(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.output.discard_replaced(OPERATION)
-    assert scene.aside.exists()
+    assert scene.staging.exists()
     scene.make()
     scene.output.discard_staged(OPERATION)
-    assert scene.aside.exists()
+    assert scene.staging.exists()
     for _ in range(2):
         scene.output.discard_replaced(OPERATION)
         assert list(scene.out.parent.iterdir()) == [scene.out]
@@ -421,7 +421,7 @@ def test_undoing_it_can_be_killed_before_each_change(tmp_path: Path) -> None:
 def test_an_exchange_in_three_steps_is_finished(tmp_path: Path, then: str) -> None:
     """Where the file system cannot exchange two folders."""
     scene = Scene(tmp_path)
-    whole, place = bytes_below(scene.out), Aside(str(scene.out), OPERATION)
+    whole, place = bytes_below(scene.out), StagingDirectory(str(scene.out), OPERATION)
     scene.make()
     data = bytes_below(tmp_path / "data")
     points = 0
@@ -436,7 +436,7 @@ def _about_to_exchange(scene: Scene) -> None:
     """As a swap is before it exchanges the folders."""
     scene.write()
     start(scene.backup, scene.output.location, scene.swap)
-    name_files_in(Aside(str(scene.out), OPERATION), scene.out)
+    name_files_in(StagingDirectory(str(scene.out), OPERATION), scene.out)
 
 
 def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
@@ -458,5 +458,5 @@ def test_discarding_can_be_killed_before_each_change(tmp_path: Path) -> None:
     whole = bytes_below(scene.out)
     for _ in kill_points(lambda: scene.output.discard_staged(OPERATION), tmp_path, scene.write):
         scene.output.discard_staged(OPERATION)
-        assert not scene.aside.exists()
+        assert not scene.staging.exists()
         assert bytes_below(scene.out) == whole

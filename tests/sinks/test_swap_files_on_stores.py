@@ -15,8 +15,8 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner
 from slackwater.sinks import files
-from slackwater.sinks.common.aside import MARK
 from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.staging import MARK
 from slackwater.sinks.files.output import FilesOutput
 from slackwater.storage.open import open_write_store
 from tests.sinks.manifests import MANIFEST, spark_reads, write_batches
@@ -98,7 +98,7 @@ class Scene(SwapScene):
             if folder == f"a b/{MANIFEST}"
         }
         uris = [json.loads(line)["path"] for line in spark_reads(entries)]
-        return {held[f"a b/{self.output.name_of(uri)}"] for uri in uris}
+        return {held[f"a b/{self.output.relative_path(uri)}"] for uri in uris}
 
     def _upload(self, folder: Path) -> None:
         named = b"".join(path.read_bytes() for path in (folder / MANIFEST).iterdir())

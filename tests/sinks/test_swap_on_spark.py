@@ -1,4 +1,4 @@
-"""Outputs built aside and swapped by a real Spark: one query writes the output, another replaces it and continues."""
+"""Outputs staged and swapped by a real Spark: one query writes the output, another replaces it and continues."""
 
 from __future__ import annotations
 

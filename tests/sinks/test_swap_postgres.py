@@ -1,4 +1,4 @@
-"""A table of PostgreSQL built aside and swapped, without Spark: rows are written by SQL, and read the same way."""
+"""A table of PostgreSQL staged and swapped, without Spark: rows are written by SQL, and read the same way."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Scene(SwapScene):
         self.url = url
         self.folder = folder
         self.output = PostgresOutput(postgres_sink(url, "out").address, TableName("public", "out"), keep_batch_id=True)
-        self.aside = TableName("public", "out").aside(OPERATION).table
+        self.staging = TableName("public", "out").staging(OPERATION).table
         if not self.rows("SELECT 1 FROM pg_roles WHERE rolname = 'slackwater_reader'"):
             self.execute("CREATE ROLE slackwater_reader")
         self.write()
@@ -58,7 +58,7 @@ class Scene(SwapScene):
     def stage(self, last: int = STAGED) -> None:
         self.output.stage(OPERATION, -1, {})
         self.output.staged(OPERATION).claim(OWNER)
-        self.fill(self.aside, last, 100)
+        self.fill(self.staging, last, 100)
         self.execute(f"UPDATE slackwater_marker SET batch_id = {last}, epoch = 4 WHERE target <> 'public.out'")
 
     def check_undo(self) -> None:
@@ -102,7 +102,7 @@ def test_swapped_and_swapped_back(scene: Scene) -> None:
     for _ in range(2):
         scene.make()
         assert scene.ids() == NEW
-        assert scene.ids(scene.aside) == OLD
+        assert scene.ids(scene.staging) == OLD
         assert (scene.output.last_written(), scene.output.owner()) == (STAGED, OWNER)
         assert scene.output.damage(thorough=True) == ()
         assert scene.marks() == {"real": (STAGED, 5), "aside": (LAST, 5)}
@@ -155,10 +155,10 @@ def test_a_staged_table_with_older_batches(scene: Scene, after: int) -> None:
     for _ in range(2):
         scene.output.stage(OPERATION, after, {})
         staged = scene.output.staged(OPERATION)
-        assert scene.rows(f"SELECT * FROM {scene.aside} ORDER BY id") == before[: after + 1]
+        assert scene.rows(f"SELECT * FROM {scene.staging} ORDER BY id") == before[: after + 1]
         assert (staged.last_written(), staged.owner(), staged.damage(thorough=True)) == (after, OWNER, ())
-    scene.execute(f"INSERT INTO {scene.aside} (id, _slackwater_batch) VALUES (100, {after + 1})")
-    assert scene.rows(f"SELECT always > {LAST + 1} FROM {scene.aside} WHERE id = 100") == [(True,)]
+    scene.execute(f"INSERT INTO {scene.staging} (id, _slackwater_batch) VALUES (100, {after + 1})")
+    assert scene.rows(f"SELECT always > {LAST + 1} FROM {scene.staging} WHERE id = 100") == [(True,)]
     assert scene.rows("SELECT * FROM out ORDER BY id") == before
 
 
@@ -168,7 +168,7 @@ def test_a_table_without_batch_ids_has_all_batches_or_none(scene: Scene) -> None
     assert output.traits.swaps
     refused(scene, "sink-uncuttable", lambda: output.stage(OPERATION, LAST - 1, {}))
     output.stage(OPERATION, LAST, {})
-    assert scene.ids(scene.aside) == OLD
+    assert scene.ids(scene.staging) == OLD
     refused(scene, "stage-incomplete", lambda: output.stage("20260105T093000-000000", LAST + 1, {}))
     whole = output.whole({})
     assert (whole.batches, whole.files) == (tuple(range(LAST + 1)), ()), "no stream reads a table of PostgreSQL"
@@ -182,7 +182,7 @@ class TestOfOthers:
         scene.swap = scene.output.swap_of(OPERATION, OWNER.stream_id, after)
         scene.output.stage(OPERATION, after, {})
         scene.output.staged(OPERATION).claim(OWNER)
-        scene.execute(f"INSERT INTO {scene.aside} (id, _slackwater_batch) VALUES (100, {after + 1})")
+        scene.execute(f"INSERT INTO {scene.staging} (id, _slackwater_batch) VALUES (100, {after + 1})")
         scene.execute(f"UPDATE slackwater_marker SET batch_id = {after + 1} WHERE target <> 'public.out'")
 
     @pytest.mark.parametrize("after", [-1, 2])
@@ -295,9 +295,9 @@ def test_swapped_again_cut_and_undone_in_turn(scene: Scene) -> None:
     before, operation = scene.rows("SELECT * FROM out ORDER BY id"), "20260106T000000-000001"
     swap, backup = scene.output.swap_of(operation, OWNER.stream_id, 1), LocalStore(scene.folder / operation)
     scene.output.stage(operation, 1, {})
-    aside = TableName("public", "out").aside(operation).table
-    scene.execute(f"INSERT INTO {aside} (id, _slackwater_batch) VALUES (300, 2)")
-    scene.execute(f"UPDATE slackwater_marker SET batch_id = 2 WHERE target = 'public.{aside}'")
+    staging = TableName("public", "out").staging(operation).table
+    scene.execute(f"INSERT INTO {staging} (id, _slackwater_batch) VALUES (300, 2)")
+    scene.execute(f"UPDATE slackwater_marker SET batch_id = 2 WHERE target = 'public.{staging}'")
     scene.output.swap(swap, backup)
     assert scene.ids() == [100, 101, 300]
     cut, kept = scene.output.cut_after(0, {}), LocalStore(scene.folder / "cut")
@@ -376,7 +376,7 @@ class TestRefused:
         refused(scene, "staged-absent", lambda: scene.output.check_swap(scene.swap, scene.backup))
 
     def test_another_table_in_its_place(self, scene: Scene) -> None:
-        scene.execute(f"CREATE TABLE {scene.aside} (id int)")
+        scene.execute(f"CREATE TABLE {scene.staging} (id int)")
         for act in (
             lambda: scene.output.stage(OPERATION, -1, {}),
             lambda: scene.output.discard_staged(OPERATION),
@@ -387,7 +387,7 @@ class TestRefused:
 
     def test_rows_of_no_batch(self, scene: Scene) -> None:
         scene.stage()
-        scene.execute(f"INSERT INTO {scene.aside} (id, _slackwater_batch) VALUES (999, {STAGED + 1})")
+        scene.execute(f"INSERT INTO {scene.staging} (id, _slackwater_batch) VALUES (999, {STAGED + 1})")
         refused(scene, "staged-damaged", scene.make)
 
     def test_another_stream(self, scene: Scene) -> None:
@@ -412,10 +412,10 @@ class TestRefused:
 
 def test_only_what_is_marked_is_discarded(scene: Scene) -> None:
     scene.stage()
-    orphan = TableName("public", scene.aside).staged_prefix(OWNER.stream_id) + "0" * 32
+    orphan = TableName("public", scene.staging).staged_prefix(OWNER.stream_id) + "0" * 32
     scene.execute(f"CREATE TABLE {orphan} ()")
     scene.output.discard_replaced(OPERATION)
-    assert scene.aside in scene.tables()
+    assert scene.staging in scene.tables()
     for _ in range(2):
         scene.output.discard_staged(OPERATION)
         assert scene.tables() == {"out", "slackwater_marker"}
@@ -437,11 +437,11 @@ def test_a_reader_that_holds_the_table_stops_the_swap_for_a_while_only(scene: Sc
 def test_a_view_that_cannot_be_rebuilt_changes_nothing(scene: Scene) -> None:
     scene.stage()
     scene.execute("CREATE VIEW words AS SELECT word FROM out")
-    scene.execute(f"ALTER TABLE {scene.aside} DROP COLUMN word")
+    scene.execute(f"ALTER TABLE {scene.staging} DROP COLUMN word")
     with pytest.raises(StreamFailed) as caught:
         scene.make()
     assert caught.value.code == "sink-table-changed"
-    assert (scene.ids(), scene.ids(scene.aside), scene.output.last_written()) == (OLD, NEW, LAST)
+    assert (scene.ids(), scene.ids(scene.staging), scene.output.last_written()) == (OLD, NEW, LAST)
 
 
 def test_swap_and_undo_can_be_killed_before_each_statement(scene: Scene) -> None:
@@ -468,5 +468,5 @@ def test_staging_can_be_killed_before_each_statement(scene: Scene) -> None:
         sql=True,
     ):
         scene.output.stage(OPERATION, 2, {})
-        assert scene.ids(scene.aside) == [0, 1, 2], f"killed before statement {point}"
+        assert scene.ids(scene.staging) == [0, 1, 2], f"killed before statement {point}"
         assert scene.output.staged(OPERATION).last_written() == 2

@@ -11,7 +11,7 @@ import pytest
 
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.formats.compactible import render_source_file
-from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sources.common.contract import Replaced, SourceRange
 from slackwater.sources.common.read_files import sizes_as_read
 from slackwater.sources.files import Files
@@ -32,10 +32,10 @@ def _write(file: Path, text: str, at_ms: int = READ_MS) -> None:
 
 def _replaced(file: Path, *, sized: bool, read_ms: int = READ_MS, edit: Callable[[Path], object]) -> list[Replaced]:
     recorded = SourceFile(file.as_uri(), read_ms, 0)
-    sizes = sizes_as_read([recorded], StoreReach()) if sized else {}
+    sizes = sizes_as_read([recorded], StoreAvailability()) if sized else {}
     edit(file)
     span = SourceRange("0", None, '{"logOffset":0}', {0: f"v1\n{render_source_file(recorded)}"}, sizes)
-    return list(Files().replaced(span, StoreReach()))
+    return list(Files().replaced(span, StoreAvailability()))
 
 
 def _linked(file: Path) -> None:
@@ -95,20 +95,20 @@ def test_a_name_that_spark_gives_once_stands_for_its_content(tmp_path: Path) -> 
 def test_the_size_of_a_file_that_was_written_since_is_not_recorded(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     _write(file, TEXT, READ_MS + 5)
-    assert sizes_as_read([SourceFile(file.as_uri(), READ_MS, 0)], StoreReach()) == {}
+    assert sizes_as_read([SourceFile(file.as_uri(), READ_MS, 0)], StoreAvailability()) == {}
 
 
 def test_an_object_is_known_by_its_time_and_size(s3_location: str) -> None:
     store, path = open_write_store(s3_location), f"{s3_location.replace('s3:', 's3a:')}/in/a.json"
     store.write("in/a.json", TEXT.encode())
-    written_ms = StoreReach().modified_ms(path)
+    written_ms = StoreAvailability().modified_ms(path)
     assert written_ms is not None
 
     def replaced(read_ms: int, sizes: dict[str, int]) -> list[Replaced]:
         log = {0: f"v1\n{render_source_file(SourceFile(path, read_ms, 0))}"}
-        return list(Files().replaced(SourceRange("0", None, '{"logOffset":0}', log, sizes), StoreReach()))
+        return list(Files().replaced(SourceRange("0", None, '{"logOffset":0}', log, sizes), StoreAvailability()))
 
-    assert sizes_as_read([SourceFile(path, written_ms, 0)], StoreReach()) == {path: len(TEXT)}
+    assert sizes_as_read([SourceFile(path, written_ms, 0)], StoreAvailability()) == {path: len(TEXT)}
     assert replaced(written_ms, {path: len(TEXT)}) == []
     assert replaced(written_ms, {path: 1}) == [Replaced(path, written_ms, written_ms, 1, len(TEXT))]
     assert replaced(written_ms - 60_000, {}) == [Replaced(path, written_ms - 60_000, written_ms)]
@@ -122,8 +122,8 @@ def test_many_objects_are_known_by_listings_of_their_folders(s3_location: str) -
     paths = [f"{base}/{name}" for name in names]
     asked: list[str] = []
     with before_requests(lambda method, url: asked.append(f"{method} {url}")):
-        found = StoreReach().all_modified_ms([*paths, f"{base}/in/missing.json", f"{base}/no/folder.json"])
-    assert found == {path: StoreReach().modified_ms(path) for path in paths}
+        found = StoreAvailability().all_modified_ms([*paths, f"{base}/in/missing.json", f"{base}/no/folder.json"])
+    assert found == {path: StoreAvailability().modified_ms(path) for path in paths}
     assert len(asked) < len(paths), asked
     # A folder that does not exist may be an object: that is asked.
     assert [one for one in asked if "list-type=2" not in one and "/in/" in one] == []

@@ -39,7 +39,7 @@ class AdoptedProject(Project):
         return found | {"clicks.py": (self.folder / "clicks.py").read_text()}
 
     def beside(self) -> list[str]:
-        """What operations have left beside the checkpoint."""
+        """What operations have left next to the checkpoint."""
         return sorted(path.name for path in self.path.parent.iterdir() if path != self.path)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - each run makes a folder of its own there
 _SPARE_BYTES = 10 << 30
-"""All tests leave 1 GiB there, and their JVMs use up to 6 GiB beside it."""
+"""All tests leave 1 GiB there, and their JVMs use up to 6 GiB next to it."""
 _ROOT = "PYTEST_DEBUG_TEMPROOT"
 _made = pytest.StashKey[str]()
 

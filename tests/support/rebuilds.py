@@ -23,7 +23,7 @@ from slackwater.core.plan import OutputTreatment, Plan, Request, RowOrder, Sourc
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.core.settings import Settings
-from slackwater.core.sink import SideOutput
+from slackwater.core.sink import BackfillDirectory
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.stream_files import write_stream_file_of
@@ -180,8 +180,8 @@ class StubReplayer:
         """The planned batch with a file in the output, which skips a batch that it has; then the commit."""
         self._write_older(run, self.pipeline.parent / "out", "older-")
 
-    def run_aside(self, run: OperationRun, output: SideOutput) -> None:
-        """The same with a file in the side output, named as Spark does."""
+    def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
+        """The same with a file in the backfill directory, named as Spark does."""
         self._write_older(run, Path(output.path), "part-00000-6f5c1c2e-0f6b-4a43-9d1e-2f4f5b7f0a11-c000.")
 
     def _write_older(self, run: OperationRun, folder: Path, name: str) -> None:
@@ -291,7 +291,7 @@ class Project:
         return self._derived(request)
 
     def plan_backfill(self, files: Sequence[SourceFile], into: Path | None = None) -> Plan:
-        """The plan of a backfill of files that nobody has to look up; ``into`` is a side output."""
+        """The plan of a backfill of files that nobody has to look up; ``into`` is a backfill directory."""
         lines = [render_source_file(file._replace(log_offset=0)) for file in files]
         log = {"0": "\n".join(["v1", *lines])} if files else {}
         start = SourceStart("0", NO_FILES, log, None, f"source 0: {len(files)} files")

@@ -27,7 +27,7 @@ def registered() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ShelfProject(Project):
-    """A project whose home is on the shelf; its ledger is a file beside it."""
+    """A project whose home is on the shelf; its ledger is a file next to it."""
 
     @property
     def location(self) -> str:

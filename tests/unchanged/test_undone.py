@@ -60,7 +60,7 @@ A plan that cuts a Delta table cannot: the undo is a version of the table that t
 """
 JOURNAL_LINES_MAX = 3
 STAGED_LINES = 7
-"""With so many lines the journal has the start of the run into the output aside."""
+"""With so many lines the journal has the start of the run into the staged output."""
 STAGED_S_MAX = 4.0
 UNFINISHED = 5
 WAIT_S = 240

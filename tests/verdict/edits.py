@@ -32,7 +32,7 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit. ``files`` has for each file beside the pipeline what is replaced; nothing: the module moves there.
+    """An edit. ``files`` has for each file next to the pipeline what is replaced; nothing: the module moves there.
 
     ``verdict`` is the effect of the change, or ``harmless``: no word of the user is needed. One of ``codes`` is given.
     """

@@ -1,4 +1,4 @@
-"""A StreamingQueryListener of the user's own: it is called beside the one that records the batches in the ledger.
+"""A StreamingQueryListener of the user's own: it is called next to the one that records the batches in the ledger.
 
 It writes each event in a line of ``out/listener.events``.
 """

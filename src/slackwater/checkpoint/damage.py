@@ -60,7 +60,7 @@ _MOST_STATE_BYTES = 64 * MIB
 """State files opened by the cheap check; of those beyond, only name and size are checked."""
 _NUMBERS_SHOWN = 3
 _MOST_DECOMPRESSED_BYTES = 4 * MIB
-"""Of state files without a checksum beside them, so many are decompressed before a start: about a tenth of a second."""
+"""Bytes of state files without a checksum file that are decompressed before a start: about a tenth of a second."""
 
 
 class FoundDamage(NamedTuple):
@@ -311,7 +311,7 @@ class _StartCheck(_Check):
             self._decompress(path, data)
 
     def _decompress(self, path: str, data: bytes) -> None:
-        """Decompress a file of state that no checksum beside it verifies. Raises ``FormatError``."""
+        """Decompress a file of state that no checksum next to it verifies. Raises ``FormatError``."""
         beside = (hadoop_checksum_path(path), spark_checksum_path(path))
         if not self.all_state or any(self.opened.listing.has(one) for one in beside):
             return

@@ -1,4 +1,4 @@
-"""Reading a file together with the checksums beside it: what was verified, and what differs."""
+"""Reading a file together with the checksums next to it: what was verified, and what differs."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def store_path(operator: int, partition: int, store: str = DEFAULT_STORE) -> str
 
 
 def spark_checksum_path(path: str) -> str:
-    """``N.delta.crc`` beside ``N.delta``: written by Spark 4.1 and later for state files."""
+    """``N.delta.crc`` next to ``N.delta``: written by Spark 4.1 and later for state files."""
     return f"{path}.crc"
 
 

@@ -380,7 +380,7 @@ def _by_state(operators: tuple[Operator, ...], listing: Listing, inventory: Stat
     if not with_ids and any(
         _has_sidecar(listing, operator, partition) for operator, partition in _partitions(inventory)
     ):
-        found.append(("4.1", "checksums beside state files"))
+        found.append(("4.1", "checksums next to state files"))
     return found
 
 

@@ -1,6 +1,6 @@
 """Changes to the text logs and state names of a checkpoint that no other process writes to, and copies of its state.
 
-Hadoop's local file system keeps ``.N.crc`` beside ``N`` and refuses ``N`` when they differ, so whoever changes a file
+Hadoop's local file system keeps ``.N.crc`` next to ``N`` and refuses ``N`` when they differ, so whoever changes a file
 removes that side file first: a file without one is read unchecked. Spark's own ``.crc`` of state files is renamed
 with the file, as it covers only the content.
 """

@@ -21,7 +21,7 @@ Download = Callable[[Sequence[Jar], Path], str]
 DOWNLOAD_S_MAX = 900
 
 # One resolver with Ivy's own default address, and no poms: the locked list is complete.
-# Ivy checks the sha1 beside each file; the cache checks the locked sha256.
+# Ivy checks the sha1 next to each file; the cache checks the locked sha256.
 _IVY_SETTINGS = """<ivysettings>
   <settings defaultResolver="public"/>
   <caches defaultCacheDir={cache}/>

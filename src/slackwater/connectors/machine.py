@@ -110,7 +110,7 @@ def spark_jars_folder() -> Path:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise pyspark_missing()
-    # Spark unpacked by hand keeps its jars beside, not inside, the Python package; spark-submit sets SPARK_HOME to it.
+    # Spark unpacked by hand keeps its jars next to, not inside, the Python package; spark-submit sets SPARK_HOME to it.
     for home in (os.environ.get("SPARK_HOME"), str(Path(spec.origin).parent)):
         if home and (folder := Path(home, "jars")).is_dir():
             return folder

@@ -2,7 +2,8 @@
 
 Each kind is one module of ``operations/actions``, found by its name. Planner, pages, runbook, document, executor and
 undo use this contract and name no kind. No value of an action is a path outside of what the plan is about, but that of
-a side output: ``apply`` derives checkpoints from the home and the stream, and files from the output's own manifest.
+a backfill directory: ``apply`` derives checkpoints from the home and the stream, and files from the output's own
+manifest.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Places:
     """Where checkpoints and recorded entries are: in directories whose variables the runbook sets.
 
     ``$CHECKPOINTS`` has a folder for each generation. Of a checkpoint that the user's code names, which is ``adopted``,
-    ``$CHECKPOINT`` is this path and ``$ASIDE`` the directory beside it, but for those that are the operation's ``own``
+    ``$CHECKPOINT`` is this path and ``$ASIDE`` the directory next to it, but for those that are the operation's ``own``
     and never come to the path. ``built`` are the generations that the plan builds; ``recorded_in`` is the one whose
     entries are copied, ``None`` where only the ledger has them. ``committed`` is the newest committed batch.
     """

@@ -47,7 +47,7 @@ a later stage, whose source is the output that an earlier one writes again."""
 
 OutputTreatment = Literal["cut", "keep", "clear", "swap", "aside"]
 """What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is; or
-new output is built aside and put in its place when it has caught up; or rows go to a side output, and it is not
+new output is staged and put in its place when it has caught up; or rows go to a backfill directory, and it is not
 touched."""
 
 

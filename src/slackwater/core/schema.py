@@ -59,7 +59,7 @@ class StructType:
 
     @property
     def unique_names(self) -> tuple[str, ...]:
-        """The names with ``_2``, ``_3`` ... behind repeated ones: an average keeps a ``count`` beside a count's own."""
+        """The names with ``_2``, ``_3`` ... behind repeated ones: an average has a ``count``, too."""
         seen: dict[str, int] = {}
         names = []
         for name in self.names:

@@ -49,7 +49,7 @@ def load(
 ) -> Settings:
     """Settings for a command started in ``start`` (default: the working directory).
 
-    The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` beside
+    The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` next to
     it. Raises SettingsError where the file cannot be parsed or has a key or value that cannot be used, and
     EnvironmentMissing where the working directory or the home is inaccessible.
     """

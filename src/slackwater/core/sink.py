@@ -30,17 +30,17 @@ class Delivery:
 class Traits:
     """What a sink can do; plans depend on these and never on its kind.
 
-    ``tells_written``: ``last_written()`` needs neither the checkpoint nor a JVM. ``skips_known_batches``: a batch whose
-    id the output already has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: new output can
-    be built aside and put in place in one step. ``reads_known_batches``: a batch that is skipped is run all the same,
-    without output, so that Spark's watermark is that of an uninterrupted run. ``one_writer``: a second stream may not
-    write to it. ``continuous``: Spark can write it without micro-batches (programming guide, section "Continuous
-    Processing"). ``real_time``: it is among the sinks that Spark allows in real-time mode. ``combines``: it can be one
-    of several outputs that a batch is written into.
+    ``reports_last_batch``: ``last_written()`` needs neither the checkpoint nor a JVM. ``skips_known_batches``: a batch
+    whose id the output already has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: new
+    output can be staged and put in place in one step. ``reads_known_batches``: a batch that is skipped is run all the
+    same, without output, so that Spark's watermark is that of an uninterrupted run. ``one_writer``: a second stream
+    may not write to it. ``continuous``: Spark can write it without micro-batches (programming guide, section
+    "Continuous Processing"). ``real_time``: it is among the sinks that Spark allows in real-time mode. ``combines``:
+    it can be one of several outputs that a batch is written into.
     """
 
     delivery: Delivery
-    tells_written: bool
+    reports_last_batch: bool
     skips_known_batches: bool
     cuts: bool
     swaps: bool
@@ -72,7 +72,7 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The stream that writes to an output; kept beside its manifest. ``home`` is the home of ``stream``."""
+    """The stream that writes to an output; kept next to its manifest. ``home`` is the home of ``stream``."""
 
     stream_id: str
     stream: str
@@ -181,7 +181,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class SideOutput:
+class BackfillDirectory:
     """A directory that an operation fills in place of the output of a stream, in a format of the file sink.
 
     ``path`` is absolute, or a URI.

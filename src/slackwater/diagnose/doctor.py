@@ -42,8 +42,8 @@ _CHANGES: Registry[tuple[ChangeText, ...]] = Registry("slackwater.diagnose.chang
 class Diagnosis:
     """``found`` has the gravest first; ``not_checked`` is never shown as healthy.
 
-    ``unread`` is state that only ``--verify`` reads, and whose bytes the store verifies meanwhile: it is said beside
-    the result, and does not change it (docs/decisions/0575-state-that-is-not-read.md).
+    ``unread`` is state that only ``--verify`` reads, and whose bytes the store verifies meanwhile: it is reported in
+    addition to the result, and does not change it (docs/decisions/0575-state-that-is-not-read.md).
     """
 
     found: tuple[Diagnosed, ...]
@@ -155,7 +155,7 @@ def _unread_state(facts: Facts) -> NotChecked | None:
 
 
 def start_stops(facts: Facts) -> Iterator[Diagnosed]:
-    """What a start is refused for beside the stops of the number line: rows would be wrong after it, silently."""
+    """Findings, besides the stops of the number line, that refuse a start: rows would be wrong after it, silently."""
     for check in checks():
         if check.refuses_start and check.missing(facts) is None:
             yield from check.diagnose(facts)

@@ -11,7 +11,7 @@ from slackwater.core.facts import ChangedFile, Fact, ReadOutput, Unknown
 from slackwater.core.marks import NONE_YET
 from slackwater.core.program import SourceShape
 from slackwater.facts.attempt import tried
-from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sinks.common.contract import ListsFiles
 from slackwater.sinks.common.registry import identity_at, open_output
 from slackwater.sources import kind_of
@@ -40,7 +40,7 @@ def missing_files(line: SourceLine, start: str | None, end: str | None) -> Fact[
 
 def changed_files(line: SourceLine) -> Fact[tuple[ChangedFile, ...]]:
     """Of the newest listed files on local disks those that were written after they had been listed."""
-    found = (replaced_file(file, None, StoreReach()) for file in _newest_local(line))
+    found = (replaced_file(file, None, StoreAvailability()) for file in _newest_local(line))
     return tuple(
         ChangedFile(one.path, one.read_ms, one.found_ms)
         for one in found
@@ -98,7 +98,7 @@ def _output_at(folder: Path) -> ReadOutput | None:
 
 
 def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:
-    """Unlisted files beside listed ones on local disks, with the same suffix, that the source takes for too old."""
+    """Unlisted files next to listed ones on local disks, with the same suffix, that the source takes for too old."""
     files = line.log.entries if line.log is not None else ()
     if not files or (shape is not None and _AGE_OPTIONS & shape.options.keys()):
         return ()
@@ -133,9 +133,9 @@ def _unlisted_before(limit_ms: int, files: Sequence[SourceFile], listed: set[str
 
 def _gone(paths: Sequence[str]) -> Fact[tuple[str, ...]]:
     """Those that are gone. Where their folders are as well, this may be the copy of a checkpoint of another machine."""
-    reach = StoreReach()
-    gone = tuple(path for path in paths if not reach.exists(path))
+    available = StoreAvailability()
+    gone = tuple(path for path in paths if not available.exists(path))
     folders = {path.rpartition("/")[0] for path in gone}
-    if gone and len(gone) == len(paths) and not any(reach.exists(folder) for folder in folders):
+    if gone and len(gone) == len(paths) and not any(available.exists(folder) for folder in folders):
         return Unknown(f"the folder {min(folders)} does not exist on this machine")
     return gone

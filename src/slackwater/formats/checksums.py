@@ -1,4 +1,4 @@
-"""Checksums beside a file: Hadoop's ``.N.crc`` (local disks, any file) and Spark's ``N.crc`` (state files, 4.1+)."""
+"""Checksums next to a file: Hadoop's ``.N.crc`` (local disks, any file) and Spark's ``N.crc`` (state files, 4.1+)."""
 
 from __future__ import annotations
 

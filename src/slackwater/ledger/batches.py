@@ -66,7 +66,7 @@ class BatchesPart(LedgerPart):
     def record_lines(self, lines: Iterable[LogLine], replaced: Iterable[LogLine] = ()) -> None:
         """Record log lines, all of them or none; an entry that is recorded already is replaced.
 
-        ``replaced`` are the lines that are replaced; they are kept aside.
+        ``replaced`` are the lines that are replaced; they are kept separately.
         """
         rows = [as_row(line) | {"text": _to_bytes(line.text)} for line in lines]
         seen_ms = self._now_ms()

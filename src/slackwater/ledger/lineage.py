@@ -13,7 +13,7 @@ from slackwater.core.records import GenerationRecord
 
 SOURCES = "sources/"
 SIZES = "sizes/"
-"""Beside the entries of a source's own log: the bytes of the files in them, which Spark does not record."""
+"""In addition to the entries of a source's own log: the bytes of the files in them, which Spark does not record."""
 METADATA = "metadata"
 SINK = "sink"
 CAUGHT_UP = "caught-up"

@@ -66,5 +66,5 @@ def inherited(position: str, lineage: tuple[Contribution, ...], log: str) -> tup
             condition += f" AND {position} <= :last_{index}"
             values[f"last_{index}"] = last
         conditions.append(condition)
-    # With no more than is needed: beside a constant SQLite does not use the index, and sorts.
+    # With no more than is needed: with a constant SQLite does not use the index, and sorts.
     return f"({' OR '.join(conditions) or '1 = 0'})", values

@@ -27,7 +27,7 @@ SAY_EVERY_S = 5.0
 
 _ATTEMPT_MS = 500
 _LEAST_SPACE = 64 * 1024
-"""Of the files that SQLite creates beside a ledger the largest is half of this."""
+"""Of the files that SQLite creates next to a ledger the largest is half of this."""
 _PAUSE_S = 0.02
 _TAKE_SNAPSHOT = "SELECT 1 FROM sqlite_master LIMIT 1"
 
@@ -207,7 +207,7 @@ def is_busy(error: Exception) -> bool:
 
 
 def _is_writable(path: Path) -> bool:
-    """Whether SQLite can write to the file: it also creates ``-wal`` and ``-shm`` beside it, unless they exist."""
+    """Whether SQLite can write to the file: it also creates ``-wal`` and ``-shm`` next to it, unless they exist."""
     beside = [Path(f"{path}-wal"), Path(f"{path}-shm")]
     if not all(_may_write(file) for file in [path, *beside] if file.exists()):
         return False

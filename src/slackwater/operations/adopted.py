@@ -20,7 +20,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.records import STREAM_NAME, BatchRecord, OperationRecord, StreamRecord
 from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import Workspace
-from slackwater.sinks.common.aside import MARK
+from slackwater.sinks.common.staging import MARK
 from slackwater.storage.location import Location
 from slackwater.storage.open import local_path_of, open_read_store
 
@@ -122,7 +122,7 @@ def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tu
     location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
     # Those that may have changed the stream, oldest first. Without one, ``metadata`` is the query's own.
     operations = [one for one in workspace.ledger.operations(stream.full_name) if one.status != "refused"]
-    placed_ms = _put_in_place_ms(location) if operations else 0
+    placed_ms = _swapped_in_ms(location) if operations else 0
     placed = _placed(workspace, stream, operations[-1]) if placed_ms else None
 
     def counts(file: str, written_ms: int) -> bool:
@@ -134,7 +134,7 @@ def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tu
     return max((one for one in _times_ms(location) if counts(*one)), key=lambda one: one[1], default=None)
 
 
-def _put_in_place_ms(location: str) -> int:
+def _swapped_in_ms(location: str) -> int:
     """When an operation may have put the last file in place, on a store where it replaces them one by one; 0 elsewhere.
 
     It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from slackwater.core.errors import Refused
 from slackwater.core.plan import Request
 from slackwater.core.records import StreamRecord
-from slackwater.core.sink import SideOutput
+from slackwater.core.sink import BackfillDirectory
 from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.directory import absolute, directory
-from slackwater.sinks.files.side_output import found_in, open_side_output, side_output
+from slackwater.sinks.files.backfill_output import backfill_output, found_in, open_backfill_output
 
 SHOWN = 3
 ANOTHER = "give --into a directory that does not exist yet, outside of every output and of what streams read"
@@ -20,23 +20,23 @@ def absolute_path(path: str) -> str:
     return absolute(directory(path, "--into /data/older"))
 
 
-def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> SideOutput | None:
-    """The backfill directory that a request asks for. Raises Refused (``side-output-...``) where there can be none."""
+def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> BackfillDirectory | None:
+    """The backfill directory that a request names. Raises Refused (``backfill-directory-...``) if it cannot be used."""
     if request.into is None:
         return None
-    output = side_output(stream.sink, request.into)
+    output = backfill_output(stream.sink, request.into)
     _check(workspace, output)
     return output
 
 
-def _check(workspace: Workspace, output: SideOutput) -> None:
+def _check(workspace: Workspace, output: BackfillDirectory) -> None:
     """Raises Refused for a directory that is in use, or that is, has in it or is in the output of a stream."""
-    place = open_side_output(output).location
+    place = open_backfill_output(output).location
     ledger = workspace.ledger
     for taken in (home_place(workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):
         if overlap(place, taken.place):
             raise Refused(
-                "side-output-shared",
+                "backfill-directory-shared",
                 f"The backfill directory would be shared with {taken.what}",
                 where=place,
                 expected="a directory of its own",
@@ -47,7 +47,7 @@ def _check(workspace: Workspace, output: SideOutput) -> None:
     if names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         raise Refused(
-            "side-output-occupied",
+            "backfill-directory-occupied",
             "There is something in the backfill directory already",
             where=place,
             expected="an empty directory, or none",

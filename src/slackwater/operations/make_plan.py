@@ -63,7 +63,7 @@ def make_plan(
 
 @dataclass(frozen=True, slots=True)
 class _Lookups:
-    """What a goal looks up for its request, beside the facts: with Spark, or in a file of the user's."""
+    """What a goal looks up for its request, in addition to the facts: with Spark, or in a file of the user's."""
 
     workspace: Workspace
     facts: StreamFacts
@@ -76,7 +76,7 @@ class _Lookups:
         require_code(self.facts.stream, self.request.goal, self.facts.stream.pipeline_file)
 
     def check_backfill_directory(self, request: Request) -> None:
-        """Raises Refused (``side-output-...``) where the directory of a backfill cannot be used."""
+        """Raises Refused (``backfill-directory-...``) where the directory of a backfill cannot be used."""
         backfill_directory(self.workspace, self.facts.stream, request)
 
     @contextmanager

@@ -17,8 +17,8 @@ from slackwater.diagnose.number_line import findings_about
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import readers_of
-from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.snapshot import stream_id
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import require_code
 from slackwater.operations.apply.replayer import PipelineReader
@@ -255,7 +255,7 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
         emptying = replace(basis.request, output=goal_named(basis.goal).emptying_output)
         raise Refused(
             "swap-unsupported",
-            "This output cannot be built aside and swapped",
+            "This output cannot be staged and swapped",
             where=output.location,
             hint=f"empty it instead: {plan_command(stream.full_name, emptying)}",
         )
@@ -277,7 +277,7 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
 
 
 def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> None:
-    """Raises Refused where the program's own writer cannot fill an output aside, or no id would own it."""
+    """Raises Refused where the program's own writer cannot fill a staged output, or no id would own it."""
     stream, location = basis.snapshot.stream, basis.snapshot.generation.location
     if not stream.has_output:
         raise Refused(
@@ -334,9 +334,9 @@ def _with_downstream(basis: Basis) -> str:
 
 
 def _refuse_missing(basis: Basis, scope: Scope) -> None:
-    reach = StoreReach()
-    missing = basis.batches.missing_for(scope.first, scope.target, reach, "recorded")
-    missing += [line for kind, span in ranges_of(basis.request) for line in kind.unavailable(span, reach)]
+    available = StoreAvailability()
+    missing = basis.batches.missing_for(scope.first, scope.target, available, "recorded")
+    missing += [line for kind, span in ranges_of(basis.request) for line in kind.unavailable(span, available)]
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(
@@ -347,4 +347,4 @@ def _refuse_missing(basis: Basis, scope: Scope) -> None:
             hint="restore the files with their times (cp -p); nothing was changed",
         )
     stream = basis.snapshot.stream.full_name
-    refuse_replaced(stream, basis.batches.replaced(scope.first, scope.target, reach), "nothing was changed")
+    refuse_replaced(stream, basis.batches.replaced(scope.first, scope.target, available), "nothing was changed")

@@ -50,7 +50,7 @@ DIFFERS_EACH_TIME = frozenset({
 PLACE = frozenset({"__file__"})
 """A constant made with this is compared by its expression where its value has the project's path in it.
 
-The content of a file beside the module is compared."""
+The content of a file next to the module is compared."""
 
 METHODS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TRANSPARENT_DECORATORS = frozenset({"staticmethod", "classmethod", "property", "override", "abstractmethod"})

@@ -14,7 +14,7 @@ from slackwater.core.records import GenerationRecord
 from slackwater.core.units import counted
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SOURCES
-from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.runtime.logical_plan import analysed_plan, source_logs, streaming_sources
 from slackwater.runtime.positions import spark_source
 from slackwater.sources import kind_described
@@ -44,7 +44,7 @@ def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, f
         read = _listed(ledger, generation.stream, kind, log, generation.number)
         # Generations inherit from each other, and each file is asked for once.
         again = {file.path: file for one in older for file in _listed(ledger, generation.stream, kind, log, one)}
-        found = kind.live().left_out(source, read, list(again.values()), StoreReach())
+        found = kind.live().left_out(source, read, list(again.values()), StoreAvailability())
         if found is not None:
             raise _refusal(generation.stream, source.where, found)
 

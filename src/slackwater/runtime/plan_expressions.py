@@ -393,7 +393,7 @@ def _lambda(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _parameters(expression: TreeNode) -> list[str]:
-    """What an expression has beside its children: an integer may be the place of a child, and is then left out."""
+    """The parts of an expression besides its children. An integer may be the index of a child; it is then left out."""
     found: list[str] = []
     for key, value in sorted(expression.fields.items()):
         if key in NOISE or value is None or value is False or value in ([], {}):

@@ -240,7 +240,7 @@ def _classes(expression: Any) -> list[str]:
 
 
 def _describe(node: Any) -> dict[str, Any]:
-    """The node with everything that decides its rows. ``literals`` are beside the expressions, which lose ids."""
+    """The node with everything that decides its rows. ``literals`` are apart from the expressions, which lose ids."""
     name = class_name(node)
     if is_streaming_source(node):
         return {"node": name, "source": _source(node)}

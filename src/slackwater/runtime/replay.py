@@ -17,7 +17,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed, UsageError
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
-from slackwater.core.sink import SideOutput, WriteContext
+from slackwater.core.sink import BackfillDirectory, WriteContext
 from slackwater.core.targets import PositionTarget
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.lease.check import LeaseCheck
@@ -44,7 +44,7 @@ from slackwater.runtime.strict_sources import strict_sources
 from slackwater.runtime.verdict import program_json, record_program
 from slackwater.sinks.common.contract import Output, Sink, Staged
 from slackwater.sinks.common.registry import is_same_sink, open_output
-from slackwater.sinks.files.side_output import side_sink
+from slackwater.sinks.files.backfill_output import directory_sink
 from slackwater.sources.common.contract import Position, Served, SourceEntries
 from slackwater.storage.open import open_read_store
 
@@ -279,10 +279,10 @@ class SparkReplayer:
             undo = command("undo", run.operation, "--yes")
             raise _backfill_failed(run, failure, f"go back, correct the pipeline, then plan again: {undo}")
 
-    def run_aside(self, run: OperationRun, output: SideOutput) -> None:
+    def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
         """Run the planned batch, and no other, into a backfill directory. Raises StreamFailed where it fails."""
         # The ledger has the log of the stream's own output.
-        failure = self._run(run, "once", sink=side_sink(self._build(self._open()).definition.sink, output))
+        failure = self._run(run, "once", sink=directory_sink(self._build(self._open()).definition.sink, output))
         if failure is not None:
             raise _backfill_failed(run, failure, "correct the pipeline, then plan again")
 
@@ -419,6 +419,6 @@ def _check_same_output(sink: Sink, stream: StreamRecord) -> None:
 def _staged(sink: Sink, run: OperationRun) -> Sink:
     if not isinstance(sink, Staged):
         raise Refused(
-            "swap-unsupported", "This output cannot be built aside and swapped", where=f"stream {run.stream.full_name}"
+            "swap-unsupported", "This output cannot be staged and swapped", where=f"stream {run.stream.full_name}"
         )
     return sink.staged(run.operation)

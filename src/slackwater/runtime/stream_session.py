@@ -82,7 +82,7 @@ def active(session: SparkSession) -> Iterator[None]:
 
 
 def _activate(session: SparkSession) -> None:
-    # As ``createDataFrame`` does it: Python keeps the active session beside the JVM.
+    # As ``createDataFrame`` does it: Python keeps the active session next to the JVM.
     SparkSession._activeSession = session
     _sessions(session).setActiveSession(session._jsparkSession)
 

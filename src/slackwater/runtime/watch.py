@@ -192,7 +192,7 @@ class SessionWatch:
 
     def _stream(self, life: QueryLife, location: str, noticed: _Noticed | None, execution: Any) -> StreamRecord:
         """The stream of this checkpoint: the one that the ledger has, else one by the name that a run would take."""
-        name = noticed.definition.name if noticed is not None else name_of(life)
+        name = noticed.definition.name if noticed is not None else query_name(life)
         known = stream_with(self._ledger, name, location)
         name = name if known is None else known.name
         sink = noticed.definition.sink.identity() if noticed is not None else _sink_identity(execution)
@@ -219,7 +219,7 @@ class SessionWatch:
         self._ledger.update_generation(generation.stream, generation.number, layout=layout, programs=programs)
 
 
-def name_of(life: QueryLife) -> str:
+def query_name(life: QueryLife) -> str:
     """The name of a stream for a query of which only the listener knows: a stream's name is a folder of the home."""
     return life.name if life.name is not None and STREAM_NAME.fullmatch(life.name) else life.id
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
+from slackwater.sinks.common.opaque_output import OpaqueOutput, PlacelessSink, opaque_traits
 from slackwater.sinks.common.options import option_strings
 from slackwater.sinks.common.registry import SinkKind
-from slackwater.sinks.common.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-CONSOLE_TRAITS = silent_traits(
+CONSOLE_TRAITS = opaque_traits(
     Delivery("at-least-once", "an interrupted batch is printed again"),
     one_writer=False,
     continuous=True,
@@ -41,9 +41,9 @@ def console(**options: object) -> ConsoleSink:
     return ConsoleSink(option_strings(options, ("checkpointlocation",)))
 
 
-def open_console_output(_identity: Mapping[str, str]) -> SilentOutput:
+def open_console_output(_identity: Mapping[str, str]) -> OpaqueOutput:
     """The console: without a place."""
-    return SilentOutput("console", CONSOLE_TRAITS, None)
+    return OpaqueOutput("console", CONSOLE_TRAITS, None)
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:

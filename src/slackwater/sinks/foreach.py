@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
+from slackwater.sinks.common.opaque_output import OpaqueOutput, PlacelessSink, opaque_traits
 from slackwater.sinks.common.registry import SinkKind
-from slackwater.sinks.common.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-FOREACH_TRAITS = silent_traits(
+FOREACH_TRAITS = opaque_traits(
     Delivery(
         "at-least-once",
         "the function gets the rows of an interrupted batch, and of a repeated task, a second time",
@@ -65,9 +65,9 @@ def foreach(function: Callable[[Row], Any] | RowWriter) -> ForeachSink:
     return ForeachSink(function)
 
 
-def open_foreach_output(_identity: Mapping[str, str]) -> SilentOutput:
+def open_foreach_output(_identity: Mapping[str, str]) -> OpaqueOutput:
     """The output of any function: without a place."""
-    return SilentOutput("foreach", FOREACH_TRAITS, None)
+    return OpaqueOutput("foreach", FOREACH_TRAITS, None)
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:

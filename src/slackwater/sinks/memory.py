@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
+from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.options import is_text, refuse_partitions
 from slackwater.sinks.common.registry import SinkKind
-from slackwater.sinks.common.silent import SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-MEMORY_TRAITS = silent_traits(
+MEMORY_TRAITS = opaque_traits(
     Delivery("none", "the table is in the driver's memory; after a restart it is empty, or refused in append mode"),
     one_writer=True,
     continuous=True,
@@ -74,9 +74,9 @@ def memory(name: str) -> MemorySink:
     return MemorySink(name)
 
 
-def open_memory_output(identity: Mapping[str, str]) -> SilentOutput:
+def open_memory_output(identity: Mapping[str, str]) -> OpaqueOutput:
     """The table of a recorded identity."""
-    return SilentOutput("memory", MEMORY_TRAITS, f"memory table {identity.get('name')}")
+    return OpaqueOutput("memory", MEMORY_TRAITS, f"memory table {identity.get('name')}")
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
+from slackwater.sinks.common.opaque_output import OpaqueOutput, PlacelessSink, opaque_traits
 from slackwater.sinks.common.registry import SinkKind
-from slackwater.sinks.common.silent import PlacelessSink, SilentOutput, silent_traits
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-NOOP_TRAITS = silent_traits(Delivery("none", "every row is discarded"), one_writer=False)
+NOOP_TRAITS = opaque_traits(Delivery("none", "every row is discarded"), one_writer=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ def noop() -> NoopSink:
     return NoopSink()
 
 
-def open_noop_output(_identity: Mapping[str, str]) -> SilentOutput:
+def open_noop_output(_identity: Mapping[str, str]) -> OpaqueOutput:
     """No output: without a place."""
-    return SilentOutput("noop", NOOP_TRAITS, None)
+    return OpaqueOutput("noop", NOOP_TRAITS, None)
 
 
 SINK = SinkKind(

@@ -12,9 +12,9 @@ from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext,
 from slackwater.sinks.common.contract import FilledByQueries, ListsTransactions
 from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.into_table import IntoTable
+from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.options import is_text, option_strings
 from slackwater.sinks.common.registry import SinkKind, open_output
-from slackwater.sinks.common.silent import SilentOutput, silent_traits
 from slackwater.sinks.common.unchecked import table_unchecked
 from slackwater.storage.open import local_path_of
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text"})
 CONNECTORS: Mapping[str, tuple[str, ...]] = {"delta": ("delta",), "iceberg": ("iceberg",)}
-FILE_TABLE_TRAITS = silent_traits(
-    Delivery("exactly-once", "the manifest beside the table's files lists each batch once, as that of sinks.files"),
+FILE_TABLE_TRAITS = opaque_traits(
+    Delivery("exactly-once", "the manifest next to the table's files lists each batch once, as that of sinks.files"),
     one_writer=True,
     skips=True,
 )
-LOG_TABLE_TRAITS = silent_traits(
+LOG_TABLE_TRAITS = opaque_traits(
     Delivery("exactly-once", "the table records query and batch of each commit, and a batch that it has is skipped"),
     one_writer=False,
     skips=True,
 )
-OTHER_TABLE_TRAITS = silent_traits(
+OTHER_TABLE_TRAITS = opaque_traits(
     Delivery("at-least-once", "what this format does with a batch that is written twice is unknown"), one_writer=False
 )
 ENTRIES = (
@@ -135,7 +135,7 @@ def table_traits(table_format: str) -> Traits:
     return LOG_TABLE_TRAITS if table_format in CONNECTORS else OTHER_TABLE_TRAITS
 
 
-class WrittenTable(SilentOutput):
+class WrittenTable(OpaqueOutput):
     """A table at a path: each commit of Spark's own writer has the id of the query and the number of the batch."""
 
     def __init__(self, table_format: str, path: str, location: str) -> None:
@@ -182,7 +182,7 @@ class NamedTable(WrittenTable):
         return table_unchecked(self.location or "", self._table["path"], found)
 
 
-class _Marked(SilentOutput):
+class _Marked(OpaqueOutput):
     """A table of which only the newest batch of a query is known."""
 
     def __init__(self, table: WrittenTable, query_id: str) -> None:
@@ -219,7 +219,7 @@ def open_table_output(identity: Mapping[str, str]) -> Output:
         return open_output({**placed, "table": location})
     if identity.get("path") and table_format in CONNECTORS:
         return NamedTable(table_format, identity["path"], location)
-    return SilentOutput("table", table_traits(table_format), location)
+    return OpaqueOutput("table", table_traits(table_format), location)
 
 
 def files_at(table_format: str, path: str) -> Mapping[str, str]:

@@ -24,7 +24,7 @@ LEFTOVER = ".slackwater.tmp"
 
 
 def hadoop_checksum_path(path: str) -> str:
-    """``.N.crc`` beside ``N``: written by Hadoop's local file system, and checked by it when the file is read."""
+    """``.N.crc`` next to ``N``: written by Hadoop's local file system, and checked by it when the file is read."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}.{name}.crc"
 

@@ -17,9 +17,9 @@ from slackwater.storage.below import copy_pieces
 from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
 from slackwater.storage.replacement import (
     move,
-    put_in_place,
     set_aside_path,
     settle,
+    swap_in,
     temporary_path,
     with_files_set_aside,
 )
@@ -233,7 +233,7 @@ class RemoteStore:
             return
         temporary = temporary_path(target)
         self._filesystem.pipe_file(temporary, data)
-        self._put_in_place(temporary, target)
+        self._swap_in(temporary, target)
 
     def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
         target = self._full(path)
@@ -256,7 +256,7 @@ class RemoteStore:
                 self._filesystem.rm_file(temporary)
             raise
         with self._translated():
-            self._put_in_place(temporary, target)
+            self._swap_in(temporary, target)
 
     def _fill(self, file: Any, pieces: Iterable[bytes]) -> None:
         """Write the pieces and close the file. Errors of the pieces themselves are not those of the store."""
@@ -283,12 +283,12 @@ class RemoteStore:
         with self._translated():
             file.commit()
 
-    def _put_in_place(self, temporary: str, target: str) -> None:
+    def _swap_in(self, temporary: str, target: str) -> None:
         if self._traits.atomic_replace:
             # Where a rename refuses a target that exists, another call replaces it.
             getattr(self._filesystem, "replace", self._filesystem.mv)(temporary, target)
         else:
-            put_in_place(self._filesystem, temporary, target)
+            swap_in(self._filesystem, temporary, target)
 
     def rename(self, source: str, target: str) -> None:
         old, new = self._settled(source), self._settled(target)
@@ -389,12 +389,12 @@ class RemoteStore:
         return full
 
     def _place_of(self, path: str) -> str:
-        """Where the content of a file is: beside its own name while it is being replaced."""
+        """Where the content of a file is: next to its own name while it is being replaced."""
         full = self._full(path)
         if self._traits.atomic_replace or self._filesystem.exists(full):
             return full
-        aside = set_aside_path(full)
-        return aside if self._filesystem.exists(aside) else full
+        staging = set_aside_path(full)
+        return staging if self._filesystem.exists(staging) else full
 
     def _make_parent(self, target: str) -> None:
         if self._traits.atomic_rename:

@@ -24,12 +24,12 @@ def set_aside_path(path: str) -> str:
 
 
 def temporary_path(path: str) -> str:
-    """A new name beside ``path`` for content that is being written; Spark ignores such names."""
+    """A new name next to ``path`` for content that is being written; Spark ignores such names."""
     parent, slash, name = path.rpartition("/")
     return f"{parent}{slash}.{name}.{uuid.uuid4()}{LEFTOVER}"
 
 
-def put_in_place(filesystem: Any, temporary: str, path: str) -> None:
+def swap_in(filesystem: Any, temporary: str, path: str) -> None:
     """Rename ``temporary`` to ``path``, which may exist. After an error ``path`` has its old content or the new."""
     try:
         settle(filesystem, path)
@@ -48,13 +48,13 @@ def put_in_place(filesystem: Any, temporary: str, path: str) -> None:
 
 def settle(filesystem: Any, path: str) -> None:
     """Finish or take back a replacement of ``path`` that was interrupted."""
-    aside = set_aside_path(path)
-    if not filesystem.exists(aside):
+    staging = set_aside_path(path)
+    if not filesystem.exists(staging):
         return
     if filesystem.exists(path):
-        filesystem.rm_file(aside)
+        filesystem.rm_file(staging)
     else:
-        move(filesystem, aside, path)
+        move(filesystem, staging, path)
 
 
 def move(filesystem: Any, source: str, target: str) -> None:

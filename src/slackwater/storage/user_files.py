@@ -1,7 +1,7 @@
 """Files that a command line names: one to read, or one to write.
 
 A file is written completely or not at all, and never replaces another one unless that was asked for. The bytes go to a
-temporary file beside the target, which is renamed once they are on the disk. A device or pipe has no content to lose
+temporary file next to the target, which is renamed once they are on the disk. A device or pipe has no content to lose
 and is written in place: ``--out /dev/stdout`` works.
 """
 
@@ -74,12 +74,12 @@ class NewFile:
                     file.flush()
                     os.fchmod(file.fileno(), self.mode & ~_umask())
                     os.fsync(file.fileno())
-                self._put_in_place(Path(name), target)
+                self._swap_in(Path(name), target)
             finally:
                 with suppress(FileNotFoundError):
                     Path(name).unlink()
 
-    def _put_in_place(self, temporary: Path, target: Path) -> None:
+    def _swap_in(self, temporary: Path, target: Path) -> None:
         if self.force:
             temporary.replace(target)
             return

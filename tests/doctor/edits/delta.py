@@ -66,7 +66,7 @@ def _at(version: int) -> Callable[[Path], None]:
 
 
 def _reading_table(facts: Facts) -> Facts:
-    """The facts of a recorded stream that reads the table beside its checkpoint."""
+    """The facts of a recorded stream that reads the table next to its checkpoint."""
     shape = SourceShape("delta", str(Path(facts.checkpoint.location).parent / "table"))
     live = kind_named("delta").live()
     sources = tuple(

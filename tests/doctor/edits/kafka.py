@@ -1,4 +1,4 @@
-"""Positions of Kafka sources beside what their brokers have; ``test_kafka_positions`` asks real ones."""
+"""Positions of Kafka sources next to what their brokers have; ``test_kafka_positions`` asks real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""driver_with_jvm.py URL STREAM FOLDER: a driver with a second process beside it that outlives it, as a JVM does."""
+"""driver_with_jvm.py URL STREAM FOLDER: a driver with a second process next to it that outlives it, as a JVM does."""
 
 import subprocess
 import sys

@@ -50,7 +50,7 @@ QUERIES = {
     "tumbling": windows(marked(), "at", "1 hour"),
     "sliding": windows(marked(), "at", "1 hour", "15 minutes"),
     "with a start": windows(marked(), "at", "1 hour", "1 hour", "5 minutes"),
-    "beside a remainder": windows(marked().withColumn("window_of", F.expr("n % 7")), "at", "1 hour"),
+    "next to a remainder": windows(marked().withColumn("window_of", F.expr("n % 7")), "at", "1 hour"),
     "renamed": windows(marked().selectExpr("at AS x", "device").where("device > 'a'"), "x", "1 hour"),
     "joined with a table": windows(marked().join(static, "device"), "at", "1 hour"),
     "watermark above a union": windows(rows().union(rows()).withWatermark("at", "10 minutes"), "at", "1 hour"),
@@ -75,7 +75,7 @@ QUERIES = {
     "session of a union": sessions(marked().union(marked()), "at", "'4 minutes'"),
     **{how: joined(WITHIN, how) for how in ("inner", "left_outer", "right_outer", "full_outer", "left_semi")},
     "both ways": joined("d = e AND b BETWEEN a - INTERVAL 5 MINUTES AND a + INTERVAL 20 MINUTES"),
-    "joined beside a window": marked()
+    "joined next to a window": marked()
     .selectExpr("at AS a", "window(at, '1 hour') AS hour", "device AS d")
     .join(marked("5 minutes").selectExpr("at AS b", "device AS e"), F.expr(WITHIN)),
     "one bound": joined("d = e AND b >= a"),

@@ -1,4 +1,4 @@
-"""A windowed aggregation whose filter is in a module beside the pipeline file."""
+"""A windowed aggregation whose filter is in a module next to the pipeline file."""
 
 import rules
 from pyspark.sql import functions as F

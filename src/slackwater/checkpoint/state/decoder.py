@@ -1,6 +1,6 @@
 """Loaded pairs to Arrow columns ``key`` and ``value``, one family of a store at a time.
 
-What cannot be decoded stays bytes, with the reason beside it; the rest is still decoded.
+What cannot be decoded stays bytes, with the reason next to it; the rest is still decoded.
 """
 
 from __future__ import annotations

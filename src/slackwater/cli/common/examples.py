@@ -27,7 +27,7 @@ def examples_folder() -> Path:
             return folder
     raise EnvironmentMissing(
         "examples-missing",
-        "The example files are not beside the package",
+        "The example files are not next to the package",
         where=str(_PACKAGE),
         hint="reinstall slackwater",
     )

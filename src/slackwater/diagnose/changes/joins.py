@@ -25,7 +25,7 @@ GROUP = (
     ),
     ChangeText(
         "join-condition-changed",
-        "A stream-stream join has another condition beside equality.",
+        "A stream-stream join has another condition besides equality.",
         "a condition such as a bound on times was added, removed or changed.",
         "the old condition decided which rows of the state were dropped, and which matches were written.",
         only_with=JOIN,

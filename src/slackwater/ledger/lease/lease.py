@@ -4,8 +4,8 @@ After ``kill -9`` of a Python driver its JVM runs for up to two more seconds, an
 in that time. So a holder is dead only when both processes have exited. What may not happen: two holders at once; a
 lease taken from a holder whose processes can be looked up and are alive, however old its heartbeat is.
 
-The ledger's row decides. ``lease.json`` beside the checkpoints is a copy for people, and for a ledger that was lost and
-created again while a holder is alive.
+The ledger's row decides. ``lease.json`` next to the checkpoints is a copy for people, and for a ledger that was lost
+and created again while a holder is alive.
 """
 
 from __future__ import annotations

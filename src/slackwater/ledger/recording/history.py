@@ -130,7 +130,7 @@ def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Read | Non
     for log in (log for log in ledger.logs(other) if log.startswith(SOURCES)):
         texts = [text for text in ledger.lines(other, log).values() if '"path"' in text]
         files = [file for text in texts for file in parse_file_source_log(text.encode())]
-        named = [file.log_offset for file in files if output.name_of(file.path) in wanted]
+        named = [file.log_offset for file in files if output.relative_path(file.path) in wanted]
         if named:
             entries[log.removeprefix(SOURCES)] = min(named)
     return Read(entries) if entries else None

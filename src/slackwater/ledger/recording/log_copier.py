@@ -5,7 +5,7 @@ or of the ledger is the caller's: none is hidden here, and the next pass starts 
 
 The ledger's copy is evidence of what Spark ran. A torn file, or one that was restored or edited, must not take its
 place: an entry is replaced only by one that parses and is newer, and not while the sink shows the batch that the
-recorded entry describes. What is replaced is kept beside it.
+recorded entry describes. What is replaced is kept next to it.
 
 Facts: docs/format.md, sections 3, 6, 7, 8. Every tenth entry of a file source's or file sink's log is ``N.compact``
 and repeats all earlier ones; kept as it is, the ledger would grow with the square of the files.
@@ -27,7 +27,7 @@ from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.formats.text_log import LEADING, parse_object, parse_query_metadata, parse_records
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA, SINK, SIZES, SOURCES
-from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sinks.common.contract import Output, SinkLog
 from slackwater.sources import kind_of_entry
 from slackwater.sources.common.read_files import sizes_as_read
@@ -149,7 +149,7 @@ class LogCopier:
                 files = kind_of_entry(data).listed(data)
                 if any(local_file_of(file.path) is None for file in files) and not self._seen_before:
                     continue
-                sizes = sizes_as_read(files, StoreReach())
+                sizes = sizes_as_read(files, StoreAvailability())
                 log = SIZES + line.log.removeprefix(SOURCES)
                 found += [self._line(log, line.entry, json.dumps(sizes))] if sizes else []
         return found

@@ -122,7 +122,7 @@ def _unlisted(
     found: dict[str, Damage] = {}
     for batch, text in recorded.items():
         for file in _files_of(log, text) if batch <= written else ():
-            name = output.name_of(file.path)
+            name = output.relative_path(file.path)
             if name in names:
                 expected = f"an entry of batch {batch} that lists it, as the ledger recorded"
                 found[str(name)] = Damage(str(name), "unlisted", expected, "no entry with it")

@@ -42,8 +42,8 @@ def home_place(home: Home) -> Taken:
 def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number: int) -> Location:
     """Where an operation builds a checkpoint of a stream that Slackwater runs: in the home, or on the stream's store.
 
-    A checkpoint that the pipeline has put on another store than the home stays on that: the next generations are beside
-    the first one.
+    A checkpoint that the pipeline has put on another store than the home stays on that: the next generations are next
+    to the first one.
     """
     first = next((Location(one.location) for one in ledger.generations(stream.full_name)), None)
     if first is None or is_same_store(first, home.location):

@@ -24,7 +24,7 @@ from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import INPUT_WATERMARKS, SINK, SOURCES
 from slackwater.ledger.recording.output_seen import Expected, look_at_output
-from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
 from slackwater.storage.open import open_read_store
@@ -199,7 +199,7 @@ def _missing_files(
         lines = ledger.lines(stream.full_name, SOURCES + log, (-1 if first is None else first) + 1, last)
         span = SourceRange(offset.source, start, offset.text, lines)
         try:
-            missing += kind.unavailable(span, StoreReach())
+            missing += kind.unavailable(span, StoreAvailability())
         except FormatError as error:
             missing.append(f"source {offset.source}, whose recorded entries cannot be parsed ({error.message})")
     return tuple(missing)

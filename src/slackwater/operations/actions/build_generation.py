@@ -15,8 +15,8 @@ from slackwater.core.errors import Refused
 from slackwater.core.profile import QueryProfile
 from slackwater.core.state_programs import made_by
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.snapshot import profile_of
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.actions.common.base import (
     CHANGELOG,
     Base,
@@ -44,7 +44,7 @@ from slackwater.sources import kinds
 
 @dataclass(frozen=True, slots=True)
 class BuildGeneration(Base):
-    """Build the base of the next checkpoint aside: the query's id, source logs, and an empty state before ``first``.
+    """Build the base of the next staged checkpoint: the query's id, source logs, and an empty state before ``first``.
 
     ``pending`` is the batch after ``last`` that the new checkpoint plans with its recorded range, ``None`` for none.
     """
@@ -63,7 +63,7 @@ class BuildGeneration(Base):
         return self.last if self.pending is None else self.pending
 
     def text(self) -> str:
-        return f"build generation {self.number} aside, with the query's id {self.query_id}"
+        return f"build generation {self.number} in staging, with the query's id {self.query_id}"
 
     def step(self, places: Places) -> Step:
         return self.titled([*sources_copied(self.planned, places), *_base(self, places)], places)
@@ -122,10 +122,10 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
 
 def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
     """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
-    batches, reach = operation.batches, StoreReach(replayer.served_positions())
-    missing = batches.missing_for(action.first, action.last, reach, operation.plan.request.ranges)
+    batches, available = operation.batches, StoreAvailability(replayer.served_positions())
+    missing = batches.missing_for(action.first, action.last, available, operation.plan.request.ranges)
     refuse_lost(operation, missing)
-    replaced = batches.replaced(action.first, action.last, reach)
+    replaced = batches.replaced(action.first, action.last, available)
     refuse_replaced(operation.plan.stream, replaced, "nothing in use was changed")
 
 

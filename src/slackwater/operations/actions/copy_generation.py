@@ -22,7 +22,7 @@ COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
 @dataclass(frozen=True, slots=True)
 class CopyGeneration(Base):
-    """Build the next checkpoint aside from that of generation ``source``, up to batch ``last``.
+    """Build the next staged checkpoint from that of generation ``source``, up to batch ``last``.
 
     ``pending`` is the batch after ``last`` that the new checkpoint plans with its recorded range, ``None`` for none.
     ``state`` is the newest batch whose state is copied, ``None`` for none.
@@ -49,7 +49,7 @@ class CopyGeneration(Base):
             what = f"with the ranges up to batch {self.last}"
         else:
             what = f"with the state up to batch {self.state}"
-        return f"copy generation {self.source} to generation {self.number} aside, {what}"
+        return f"copy generation {self.source} to generation {self.number} in staging, {what}"
 
     def step(self, places: Places) -> Step:
         lines = sources_copied(self.planned, places)

@@ -17,7 +17,7 @@ from slackwater.core.state_programs import made_by
 from slackwater.core.strict import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
-from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.actions.common.base import SIDE_FILE, check_same_code
 from slackwater.operations.actions.common.facts import COUNTED, PROGRAMS
 from slackwater.operations.apply.operation import Operation
@@ -205,7 +205,7 @@ def _check_rows(operation: Operation, batch: int, rows: int, expected: _Expected
         return None
     if most is not None and recorded > most:
         why = f"its range has no more than {most}"
-    elif rows > 0 and operation.batches.is_intact(batch, StoreReach()):
+    elif rows > 0 and operation.batches.is_intact(batch, StoreAvailability()):
         why = "its files are still those that it read"
     else:
         raise _fewer(operation, batch, rows, recorded)

@@ -29,8 +29,8 @@ class RunStaged(Action):
 
     def step(self, places: Places) -> Step:
         new = places.checkpoint(self.number)
-        line = f"- Run the query with `checkpointLocation` `{new}` into the output aside, until it has caught up."
-        return Step("Fill the output aside", (line,))
+        line = f"- Run the query with `checkpointLocation` `{new}` into the staged output, until it has caught up."
+        return Step("Fill the staged output", (line,))
 
     def do(self, operation: Operation) -> ActionFacts:
         """Run it. A run that was killed is continued exactly-once."""

@@ -1,4 +1,4 @@
-"""Prepares an output aside, which another action fills and a third one puts in the place of the real one."""
+"""Prepares a staged output, which another action fills and a third one puts in the place of the real one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class DiscardStaged(Inverse):
     kind: Literal["discard-staged"] = "discard-staged"
 
     def text(self) -> str:
-        return "remove the output that was built aside"
+        return "remove the staged output"
 
     def step(self, _places: Places) -> Step:
-        return Step("Remove the output that was built aside", ("- Delete it; the real output is another place.",))
+        return Step("Remove the staged output", ("- Delete it; the real output is another place.",))
 
     def take_back(self, operation: Operation) -> None:
         swappable(operation).discard_staged(operation.plan.id)
@@ -32,7 +32,7 @@ class DiscardStaged(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class StageOutput(Action):
-    """Prepare an output aside with what the batches up to ``after`` wrote, -1 for nothing."""
+    """Prepare a staged output with what the batches up to ``after`` wrote, -1 for nothing."""
 
     after: int
     kind: Literal["stage-output"] = "stage-output"
@@ -43,14 +43,14 @@ class StageOutput(Action):
 
     def text(self) -> str:
         batches = f"with batches 0..{self.after}" if self.after >= 0 else "without any batch"
-        return f"prepare an output aside, {batches}"
+        return f"prepare a staged output, {batches}"
 
     def step(self, _places: Places) -> Step:
         holds = f"a copy of what batches 0..{self.after} wrote" if self.after >= 0 else "no row of the stream"
         line = (
-            f"- Create another output beside the real one. It holds {holds}, and the rows of others that are to stay."
+            f"- Create another output next to the real one. It holds {holds}, and the rows of others that are to stay."
         )
-        return Step("Prepare an output aside", (line,))
+        return Step("Prepare a staged output", (line,))
 
     def inverse(self) -> DiscardStaged:
         return DiscardStaged()

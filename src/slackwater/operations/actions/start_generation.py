@@ -14,7 +14,7 @@ from slackwater.core.escaping import code_span, markdown
 from slackwater.core.plan import SourceStart
 from slackwater.core.state_programs import made_by
 from slackwater.formats.offset_log import render_offset_entry
-from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.actions.common.base import (
     CHANGELOG,
     Base,
@@ -35,7 +35,7 @@ from slackwater.storage.protocols import WriteStore
 
 @dataclass(frozen=True, slots=True)
 class StartGeneration(Base):
-    """Build a checkpoint aside whose sources start at ``starts``, with empty state, behind batch ``last``.
+    """Build a staged checkpoint whose sources start at ``starts``, with empty state, behind batch ``last``.
 
     -1: the checkpoint has no batch, and the first one is 0.
     """
@@ -54,7 +54,9 @@ class StartGeneration(Base):
 
     def text(self) -> str:
         before = f"behind batch {self.last}" if self.last >= 0 else "before batch 0"
-        return f"build generation {self.number} aside, {before}, with its sources at the positions above and no state"
+        return (
+            f"build generation {self.number} in staging, {before}, with its sources at the positions above and no state"
+        )
 
     def step(self, places: Places) -> Step:
         setting, lines = f"with `{CHANGELOG}=false`", list[str]()
@@ -98,8 +100,8 @@ def _check_served(operation: Operation, replayer: Replayer) -> None:
     """The whole range of a backfill must still exist: its batch would fail in the middle, or leave rows out."""
     ranges = ranges_of(operation.plan.request)
     if ranges:
-        reach = StoreReach(replayer.served_positions())
-        lost = [line for kind, span in ranges for line in kind.unavailable(span, reach)]
+        available = StoreAvailability(replayer.served_positions())
+        lost = [line for kind, span in ranges for line in kind.unavailable(span, available)]
         refuse_lost(operation, lost, f"; or plan again: {plan_again(operation.plan)}")
 
 

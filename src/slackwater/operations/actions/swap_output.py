@@ -28,7 +28,7 @@ class SwapBack(Inverse):
         return "put the old output back in its place"
 
     def step(self, _places: Places) -> Step:
-        return Step("Put the old output back", ("- Give the old output its place again; keep the new one aside.",))
+        return Step("Put the old output back", ("- Give the old output its place again; keep the new one staged.",))
 
     def check(self, operation: Operation) -> None:
         check_records(operation, operation.index_of(self))
@@ -78,7 +78,7 @@ class SwapOutput(Action):
         return "put it in the place of the output, in one step for readers of its log or table; the old output stays"
 
     def step(self, _places: Places) -> Step:
-        line = "- Move the output away, then give the one aside its place. Nobody may read or write either meanwhile."
+        line = "- Move the output away, then give the staged one its place. Nobody may read or write either meanwhile."
         return Step(
             "Put the new output in the place of the old one", (line, "- Keep the old one until it is verified.")
         )

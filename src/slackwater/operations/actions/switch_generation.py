@@ -69,7 +69,7 @@ class SwitchGeneration(Action, Inverse):
         if adopted is not None:
             # The journal has how to do by hand what a failure of the machine leaves halfway.
             _journal(operation, self, {BY_HAND: list(adopted.by_hand)})
-            adopted.put_in_place()
+            adopted.swap_in()
             record = record_of(operation, self.new)
             adopted.record_in_place(record)
         else:
@@ -111,7 +111,7 @@ class SwitchGeneration(Action, Inverse):
     def take_back(self, operation: Operation) -> None:
         adopted = operation.adopted
         if adopted is not None:
-            adopted.put_back()
+            adopted.swap_back()
             adopted.record_back()
         _use(operation, self.new)
 

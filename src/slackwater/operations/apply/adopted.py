@@ -72,11 +72,11 @@ class AdoptedCheckpoint(ABC):
         """Where the new generation is now, with what the user's program has added."""
 
     @abstractmethod
-    def put_in_place(self) -> None:
+    def swap_in(self) -> None:
         """Put the new checkpoint in place, or what is left of that to do."""
 
     @abstractmethod
-    def put_back(self) -> None:
+    def swap_back(self) -> None:
         """Put the old checkpoint in place again, or what is left of that to do."""
 
     @abstractmethod

@@ -73,7 +73,7 @@ class AdoptedObjects(AdoptedCheckpoint):
     def store_of_new(self) -> ReadStore:
         return self._store if self.is_new_in_place else open_read_store(self.built)
 
-    def put_in_place(self) -> None:
+    def swap_in(self) -> None:
         """As for any; raises Refused (``backup-damaged``) where a copy is no longer what it was."""
         if self.is_new_in_place:
             return
@@ -84,7 +84,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         self._own.write(_PLACED, b"")
         self._release(self.built)
 
-    def put_back(self) -> None:
+    def swap_back(self) -> None:
         """As for any; raises Refused (``backup-damaged``) where a copy is no longer what it was."""
         copies = self._recorded_copies()
         if copies is None:

@@ -1,7 +1,7 @@
 """Applies plans and takes them back: one loop over the actions, each journaled before and after it is done.
 
 A killed apply is continued by running it again, or taken back by ``undo``. Three outcomes: applied, refused (what was
-built aside is removed, nothing in use was changed), unknown (nothing more is changed).
+staged is removed, nothing in use was changed), unknown (nothing more is changed).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def undo(operation: Operation) -> None:
 
 
 def has_changed_what_is_in_use(operation: Operation) -> bool:
-    """Whether an action was started that changes more than what is built aside."""
+    """Whether an action was started that changes more than what is in staging."""
     return any(
         operation.journal.state(index) is not None
         for index, action in enumerate(operation.plan.actions)
@@ -96,10 +96,10 @@ def _forget_work_on_it(operation: Operation) -> None:
 
 
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
-    """Remove what was built aside; once the change of something in use was started, nothing more is changed.
+    """Remove what was built in staging; once the change of something in use was started, nothing more is changed.
 
     Before a later stage is changed, the earlier ones have been. Where the lease was lost, another process has the
-    operation now, and what was built aside may be in use.
+    operation now, and what was built in staging may be in use.
     """
     if isinstance(error, LeaseHeld):
         return

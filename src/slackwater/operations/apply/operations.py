@@ -15,8 +15,8 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
-from slackwater.ledger.recording.reach import StoreReach
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot, stream_id
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.actions.common.base import query_in
 from slackwater.operations.adopted import modified_ms, written_since
@@ -28,7 +28,7 @@ from slackwater.operations.plan.assembly import listed
 from slackwater.operations.plan.basis import batches_used, written_text
 from slackwater.sinks.common.contract import Swappable, of_query
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.files.side_output import found_in, side_output
+from slackwater.sinks.files.backfill_output import backfill_output, found_in
 
 
 def operations_of(
@@ -132,9 +132,9 @@ def _facts(
         "pipeline": lambda: code.digest(plan.pipeline_file),
         "readers": lambda: listed(readers()),
         "others": seen,
-        "side-output": lambda: listed(() if into is None else found_in(side_output(stream.sink, into))),
+        "side-output": lambda: listed(() if into is None else found_in(backfill_output(stream.sink, into))),
         "writer": lambda: written_since(workspace, current(), started_ms()),
         "source-files": lambda: listed(
-            batches.missing_for(facts.contributing, target, StoreReach(), plan.request.ranges)
+            batches.missing_for(facts.contributing, target, StoreAvailability(), plan.request.ranges)
         ),
     }

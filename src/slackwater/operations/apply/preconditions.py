@@ -43,7 +43,7 @@ def compare(
 def check_number(plan: Plan, derived: Plan, whole: Plan) -> None:
     """Raises Moved (``moved-number``) where another operation has used the number of the checkpoint to be built.
 
-    A backfill into a side output does so without a change of what preconditions are about.
+    A backfill into a directory does so without a change of what preconditions are about.
     """
     planned, free = _built(plan), _built(derived)
     if planned is not None and free is not None and planned < free:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, StreamRecord
-from slackwater.core.sink import SideOutput
+from slackwater.core.sink import BackfillDirectory
 from slackwater.core.targets import PositionTarget
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
@@ -42,7 +42,7 @@ class OperationRun:
 
 
 class Replayer(Protocol):
-    """The present query, with a no-op sink, with a staged output, with a side output, or with that of the stream."""
+    """The present query, with a no-op sink, a staged output, a backfill directory, or the stream's own output."""
 
     @property
     def sink_written(self) -> Mapping[str, str] | None:
@@ -108,8 +108,8 @@ class Replayer(Protocol):
     def run_backfill(self, run: OperationRun) -> None:
         """Run the one batch that is planned and not committed, into the output. Raises StreamFailed where it fails."""
 
-    def run_aside(self, run: OperationRun, output: SideOutput) -> None:
-        """Run the backfill into a side output."""
+    def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
+        """Run the backfill into a directory."""
 
 
 class PipelineReader(Protocol):

@@ -99,16 +99,16 @@ def _check_mode(stream: str, output_mode: str) -> None:
         )
 
 
-def check_writer(stream: StreamRecord, replayer: Replayer, *, aside: bool) -> None:
+def check_writer(stream: StreamRecord, replayer: Replayer, *, staging: bool) -> None:
     """Raises Refused unless the batch is written as the batches of the stream are: by its own program's writer.
 
-    A side output is written by Slackwater in any case.
+    A backfill directory is written by Slackwater in any case.
     """
     if not stream.is_watched:
         return
     # What its checkpoint and sink have recorded does not show the mode.
     _check_mode(stream.full_name, replayer.output_mode)
-    if aside or replayer.writes_to(stream.sink):
+    if staging or replayer.writes_to(stream.sink):
         return
     written = replayer.sink_written
     raise Refused(
@@ -235,7 +235,7 @@ def with_range(
     facts = look_up.facts
     if replayer.profile().stateful:
         raise stateful(facts.stream.full_name)
-    check_writer(facts.stream, replayer, aside=request.into is not None)
+    check_writer(facts.stream, replayer, staging=request.into is not None)
     batches, snapshot = BatchHistory(facts.history), facts.snapshot
     live = live_ranges(snapshot, batches)
     current = {source: span.end for source, span in live.items()}
@@ -328,14 +328,14 @@ class Backfill(Goal):
     needs_executed = True
 
     def request(self, values: Mapping[str, Value], *, downstream: bool) -> Request:
-        """The request with both ends of the range. Raises UsageError also where a side output has no directory."""
+        """The request with both ends of the range. Raises UsageError also where `--output aside` has no directory."""
         request = super().request(values, downstream=downstream)
         to, into = (None if (value := values.get(name)) is None else str(value) for name in ("to", "into"))
         if to is not None:
             self.check_target(to)
         if (request.output == "aside") != (into is not None):
             raise UsageError(
-                "side-output",
+                "backfill-directory",
                 "--output aside and --into PATH are given together: the rows are written to this directory",
                 expected="--output aside --into PATH, or neither",
                 found=f"--output {request.output}" + (f" --into {into}" if into is not None else " without --into"),

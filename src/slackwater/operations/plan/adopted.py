@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from slackwater.core.beside import beside, held
 from slackwater.core.escaping import quoted
+from slackwater.core.staging_names import exchange_path, staging_path
 
 SETTINGS_UNKNOWN = (
     "the settings of the query's runs are not recorded: batches are run again under those that the checkpoint pins, "
@@ -26,16 +26,16 @@ def is_of_objects(path: str) -> bool:
     return not path.startswith("/")
 
 
-def aside_of(path: str, operation: str) -> str:
-    """Where the new checkpoint is built, and the old one is afterwards: beside ``path``, on the same file system."""
+def staging_of(path: str, operation: str) -> str:
+    """Where the new checkpoint is built, and the old one is afterwards: next to ``path``, on the same file system."""
     place = PurePosixPath(path)
-    return str(place.with_name(beside(place.name, operation)))
+    return str(place.with_name(staging_path(place.name, operation)))
 
 
 def held_of(path: str, operation: str) -> str:
     """Where one of the two is for a moment if the file system cannot exchange directories in one step."""
     place = PurePosixPath(path)
-    return str(place.with_name(held(place.name, operation)))
+    return str(place.with_name(exchange_path(place.name, operation)))
 
 
 def notes_of_adopted(path: str, operation: str) -> tuple[str, ...]:
@@ -46,20 +46,20 @@ def notes_of_adopted(path: str, operation: str) -> tuple[str, ...]:
             "and a copy of the old one is made there; then the files that differ are replaced"
         )
         return (how, "until all of them are, its metadata is no JSON, so that no query can start on it")
-    aside = aside_of(path, operation)
+    staging = staging_of(path, operation)
     return (
-        f"the query's own code names the checkpoint {path}: the new one is built in {aside}, then they change places",
+        f"the query's own code names the checkpoint {path}: the new one is built in {staging}, then they change places",
         *recovery(path, operation),
     )
 
 
 def recovery(path: str, operation: str) -> tuple[str, ...]:
     """How an exchange by renames that was interrupted is finished, or taken back, without Slackwater."""
-    aside, between = aside_of(path, operation), held_of(path, operation)
+    staging, between = staging_of(path, operation), held_of(path, operation)
     return (
         f"if the machine fails while they change places and {path} does not exist: to go back, {_mv(between, path)}",
-        f"to continue instead: {_mv(aside, path)} && {_mv(between, aside)}",
-        f"if it exists, and {between} as well: {_mv(between, aside)}",
+        f"to continue instead: {_mv(staging, path)} && {_mv(between, staging)}",
+        f"if it exists, and {between} as well: {_mv(between, staging)}",
     )
 
 

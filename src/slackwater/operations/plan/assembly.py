@@ -9,7 +9,7 @@ from itertools import groupby
 from slackwater.core.action import ACTIONS, Action
 from slackwater.core.plan import BEFORE_ALL, Facts, Plan, SourceStart, undo_of
 from slackwater.core.precondition import Precondition, PreconditionName
-from slackwater.core.sink import Cut, SideOutput, Swap
+from slackwater.core.sink import BackfillDirectory, Cut, Swap
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.actions.build_generation import BuildGeneration
 from slackwater.operations.actions.common.base import Base
@@ -17,8 +17,8 @@ from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
 from slackwater.operations.actions.plan_batch import PlanBatch
 from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
-from slackwater.operations.actions.run_aside import RunAside
 from slackwater.operations.actions.run_backfill import RunBackfill
+from slackwater.operations.actions.run_into_directory import RunIntoDirectory
 from slackwater.operations.actions.run_staged import RunStaged
 from slackwater.operations.actions.skip_batch import SkipBatch
 from slackwater.operations.actions.stage_output import StageOutput
@@ -33,12 +33,12 @@ from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.cost import cost_of
 from slackwater.operations.plan.notes import (
     notes_of,
-    notes_of_aside,
     notes_of_backfill,
+    notes_of_directory,
     notes_of_start,
     risks_of,
-    risks_of_aside,
     risks_of_backfill,
+    risks_of_directory,
     risks_of_others,
     risks_of_unmarked,
 )
@@ -94,7 +94,7 @@ def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], identity: tup
 
 def _risks(basis: Basis, scope: Scope) -> tuple[str, ...]:
     if basis.side is not None:
-        return risks_of_aside(basis.facts.pipeline.environment)
+        return risks_of_directory(basis.facts.pipeline.environment)
     if scope.added:
         return risks_of_backfill(basis.snapshot, basis.facts.pipeline.environment, scope.target)
     return risks_of(
@@ -110,7 +110,7 @@ def _risks(basis: Basis, scope: Scope) -> tuple[str, ...]:
 
 def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:
     if basis.side is not None:
-        return _actions_aside(basis, scope.target, basis.side)
+        return _actions_into_directory(basis, scope.target, basis.side)
     if scope.added:
         return _actions_of_backfill(basis, scope.target)
     first, target, number = scope.first, scope.target, basis.facts.next_generation
@@ -130,26 +130,26 @@ def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ..
 
 def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
     """Two checkpoints are verified before the output is changed: one to run the batch, one to continue behind it."""
-    before, aside, following = batch - 1, basis.facts.next_generation, basis.facts.next_generation + 1
+    before, staging, following = batch - 1, basis.facts.next_generation, basis.facts.next_generation + 1
     identifier, old = query_id(basis, before), basis.snapshot.generation.number
     return (
-        StartGeneration(aside, identifier, before, basis.request.starts),
-        VerifyGeneration(aside, batch, before, None, None),
+        StartGeneration(staging, identifier, before, basis.request.starts),
+        VerifyGeneration(staging, batch, before, None, None),
         CopyGeneration(following, old, identifier, before, None, None),
         SkipBatch(following, batch),
         VerifyGeneration(following, batch + 1, batch, None, None),
-        RunBackfill(aside, batch, basis.request.ends),
+        RunBackfill(staging, batch, basis.request.ends),
         SwitchGeneration(old, following),
     )
 
 
-def _actions_aside(basis: Basis, last: int, side: SideOutput) -> tuple[Action, ...]:
+def _actions_into_directory(basis: Basis, last: int, side: BackfillDirectory) -> tuple[Action, ...]:
     """The checkpoint is one of its own, whose first batch is the range: the stream stays after batch ``last``."""
-    aside = basis.facts.next_generation
+    staging = basis.facts.next_generation
     return (
-        StartGeneration(aside, query_id(basis, last), BEFORE_ALL, basis.request.starts),
-        VerifyGeneration(aside, 0, BEFORE_ALL, None, None),
-        RunAside(aside, basis.request.ends, side),
+        StartGeneration(staging, query_id(basis, last), BEFORE_ALL, basis.request.starts),
+        VerifyGeneration(staging, 0, BEFORE_ALL, None, None),
+        RunIntoDirectory(staging, basis.request.ends, side),
     )
 
 
@@ -227,7 +227,7 @@ def _watermark_ms(basis: Basis, scope: Scope) -> int:
 
 def _notes_of_positions(basis: Basis, scope: Scope, starts: Sequence[SourceStart]) -> tuple[str, ...]:
     if basis.side is not None:
-        return notes_of_aside(starts, scope.target, basis.side)
+        return notes_of_directory(starts, scope.target, basis.side)
     if scope.added:
         return notes_of_backfill(starts, scope.target)
     return notes_of_start(starts, scope.target, basis.request.output)

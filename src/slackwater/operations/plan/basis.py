@@ -13,7 +13,7 @@ from slackwater.core.history import History
 from slackwater.core.plan import BEFORE_ALL, Request, RowOrder, SourceStart
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
-from slackwater.core.sink import Cut, SideOutput
+from slackwater.core.sink import BackfillDirectory, Cut
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.operations.goals.common.goal import goal_named
@@ -43,7 +43,7 @@ class Basis:
     request: Request
     asked: Continues
     query: QueryProfile | None = None
-    side: SideOutput | None = None
+    side: BackfillDirectory | None = None
     readers: tuple[str, ...] = ()
     replaced: Cut | None = None
     leader: tuple[str, Request] | None = None

@@ -33,7 +33,7 @@ SCHEMA_BEFORE = "slackwater.plan/5"
 """The version before, which is read as the present one: operations of it can be continued and undone."""
 
 ON_TOP = frozenset({"goal", "pipeline_file"})
-"""Fields of a request that the document has beside it."""
+"""Fields of a request that the document has next to it."""
 
 LARGEST = 2**63 - 1
 _parsers: dict[tuple[type[Action], ...], TypeAdapter[Plan]] = {}
@@ -124,7 +124,7 @@ def _validated(content: dict[str, Any], where: str | Path) -> Plan:
 
 
 def _with_goal_on_top(content: dict[str, Any]) -> dict[str, Any]:
-    """The content as the document has it: goal and pipeline file are beside the request."""
+    """The content as the document has it: goal and pipeline file are next to the request."""
     request = content["request"]
     above = {name: request[name] for name in ON_TOP}
     below = {name: value for name, value in request.items() if name not in ON_TOP}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slackwater.core.plan import OutputTreatment, SourceStart
 from slackwater.core.profile import QueryProfile
-from slackwater.core.sink import Cut, SideOutput, Swap, others_of
+from slackwater.core.sink import BackfillDirectory, Cut, Swap, others_of
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range, duration_text
 from slackwater.operations.actions.replay_batches import ReplaySettings
@@ -73,8 +73,8 @@ def notes_of_backfill(starts: Sequence[SourceStart], batch: int) -> tuple[str, .
     )
 
 
-def notes_of_aside(starts: Sequence[SourceStart], last: int, side: SideOutput) -> tuple[str, ...]:
-    """What a backfill reads into a side output, source by source, and that the stream is not changed."""
+def notes_of_directory(starts: Sequence[SourceStart], last: int, side: BackfillDirectory) -> tuple[str, ...]:
+    """What a backfill into a directory reads, source by source, and that the stream is not changed."""
     return (
         *summaries_of(starts),
         f"all of it is one batch; its rows, as the query returns them, are written as {side.format} to {side.path}",
@@ -101,10 +101,10 @@ def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int
                 if output.batches_skipped
                 else f"{output.name} cannot remove what batch {batch} wrote: its rows stay after an undo"
             )
-    return (*risks, *risks_of_aside(environment))
+    return (*risks, *risks_of_directory(environment))
 
 
-def risks_of_aside(environment: Sequence[str]) -> tuple[str, ...]:
+def risks_of_directory(environment: Sequence[str]) -> tuple[str, ...]:
     """What the rows of a backfill depend on, wherever they go."""
     if not environment:
         return ()

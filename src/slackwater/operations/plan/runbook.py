@@ -15,7 +15,7 @@ from slackwater.core.plan import Facts, Plan
 from slackwater.core.precondition import PRECONDITIONS, Precondition
 from slackwater.core.units import utc_text
 from slackwater.ledger.home.home import Home
-from slackwater.operations.plan.adopted import BUILT, aside_of, is_of_objects
+from slackwater.operations.plan.adopted import BUILT, is_of_objects, staging_of
 from slackwater.operations.plan.cost import cost_lines, total_lines
 from slackwater.operations.plan.words import plan_again, title
 
@@ -111,7 +111,7 @@ def _checkpoints(plan: Plan, home: Home) -> Iterator[str]:
         pipeline, name = plan.stream.split("/", 1)
         built = home.operation(pipeline, name, plan.id) / BUILT
         if _switched_to(plan):
-            yield f"export ASIDE={quoted(str(built) if is_of_objects(path) else aside_of(path, plan.id))}"
+            yield f"export ASIDE={quoted(str(built) if is_of_objects(path) else staging_of(path, plan.id))}"
 
 
 def _of_the_ledger(plan: Plan) -> Iterator[str]:

@@ -39,12 +39,12 @@ def plan_command(stream: str, request: Request, *, at: str | None = None, retent
 
 
 def title(plan: Plan) -> str:
-    """What a plan is for: its goal, stream, target, and the side output if it has one."""
+    """What a plan is for: its goal, stream, target, and the backfill directory if it has one."""
     return f"{plan.goal} {plan.stream} {where_to(plan)}"
 
 
 def where_to(plan: Plan) -> str:
-    """The target of a plan, and the side output if it has one."""
+    """The target of a plan, and the backfill directory if it has one."""
     into = plan.request.into
     return f"at {plan.target}" if into is None else f"at {plan.target} into {into}"
 

@@ -32,7 +32,7 @@ def combined_traits(members: Sequence[Traits]) -> Traits:
     )
     return Traits(
         Delivery(least.guarantee, reason),
-        tells_written=all(traits.tells_written for traits in members),
+        reports_last_batch=all(traits.reports_last_batch for traits in members),
         skips_known_batches=any(traits.skips_known_batches for traits in members),
         cuts=all(traits.cuts for traits in members),
         swaps=all(traits.swaps for traits in members),
@@ -43,7 +43,7 @@ def combined_traits(members: Sequence[Traits]) -> Traits:
 
 _EXAMPLE = Traits(
     Delivery("exactly-once", EXACT),
-    tells_written=True,
+    reports_last_batch=True,
     skips_known_batches=True,
     cuts=True,
     swaps=True,
@@ -94,7 +94,7 @@ class AllOfOutput:
     def log(self) -> SinkLog | None:
         return None
 
-    def name_of(self, _uri: str) -> str | None:
+    def relative_path(self, _uri: str) -> str | None:
         return None
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:

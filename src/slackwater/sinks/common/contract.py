@@ -83,7 +83,7 @@ class WritesBatches(Sink, Protocol):
 
 @runtime_checkable
 class Staged(Sink, Protocol):
-    """A sink with an output of which another can be built aside, where ``traits.swaps``: ``Swappable`` has the rest."""
+    """A sink with an output of which another can be staged, where ``traits.swaps``: ``Swappable`` has the rest."""
 
     def staged(self, operation: str, /) -> Sink:
         """The sink for the staged output of an operation, next to the real output.
@@ -137,7 +137,7 @@ class Output(Protocol):
     def log(self) -> SinkLog | None:
         """The sink's own log, to be copied into the ledger; ``None`` if it keeps none."""
 
-    def name_of(self, uri: str) -> str | None:
+    def relative_path(self, uri: str) -> str | None:
         """The path relative to the output of a file that a reader names by ``uri``; ``None`` if it is elsewhere."""
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
@@ -247,7 +247,7 @@ def of_query(output: Output, query_id: str | None) -> Output:
 
 
 def of_any_query(output: Output) -> Output:
-    """The output as that of some query: what plans can do to it, and where one is built aside, is the same for each."""
+    """The output as that of some query: what plans can do to it, and where one is staged, is the same for each."""
     return of_query(output, "")
 
 
@@ -273,7 +273,7 @@ class ReadByVersion(Protocol):
 
 @runtime_checkable
 class MarkedBesideRows(Protocol):
-    """An output that records its newest batch beside its rows: one can be lost, or restored, without the other."""
+    """An output that records its newest batch next to its rows: one can be lost, or restored, without the other."""
 
     def may_have_rows(self, marked: int) -> bool:
         """Whether there may be rows of later batches than ``marked``, which the marker shows. Raises SinkUnreadable."""
@@ -308,7 +308,7 @@ class ReplacesUnmarked(Protocol):
 
 @runtime_checkable
 class Swappable(Protocol):
-    """An output of which another can be built aside and put in its place in one step, where ``traits.swaps``.
+    """An output of which another can be staged and put in its place in one step, where ``traits.swaps``.
 
     In this order: ``stage``, ``claim`` of the staged output, the query with the staged sink, ``swap_of``, ``swap``.
     Each can be repeated after it was interrupted at any point. None removes what is not marked as the operation's own.
@@ -351,7 +351,7 @@ class Swappable(Protocol):
         """Raises Refused if ``swap_back`` would, or if the output that was replaced is no longer whole."""
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        """Undo ``swap``: every byte of the real output as before. The staged output is aside again.
+        """Undo ``swap``: every byte of the real output as before. The staged output is in staging again.
 
         It keeps the batches that the stream has written since. Raises Refused before anything is changed, also where
         others have written rows since that would go.

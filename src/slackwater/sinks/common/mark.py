@@ -35,7 +35,7 @@ def marked_traits(reason: str, *, cuts: bool = False, swaps: bool = False) -> Tr
     """The traits of a sink that writes each batch together with its mark, and so exactly once; ``reason`` says how."""
     return Traits(
         Delivery("exactly-once", reason),
-        tells_written=True,
+        reports_last_batch=True,
         skips_known_batches=True,
         cuts=cuts,
         swaps=swaps,

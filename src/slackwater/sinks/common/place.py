@@ -15,7 +15,7 @@ class Place:
         self.location = resolved(path)
         self._folders: dict[str, str] = {}
 
-    def name_of(self, uri: str) -> str | None:
+    def relative_path(self, uri: str) -> str | None:
         """The path relative to the directory of the file that a log of Spark names; ``None`` for one elsewhere.
 
         Spark's logs hold absolute, percent-encoded URIs.

@@ -19,7 +19,7 @@ from slackwater.core.errors import SinkUnknown
 from slackwater.core.registry import Registry
 from slackwater.core.sink import CatalogueEntry, Delivery, WriterCalls, sink_text
 from slackwater.sinks.common.contract import Output
-from slackwater.sinks.common.silent import SilentOutput, silent_traits
+from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.storage.location import Location
 from slackwater.storage.open import local_path_of, open_read_store
 
@@ -27,7 +27,7 @@ Identity: TypeAlias = Mapping[str, str]
 Reference: TypeAlias = str
 """``module:name``, imported when it is used: most commands need one kind, and of that only the output."""
 
-UNKNOWN_TRAITS = silent_traits(
+UNKNOWN_TRAITS = opaque_traits(
     Delivery("at-least-once", "what the sink does with a batch that is written twice is unknown"), one_writer=False
 )
 
@@ -66,9 +66,9 @@ class SinkKind:
     by_place: Callable[[Identity], Identity | None] | None = None
 
 
-def _open_unknown_output(identity: Identity) -> SilentOutput:
+def _open_unknown_output(identity: Identity) -> OpaqueOutput:
     location = sink_text(identity)
-    return SilentOutput(identity.get("kind", "none"), UNKNOWN_TRAITS, location)
+    return OpaqueOutput(identity.get("kind", "none"), UNKNOWN_TRAITS, location)
 
 
 _UNKNOWN = SinkKind(_open_unknown_output)

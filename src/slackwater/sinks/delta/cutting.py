@@ -130,7 +130,7 @@ def check_writable(location: str, span: Span) -> None:
 
 def check_files_removable(location: str, span: Span) -> None:
     """Raises Refused unless the batches only added files, and no other writer has replaced one of them."""
-    commit = span.in_the_way()
+    commit = span.blocking_commit()
     if commit is not None:
         raise Refused(
             "sink-uncuttable",

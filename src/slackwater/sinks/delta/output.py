@@ -15,11 +15,11 @@ from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, newest_batch
-from slackwater.sinks.common import aside, owner
-from slackwater.sinks.common.aside import Aside, RemoteAside, aside_of
+from slackwater.sinks.common import owner, staging
 from slackwater.sinks.common.backup import check_writable, damaged
 from slackwater.sinks.common.contract import SinkLog
 from slackwater.sinks.common.directory_output import DirectoryOutput, path_of
+from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, staging_of
 from slackwater.sinks.common.swapping import (
     absent,
     check_parties,
@@ -42,7 +42,7 @@ from slackwater.storage.protocols import WriteStore
 
 DELTA_TRAITS = Traits(
     Delivery("exactly-once", "the rows of a batch and its number are one commit, and a number it has is skipped"),
-    tells_written=True,
+    reports_last_batch=True,
     skips_known_batches=True,
     cuts=True,
     swaps=True,
@@ -122,20 +122,20 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
     def log(self) -> SinkLog | None:
         return None
 
-    def name_of(self, uri: str) -> str | None:
-        name = self._place.name_of(uri)
-        return None if name is None or name.split("/")[0] in {FOLDER, owner.MARK, aside.MARK} else name
+    def relative_path(self, uri: str) -> str | None:
+        name = self._place.relative_path(uri)
+        return None if name is None or name.split("/")[0] in {FOLDER, owner.MARK, staging.MARK} else name
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         return tuple(self._damage(thorough=thorough))
 
     def staged(self, operation: str) -> DeltaOutput:
-        return DeltaOutput(str(self._aside(operation).folder))
+        return DeltaOutput(str(self._staging(operation).folder))
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         """A staged table that starts with nothing is created by the sink, with the columns of the query."""
         del recorded  # As above.
-        place = self._aside(operation)
+        place = self._staging(operation)
         if place.start():
             if after >= 0 or self.exists:
                 self._fill(place, after)
@@ -162,7 +162,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         record = started(backup, self.location, swap)
         if record is not None and swapping.since_swap(self._log, record):
             return
-        place, staged = self._aside(swap.operation), self.staged(swap.operation)
+        place, staged = self._staging(swap.operation), self.staged(swap.operation)
         if not self.exists:
             raise unsupported(self.location, "a Delta table", "none")
         if place.state != "staged" or not staged.exists:
@@ -176,7 +176,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         newest = self._log.versions().newest
         self.check_swap(swap, backup)
         record = start(backup, self.location, swap, newest)
-        place, staged = self._aside(swap.operation), self.staged(swap.operation)
+        place, staged = self._staging(swap.operation), self.staged(swap.operation)
         if not swapping.since_swap(self._log, record):
             swapping.swap_in(place, self._app_of(swap), staged.last_written(), newest)
         if place.state == "staged":
@@ -197,7 +197,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         if record is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         newest = self._log.versions().newest
-        place, commits = self._aside(swap.operation), swapping.since_swap(self._log, record, newest)
+        place, commits = self._staging(swap.operation), swapping.since_swap(self._log, record, newest)
         if commits:
             app = self._app_of(swap)
             swapping.check_own(self.location, commits, app)
@@ -210,11 +210,11 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         return QueryTable(self._path, query_id)
 
     def discard_staged(self, operation: str) -> None:
-        self._aside(operation).discard("building", "staged")
+        self._staging(operation).discard("building", "staged")
 
     def discard_replaced(self, operation: str) -> None:
         """What is left of the staged table; the table's versions before the swap are kept until VACUUM."""
-        self._aside(operation).discard("replaced")
+        self._staging(operation).discard("replaced")
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         """Whether a source of Delta at one of these offsets has read a version that the cut takes out."""
@@ -252,10 +252,10 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
     def _changed(self, record: cutting.Record, code: str) -> Refused:
         return cutting.changed(record, code, self._log)
 
-    def _aside(self, operation: str) -> Aside | RemoteAside:
-        return aside_of(self._path, operation)
+    def _staging(self, operation: str) -> StagingDirectory | RemoteStagingDirectory:
+        return staging_of(self._path, operation)
 
-    def _fill(self, place: Aside | RemoteAside, after: int) -> None:
+    def _fill(self, place: StagingDirectory | RemoteStagingDirectory, after: int) -> None:
         last, app = self.last_written(), self._app()
         if after >= 0 and (app is None or last < after):
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
@@ -341,7 +341,7 @@ class QueryTable(DeltaOutput):
     """A table that Spark's own streaming writer fills, with the batches of one query.
 
     Spark skips a batch where the newest transaction under the id of the query has its number or a later one
-    (``DeltaSink``). So the commits of a cut and of a swap carry this id, as those of the query do. No file beside the
+    (``DeltaSink``). So the commits of a cut and of a swap carry this id, as those of the query do. No file next to the
     table names an owner: the table is that of the program.
     """
 
@@ -358,7 +358,7 @@ class QueryTable(DeltaOutput):
         return QueryTable(self.staged_path(operation), self._query)
 
     def staged_path(self, operation: str, /) -> str:
-        return str(self._aside(operation).folder)
+        return str(self._staging(operation).folder)
 
     def _owners(self, swap: Swap, _staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
         return owners_of_program(swap, self.owner())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 
 from slackwater.core.errors import PipelineError
-from slackwater.sinks.common import aside
+from slackwater.sinks.common import staging
 from slackwater.sinks.common.owner import MARK
 from slackwater.sinks.common.spark_names import backquoted
 from slackwater.sinks.common.table_schema import table_schema
@@ -85,7 +85,7 @@ def _check_place(location: str) -> None:
     local = store.local_path("")
     if local is not None and Path(local).exists() and not Path(local).is_dir():
         raise _foreign(location, "a file")
-    own = {MARK, FOLDER, aside.MARK}
+    own = {MARK, FOLDER, staging.MARK}
     names = sorted(entry.name for entry in store.list() if entry.name not in own and entry.name[0] != ".")
     if names:
         raise _foreign(location, ", ".join(names[:3]))

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.aside import aside_of
 from slackwater.sinks.common.batch_function import BatchFunctionSink
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
+from slackwater.sinks.common.staging import staging_of
 from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
 from slackwater.sinks.delta.table import require_library
 
@@ -60,7 +60,7 @@ class DeltaSink(BatchFunctionSink):
 
     def staged(self, operation: str, /) -> DeltaSink:
         """The sink for the staged table of an operation, in a hidden folder next to the real table."""
-        return replace(self, path=str(aside_of(self.location, operation).folder))
+        return replace(self, path=str(staging_of(self.location, operation).folder))
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create the table, empty, unless it exists."""

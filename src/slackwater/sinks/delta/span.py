@@ -56,7 +56,7 @@ class Span:
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
-    def in_the_way(self) -> Commit | None:
+    def blocking_commit(self) -> Commit | None:
         """The commit because of which the batches' files cannot be removed one by one; ``None`` if they can."""
         written = {file.path for commit in self.own for file in commit.adds}
         replaces = (commit for commit in self.own if commit.removes)

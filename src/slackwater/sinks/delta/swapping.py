@@ -1,4 +1,4 @@
-"""Builds a Delta table aside and puts its rows in place: one commit removes all files and adds the staged ones.
+"""Builds a Delta table in staging and puts its rows in place: one commit removes all files and adds the staged ones.
 
 The files of the staged table get second names in the real table's folder before the commit, or copies on another store;
 until then no reader of the table sees them. The commit sets the stream's newest batch to that of the staged table, and
@@ -16,8 +16,8 @@ from typing import Any
 
 from slackwater.core.errors import Refused
 from slackwater.core.marks import NONE_YET
-from slackwater.sinks.common.aside import Aside, RemoteAside, bring_files
 from slackwater.sinks.common.backup import damaged
+from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, bring_files
 from slackwater.sinks.common.swapping import Record, check_whole, incomplete, unsupported
 from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, kept_below
 from slackwater.sinks.delta.others import Base
@@ -26,7 +26,7 @@ from slackwater.sinks.delta.table import CommitMark, DeltaVersion, create_like, 
 from slackwater.storage.open import open_read_store
 
 
-def fill(place: Aside | RemoteAside, app: str, after: int, base: Base) -> None:
+def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, base: Base) -> None:
     """Create the staged table with what it starts with. Raises Refused."""
     real, folder = str(place.real), str(place.folder)
     check_swappable(real, base.table)
@@ -45,7 +45,7 @@ def fill(place: Aside | RemoteAside, app: str, after: int, base: Base) -> None:
         staged.commit(start, [files[path] for path in sorted(base.files)])
 
 
-def check(place: Aside | RemoteAside) -> None:
+def check(place: StagingDirectory | RemoteStagingDirectory) -> None:
     """Raises Refused unless one commit can replace the files of the table by the staged ones, which must be there."""
     real, folder = str(place.real), str(place.folder)
     staged, now = DeltaVersion(folder), DeltaVersion(real)
@@ -77,7 +77,7 @@ def check_swappable(location: str, table: DeltaVersion) -> None:
         raise unsupported(location, "files without deletion vectors (REORG TABLE ... APPLY (PURGE))", "some with")
 
 
-def swap_in(place: Aside | RemoteAside, app: str, batch: int, version: int) -> None:
+def swap_in(place: StagingDirectory | RemoteStagingDirectory, app: str, batch: int, version: int) -> None:
     """Commit the staged files in place of those that the table has in ``version``, the newest. Raises Refused."""
     real, folder = str(place.real), str(place.folder)
     staged, now = DeltaVersion(folder), DeltaVersion(real, version)
@@ -102,7 +102,9 @@ def swap_in(place: Aside | RemoteAside, app: str, batch: int, version: int) -> N
         raise _overtaken(real, version) from error
 
 
-def swap_back(place: Aside | RemoteAside, version: int, app: str, batch: int, newest: int) -> None:
+def swap_back(
+    place: StagingDirectory | RemoteStagingDirectory, version: int, app: str, batch: int, newest: int
+) -> None:
     """Commit an earlier version again, after ``newest``. Raises Refused.
 
     ``backup-damaged``: VACUUM has deleted files of it.
@@ -183,7 +185,7 @@ def _batches(log: DeltaLog, app: str) -> dict[str, object]:
     since = (log.commit(version) for version in versions if first is None or version > first.version)
     if any(path not in written for commit in since for path in commit.removes):
         return {}
-    if span.in_the_way() is not None:
+    if span.blocking_commit() is not None:
         return {"after": after}
     return {"after": after, "batches": {str(one.batches[app]): [file.path for file in one.adds] for one in span.own}}
 

@@ -54,7 +54,7 @@ _GENERATED = "delta.generationExpression"
 _OF_TYPES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 """Types of columns that need a feature (PROTOCOL.md, sections "Timestamp without timezone" and "Variant Data Type")."""
 _UNENCODED = "!$&'()+,-./:;=@_~"
-"""What deltalake writes as it is in the path of a file, beside the letters and digits of ASCII."""
+"""What deltalake writes as it is in the path of a file, in addition to the letters and digits of ASCII."""
 _S3 = frozenset({"s3", "s3a", "s3n"})
 
 
@@ -71,7 +71,7 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitMark:
-    """What every commit of ours has beside its files: a note, and the stream's newest batch after it.
+    """What every commit of ours has in addition to its files: a note, and the stream's newest batch after it.
 
     ``batch`` is ``None`` where it changes none.
     """

@@ -15,16 +15,16 @@ from pathlib import Path
 from slackwater.core.damage import Damage
 from slackwater.core.sink import Swap, newest_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log
-from slackwater.sinks.common import aside, owner
-from slackwater.sinks.common.aside import Aside, link_files, remove_leftovers
+from slackwater.sinks.common import owner, staging
 from slackwater.sinks.common.backup import damaged
 from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.staging import StagingDirectory, link_files, remove_leftovers
 from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, foreign, renamed, uris
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import LEFTOVER, hadoop_checksum_path
 
-_OURS = frozenset({SINK_LOG, owner.MARK, aside.MARK})
+_OURS = frozenset({SINK_LOG, owner.MARK, staging.MARK})
 Left = tuple[str, ...] | None
 """Files of the staged output that no batch has written, as the record of a swap names them."""
 _NameOf = Callable[[str], str]
@@ -39,8 +39,8 @@ class DirectorySwap:
         self._operation = operation
 
     @cached_property
-    def _place(self) -> Aside:
-        return Aside(self._path, self._operation)
+    def _place(self) -> StagingDirectory:
+        return StagingDirectory(self._path, self._operation)
 
     @property
     def folder(self) -> str:
@@ -110,99 +110,107 @@ class DirectorySwap:
         self._place.discard("replaced")
 
 
-def _fill(aside: Aside, manifest: Manifest, after: int, recorded: Lines, find: Callable[[str], str | None]) -> None:
+def _fill(
+    staging: StagingDirectory, manifest: Manifest, after: int, recorded: Lines, find: Callable[[str], str | None]
+) -> None:
     """Give the staged output the files and entries of the batches up to ``after``. Raises Refused, SinkUnreadable.
 
     ``find`` returns the path below the output of the file that a URI names.
     """
     if manifest.newest() < after:
-        raise incomplete(str(aside.real), f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest")
-    entries, name_of = manifest.after_cut(after, recorded), _known(aside, find)
+        raise incomplete(
+            str(staging.real), f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest"
+        )
+    entries, relative_path = manifest.after_cut(after, recorded), _known(staging, find)
     for name in manifest.all_names():
         if batch_of(name) <= after:
             entries[name] = manifest.read(name).decode()
-    link_files(aside.real, aside.folder, _with_side_files(aside.real, set(map(name_of, uris(entries.values())))))
-    store = LocalStore(aside.folder)
+    link_files(
+        staging.real, staging.folder, _with_side_files(staging.real, set(map(relative_path, uris(entries.values()))))
+    )
+    store = LocalStore(staging.folder)
     for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
-        store.write(f"{SINK_LOG}/{name}", _moved(content, aside.folder, name_of).encode())
+        store.write(f"{SINK_LOG}/{name}", _moved(content, staging.folder, relative_path).encode())
 
 
-def _check(aside: Aside, swap: Swap) -> None:
+def _check(staging: StagingDirectory, swap: Swap) -> None:
     """Raises Refused unless the staged output is ready and whole."""
-    if aside.state != "staged":
-        raise absent(str(aside.folder), swap.operation, aside.state or "no folder")
-    check_whole(str(aside.folder), list(_damage(aside)))
+    if staging.state != "staged":
+        raise absent(str(staging.folder), swap.operation, staging.state or "no folder")
+    check_whole(str(staging.folder), list(_damage(staging)))
 
 
-def _check_back(aside: Aside) -> None:
+def _check_back(staging: StagingDirectory) -> None:
     """Raises Refused (``backup-damaged``) unless the output that was replaced is there and whole."""
-    if aside.is_interrupted:
+    if staging.is_interrupted:
         return
-    if not aside.is_swapped:
-        if aside.state != "staged":
-            raise damaged(str(aside.folder), "the output before the swap", aside.state or "no folder")
-    elif aside.mark_in(aside.real) is None:
-        if not aside.real.is_dir():
-            raise damaged(str(aside.real), "the output that was swapped in", "no folder")
-        for missing in _damage(aside):
-            raise damaged(f"{aside.folder}/{missing.path}", missing.expected, missing.found)
+    if not staging.is_swapped:
+        if staging.state != "staged":
+            raise damaged(str(staging.folder), "the output before the swap", staging.state or "no folder")
+    elif staging.mark_in(staging.real) is None:
+        if not staging.real.is_dir():
+            raise damaged(str(staging.real), "the output that was swapped in", "no folder")
+        for missing in _damage(staging):
+            raise damaged(f"{staging.folder}/{missing.path}", missing.expected, missing.found)
 
 
-def name_files_in(aside: Aside, place: Path) -> None:
-    """Make the entries of the output in the folder aside name its files as if they were in ``place``.
+def name_files_in(staging: StagingDirectory, place: Path) -> None:
+    """Make the entries of the output in the staging folder name its files as if they were in ``place``.
 
     Hadoop verifies an entry by its side file, which goes first: without one it verifies nothing.
     """
-    store, name_of = LocalStore(aside.folder), _names_of(aside)
+    store, relative_path = LocalStore(staging.folder), _names_of(staging)
     manifest = Manifest(store)
-    remove_leftovers(aside.folder / SINK_LOG)
+    remove_leftovers(staging.folder / SINK_LOG)
     for name in manifest.all_names():
         content = manifest.read(name).decode()
-        moved = _moved(content, place, name_of)
+        moved = _moved(content, place, relative_path)
         if moved != content:
             store.delete(hadoop_checksum_path(f"{SINK_LOG}/{name}"))
             store.write(f"{SINK_LOG}/{name}", moved.encode())
 
 
-def _exchange(aside: Aside) -> None:
+def _exchange(staging: StagingDirectory) -> None:
     """Put the staged output in place, and leave no mark in it."""
-    if aside.mark_in(aside.folder) == "staged":
-        aside.exchange()
-    aside.set_mark(aside.folder, "replaced")
-    aside.remove_mark(aside.real)
+    if staging.mark_in(staging.folder) == "staged":
+        staging.exchange()
+    staging.set_mark(staging.folder, "replaced")
+    staging.remove_mark(staging.real)
 
 
-def _exchange_back(aside: Aside) -> None:
-    """Undo ``exchange``; the staged output is aside again."""
-    if aside.mark_in(aside.folder) == "replaced":
-        aside.set_mark(aside.real, "staged")
-        aside.remove_mark(aside.folder)
-    if aside.mark_in(aside.real) == "staged":
-        aside.exchange()
-    remove_leftovers(aside.real)
+def _exchange_back(staging: StagingDirectory) -> None:
+    """Undo ``exchange``; the staged output is in staging again."""
+    if staging.mark_in(staging.folder) == "replaced":
+        staging.set_mark(staging.real, "staged")
+        staging.remove_mark(staging.folder)
+    if staging.mark_in(staging.real) == "staged":
+        staging.exchange()
+    remove_leftovers(staging.real)
 
 
-def _names_of(aside: Aside) -> _NameOf:
+def _names_of(staging: StagingDirectory) -> _NameOf:
     """Knows files by their URIs in either place: some entries may have been rewritten already."""
-    places = Place(str(aside.folder)), Place(str(aside.real))
-    return _known(aside, lambda uri: next((name for place in places if (name := place.name_of(uri)) is not None), None))
+    places = Place(str(staging.folder)), Place(str(staging.real))
+    return _known(
+        staging, lambda uri: next((name for place in places if (name := place.relative_path(uri)) is not None), None)
+    )
 
 
-def _known(aside: Aside, find: Callable[[str], str | None]) -> _NameOf:
-    def name_of(uri: str) -> str:
+def _known(staging: StagingDirectory, find: Callable[[str], str | None]) -> _NameOf:
+    def relative_path(uri: str) -> str:
         name = find(uri)
         if name is None:
-            raise foreign(str(aside.real), uri)
+            raise foreign(str(staging.real), uri)
         return name
 
-    return name_of
+    return relative_path
 
 
-def _moved(content: str, place: Path, name_of: _NameOf) -> str:
+def _moved(content: str, place: Path, relative_path: _NameOf) -> str:
     """An entry with the same files in ``place``; the end of each URI stays as Spark encoded it."""
 
     def moved(uri: str) -> str:
-        return "/".join([place.as_uri(), *uri.split("/")[-name_of(uri).count("/") - 1 :]])
+        return "/".join([place.as_uri(), *uri.split("/")[-relative_path(uri).count("/") - 1 :]])
 
     return renamed(content, moved)
 
@@ -219,26 +227,26 @@ def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
         yield name
 
 
-def _damage(aside: Aside) -> Iterator[Damage]:
+def _damage(staging: StagingDirectory) -> Iterator[Damage]:
     """What is missing or malformed in the staged output, whichever place its entries name."""
-    name_of = _names_of(aside)
-    for file in Manifest(LocalStore(aside.folder)).files():
+    relative_path = _names_of(staging)
+    for file in Manifest(LocalStore(staging.folder)).files():
         if isinstance(file, Damage):
             yield file
             continue
-        path = aside.folder / name_of(file.path)
+        path = staging.folder / relative_path(file.path)
         size = path.stat().st_size if path.is_file() else None
         if size != file.size:
             found = "no file" if size is None else f"{size} bytes"
-            yield Damage(str(path.relative_to(aside.folder)), "torn", f"{file.size} bytes", found)
+            yield Damage(str(path.relative_to(staging.folder)), "torn", f"{file.size} bytes", found)
 
 
-def _only_in(place: Aside, folder: Path, other: Path) -> tuple[str, ...]:
+def _only_in(place: StagingDirectory, folder: Path, other: Path) -> tuple[str, ...]:
     """The files of one directory that the other one does not have, relative to it."""
     return tuple(name for name in _others(place, folder) if not os.path.lexists(other / name))
 
 
-def _check_free(place: Aside, source: Path, target: Path) -> None:
+def _check_free(place: StagingDirectory, source: Path, target: Path) -> None:
     """Raises Refused where ``target`` has a file of a batch under the name of one of the files."""
     named = _named(place, target)
     for name in _others(place, source):
@@ -246,7 +254,7 @@ def _check_free(place: Aside, source: Path, target: Path) -> None:
             raise unsupported(str(target / name), "a name that no batch has used", "a file of a batch")
 
 
-def _carry(place: Aside, source: Path, target: Path, without: Collection[str] = ()) -> None:
+def _carry(place: StagingDirectory, source: Path, target: Path, without: Collection[str] = ()) -> None:
     """Give the files a second name in the other directory, but not those in ``without``.
 
     Where it has another file of that name that is no batch's, the newer one stays.
@@ -263,7 +271,7 @@ def _carry(place: Aside, source: Path, target: Path, without: Collection[str] = 
     link_files(source, target, missing)
 
 
-def _others(place: Aside, folder: Path) -> Iterator[str]:
+def _others(place: StagingDirectory, folder: Path) -> Iterator[str]:
     named = _named(place, folder)
     for parent, folders, files in os.walk(folder):
         path = Path(parent).relative_to(folder)
@@ -276,10 +284,12 @@ def _others(place: Aside, folder: Path) -> Iterator[str]:
                 yield (path / name).as_posix()
 
 
-def _named(place: Aside, folder: Path) -> set[str]:
+def _named(place: StagingDirectory, folder: Path) -> set[str]:
     """The files that the manifest names, wherever its entries say that they are. Raises SinkUnreadable."""
-    manifest, name_of = Manifest(LocalStore(folder)), _names_of(place)
-    return {name_of(file.path) for entry in manifest.all_names() for file in parse_file_sink_log(manifest.read(entry))}
+    manifest, relative_path = Manifest(LocalStore(folder)), _names_of(place)
+    return {
+        relative_path(file.path) for entry in manifest.all_names() for file in parse_file_sink_log(manifest.read(entry))
+    }
 
 
 def _data_name(name: str) -> str:

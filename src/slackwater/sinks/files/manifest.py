@@ -49,7 +49,7 @@ class Manifest:
         return batch
 
     def all_names(self) -> list[str]:
-        """Every entry file, also a single entry beside a compacted one of the same batch."""
+        """Every entry file, also a single entry next to a compacted one of the same batch."""
         listed = [entry.name for entry in self._store.list(SINK_LOG) if not entry.is_dir]
         return [name for name in listed if parse_entry_name(name) is not None]
 
@@ -119,7 +119,7 @@ class Manifest:
     def removal_order(self, after: int) -> list[str]:
         """The entry files after batch ``after`` in an order that leaves a complete log after each removal.
 
-        Newest first; but the newest compacted entry is removed last, because readers need nothing older beside it, and
+        Newest first; but the newest compacted entry is removed last, because readers need nothing older next to it, and
         what is older may already have been purged in part.
         """
         names = self.names()

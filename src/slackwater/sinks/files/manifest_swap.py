@@ -2,8 +2,8 @@
 
 Batches that the staged output starts with are not copied: its entries name their files in the real output. The swap
 moves the files of the staged output into the real directory, where no entry names them yet, switches the entries of the
-manifest by one put (``switch``), and moves the files that none of them names any longer aside. The files of
-others stay where they are. Readers by path, which ignore the manifest, see files of both outputs meanwhile.
+manifest by one put (``switch``), and moves the files that none of them names any longer to the staging folder. The
+files of others stay where they are. Readers by path, which ignore the manifest, see files of both outputs meanwhile.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from slackwater.core.beside import beside
 from slackwater.core.damage import Damage
 from slackwater.core.sink import Swap, newest_batch
+from slackwater.core.staging_names import staging_path
 from slackwater.formats.compactible import SINK_LOG, names_read
-from slackwater.sinks.common.aside import RemoteAside, has_parent
 from slackwater.sinks.common.backup import damaged
 from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.staging import RemoteStagingDirectory, has_parent
 from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
 from slackwater.sinks.files.directory_swap import Left
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign, keep_log, renamed, uris
@@ -26,7 +26,7 @@ from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 REPLACED = "_slackwater_replaced"
-"""The folder, in the one beside the output, with the entries of the manifest that was replaced."""
+"""The folder, in the one next to the output, with the entries of the manifest that was replaced."""
 _MOVED_AT_ONCE = 16
 _STARTED = frozenset({"swapping", "replaced", "restoring"})
 _COMPACTED = ".compact"
@@ -39,10 +39,10 @@ class ManifestSwap:
     """
 
     def __init__(self, path: str, operation: str) -> None:
-        self._place = RemoteAside(path, operation)
+        self._place = RemoteStagingDirectory(path, operation)
         self._operation = operation
         self._real = Place(self._place.real)
-        self._aside = Place(self._place.folder)
+        self._staging = Place(self._place.folder)
 
     @property
     def folder(self) -> str:
@@ -61,7 +61,7 @@ class ManifestSwap:
 
     @cached_property
     def _names(self) -> tuple[str, str]:
-        """The names of the real directory and of the one aside."""
+        """The names of the real directory and of the staged one."""
         return self._place.real.rpartition("/")[2], self._place.folder.rpartition("/")[2]
 
     @cached_property
@@ -69,7 +69,7 @@ class ManifestSwap:
         return open_write_store(self._place.real)
 
     @cached_property
-    def _aside_store(self) -> WriteStore:
+    def _staging_store(self) -> WriteStore:
         return open_write_store(self._place.folder)
 
     def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
@@ -80,7 +80,7 @@ class ManifestSwap:
             if after >= 0:
                 self._fill(after, lines, manifest, find)
             # A stream that reads the output looks for the manifest once, at its start.
-            keep_log(self._aside_store)
+            keep_log(self._staging_store)
             self._place.mark("staged")
 
     def _fill(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
@@ -97,18 +97,18 @@ class ManifestSwap:
             if name not in sizes:
                 raise incomplete(real, name, "no file")
         for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
-            self._aside_store.write(f"{SINK_LOG}/{name}", content.encode())
+            self._staging_store.write(f"{SINK_LOG}/{name}", content.encode())
 
     def check(self, swap: Swap) -> None:
         """Raises Refused unless the staged output is ready, and nothing of the real one is in its way."""
         state = self._place.state
         if state != "staged":
             raise absent(self.folder, swap.operation, state or "no folder")
-        staged = Manifest(self._aside_store)
-        real, aside = _sizes(self._real_store), _sizes(self._aside_store)
-        check_whole(self.folder, list(self._damage(staged, real, aside)))
+        staged = Manifest(self._staging_store)
+        real, staging = _sizes(self._real_store), _sizes(self._staging_store)
+        check_whole(self.folder, list(self._damage(staged, real, staging)))
         for name in self._files(entries_of(staged)) - self._files(entries_of(Manifest(self._real_store))):
-            if name in real and real[name] != aside.get(name, real[name]):
+            if name in real and real[name] != staging.get(name, real[name]):
                 raise unsupported(f"{self._place.real}/{name}", "a name that no batch has used", "a file of a batch")
 
     def resume(self) -> None:
@@ -124,13 +124,13 @@ class ManifestSwap:
             self._keep_replaced()
         if state != "swapping":
             self._place.mark("swapping")
-        staged, old = entries_of(Manifest(self._aside_store)), self._replaced()
-        real, aside = self._names
-        self._move(self._files(staged) - self._files(old), aside, real)
+        staged, old = entries_of(Manifest(self._staging_store)), self._replaced()
+        real, staging = self._names
+        self._move(self._files(staged) - self._files(old), staging, real)
         if not staged:
             keep_log(self._real_store)
         switch(self._real_store, {name: renamed(text, self._in_real) for name, text in staged.items()})
-        self._move(self._files(old) - self._files(staged), real, aside)
+        self._move(self._files(old) - self._files(staged), real, staging)
         self._place.mark("replaced")
 
     def check_back(self) -> None:
@@ -140,10 +140,10 @@ class ManifestSwap:
             return
         if state not in _STARTED:
             raise damaged(self.folder, "the output before the swap", state or "no folder")
-        real, aside = _sizes(self._real_store), _sizes(self._aside_store)
-        if state == "replaced" and Manifest(self._aside_store).names() and not Manifest(self._real_store).names():
+        real, staging = _sizes(self._real_store), _sizes(self._staging_store)
+        if state == "replaced" and Manifest(self._staging_store).names() and not Manifest(self._real_store).names():
             raise damaged(self._place.real, "the output that was swapped in", "no manifest")
-        for missing in self._damage(Manifest(self._replaced_log), real, aside):
+        for missing in self._damage(Manifest(self._replaced_log), real, staging):
             raise damaged(f"{self.folder}/{missing.path}", missing.expected, missing.found)
 
     def swap_back(self, _left: Left) -> None:
@@ -158,11 +158,11 @@ class ManifestSwap:
             self._keep_staged(self._files(old))
         if state != "restoring":
             self._place.mark("restoring")
-        staged = entries_of(Manifest(self._aside_store))
-        real, aside = self._names
-        self._move(self._files(old) - self._files(staged), aside, real)
+        staged = entries_of(Manifest(self._staging_store))
+        real, staging = self._names
+        self._move(self._files(old) - self._files(staged), staging, real)
         switch(self._real_store, old)
-        self._move(self._files(staged) - self._files(old), real, aside)
+        self._move(self._files(staged) - self._files(old), real, staging)
         self._place.mark("staged")
 
     def discard_staged(self) -> None:
@@ -188,8 +188,8 @@ class ManifestSwap:
     def _keep_staged(self, replaced: set[str]) -> None:
         """Give the staged output the entries that the stream has written since the swap."""
         present = entries_of(Manifest(self._real_store))
-        kept = {name: renamed(text, lambda uri: self._in_aside(uri, replaced)) for name, text in present.items()}
-        _write_entries(self._aside_store, kept)
+        kept = {name: renamed(text, lambda uri: self._in_staging(uri, replaced)) for name, text in present.items()}
+        _write_entries(self._staging_store, kept)
 
     def _move(self, names: Iterable[str], source: str, target: str) -> None:
         """Move files between the two directories. A move that was killed may have left a file in both."""
@@ -211,33 +211,33 @@ class ManifestSwap:
         return {self._name_of(uri) for uri in uris(entries.values())}
 
     def _name_of(self, uri: str) -> str:
-        name = self._real.name_of(uri) or self._aside.name_of(uri)
+        name = self._real.relative_path(uri) or self._staging.relative_path(uri)
         if name is None:
             raise foreign(self._place.real, uri)
         return name
 
-    def _damage(self, manifest: Manifest, real: Mapping[str, int], aside: Mapping[str, int]) -> Iterator[Damage]:
+    def _damage(self, manifest: Manifest, real: Mapping[str, int], staging: Mapping[str, int]) -> Iterator[Damage]:
         """What is missing or malformed; a file may be in either directory."""
         for file in manifest.files():
             if isinstance(file, Damage):
                 yield file
                 continue
             name = self._name_of(file.path)
-            found = {sizes[name] for sizes in (real, aside) if name in sizes}
+            found = {sizes[name] for sizes in (real, staging) if name in sizes}
             if file.size not in found:
                 shown = f"{min(found)} bytes" if found else "no file"
                 yield Damage(name, "torn", f"{file.size} bytes", shown)
 
     def _in_real(self, uri: str) -> str:
-        name = self._aside.name_of(uri)
-        before, after = beside("\n", self._operation).split("\n")
+        name = self._staging.relative_path(uri)
+        before, after = staging_path("\n", self._operation).split("\n")
         return uri if name is None else _in_folder(uri, name, lambda one: one.removeprefix(before).removesuffix(after))
 
-    def _in_aside(self, uri: str, without: set[str]) -> str:
-        name = self._real.name_of(uri)
+    def _in_staging(self, uri: str, without: set[str]) -> str:
+        name = self._real.relative_path(uri)
         if name is None or name in without:
             return uri
-        return _in_folder(uri, name, lambda one: beside(one, self._operation))
+        return _in_folder(uri, name, lambda one: staging_path(one, self._operation))
 
 
 def _in_folder(uri: str, name: str, folder_name: Callable[[str], str]) -> str:
@@ -276,8 +276,8 @@ def switch(store: WriteStore, target: Mapping[str, str]) -> None:
     the lines.
 
     Spark takes the distance of the newest two compacted entries for the interval of the log, and reads the log wrongly
-    unless this divides the count of entries up to the newest one. Beside ``N.compact`` there is therefore never another
-    one whose distance does not divide N + 1.
+    unless this divides the count of entries up to the newest one. Next to ``N.compact`` there is therefore never
+    another one whose distance does not divide N + 1.
     """
     for entry in store.list(SINK_LOG):
         if entry.name.endswith(LEFTOVER) and not entry.is_dir:
@@ -345,7 +345,7 @@ def _gather(store: WriteStore) -> int:
 
 
 def _batch_above(target: Mapping[str, str], whole: int) -> int:
-    """The batch of a compacted entry above all of ``target`` beside which these entries can be written."""
+    """The batch of a compacted entry above all of ``target`` next to which these entries can be written."""
     newest = max(map(batch_of, target), default=-1)
     compacted = max((batch_of(name) for name in target if name.endswith(_COMPACTED)), default=-1)
     return 2 * compacted + 1 if compacted >= 0 else max(whole, newest + 1)

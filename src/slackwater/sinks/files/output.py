@@ -19,11 +19,11 @@ from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnre
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, after_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
-from slackwater.sinks.common import aside, owner
-from slackwater.sinks.common.aside import has_parent
+from slackwater.sinks.common import owner, staging
 from slackwater.sinks.common.backup import check_writable, damaged
 from slackwater.sinks.common.contract import ListedFiles, SinkLog
 from slackwater.sinks.common.directory_output import DirectoryOutput, path_of, size_damage
+from slackwater.sinks.common.staging import has_parent
 from slackwater.sinks.common.swapping import check_parties, record, started
 from slackwater.sinks.common.unchecked import table_unchecked
 from slackwater.sinks.files import cutting
@@ -35,7 +35,7 @@ from slackwater.storage.protocols import WriteStore
 
 FILES_TRAITS = Traits(
     Delivery("exactly-once", "the manifest lists each batch once, and a batch whose id it has is skipped"),
-    tells_written=True,
+    reports_last_batch=True,
     skips_known_batches=True,
     cuts=True,
     swaps=True,
@@ -45,7 +45,7 @@ GLOB_CHARACTERS = "{}[]*?\\"
 _CHECKED_OF_COMPACTED = 100
 _SEEN_IN_PART = 2
 """A cut of fewer files is one step for readers that list them."""
-_NOT_DATA = frozenset({SINK_LOG, owner.MARK, aside.MARK, cutting.RECORD.name, REPLACED})
+_NOT_DATA = frozenset({SINK_LOG, owner.MARK, staging.MARK, cutting.RECORD.name, REPLACED})
 """Names that no data file of Spark has; a manifest that lists one was edited."""
 
 
@@ -83,7 +83,7 @@ class FilesOutput(DirectoryOutput):
             entries = [self._manifest.parse(name)[1] for name in self._manifest.valid_names()]
         except (OSError, FormatError):
             return ()
-        named = {self.name_of(file.path) for files in entries for file in files}
+        named = {self.relative_path(file.path) for files in entries for file in files}
         found = (
             f"{folder.path}/{name}".lstrip("/")
             for folder in self._store.folders()
@@ -103,13 +103,13 @@ class FilesOutput(DirectoryOutput):
         return ListedFiles(len(listed), elsewhere)
 
     def _is_elsewhere(self, folder: str, newest: str) -> bool:
-        return _server(folder) != newest or self.name_of(f"{folder}/part") is None
+        return _server(folder) != newest or self.relative_path(f"{folder}/part") is None
 
     def log(self) -> SinkLog | None:
         return SinkLog(self._store, SINK_LOG, parse_file_sink_log)
 
-    def name_of(self, uri: str) -> str | None:
-        name = self._place.name_of(uri)
+    def relative_path(self, uri: str) -> str | None:
+        name = self._place.relative_path(uri)
         return None if name is None or name.split("/")[0] in _NOT_DATA else name
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
@@ -154,7 +154,7 @@ class FilesOutput(DirectoryOutput):
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         lines = self._lines(after, recorded) if after >= 0 else {}
-        self._way(operation).stage(after, lines, self._manifest, self.name_of)
+        self._way(operation).stage(after, lines, self._manifest, self.relative_path)
 
     def swap_of(self, operation: str, stream_id: str, _after: int = NONE_YET) -> Swap:
         """Files that no batch has written stay, whenever they are written."""
@@ -271,7 +271,7 @@ class FilesOutput(DirectoryOutput):
             )
 
     def _own_name(self, file: SinkFile) -> str:
-        name = None if file.is_dir else self.name_of(file.path)
+        name = None if file.is_dir else self.relative_path(file.path)
         if name is None:
             raise foreign(self.location, file.path)
         return name
@@ -293,7 +293,7 @@ class FilesOutput(DirectoryOutput):
 
     def _damaged_files(self, files: Sequence[SinkFile]) -> Iterator[Damage]:
         for file in files:
-            name = self.name_of(file.path)
+            name = self.relative_path(file.path)
             if name is None:
                 yield Damage(SINK_LOG, "foreign", f"files below {self.location}", file.path)
                 continue

@@ -1,7 +1,7 @@
 """The file sink: how Spark writes it.
 
 Exactly-once because the sink keeps its own manifest, keyed by batch id: a batch whose id is not above the newest one
-there is skipped. For the same reason ids must never restart at 0 beside an old output.
+there is skipped. For the same reason ids must never restart at 0 next to an old output.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.aside import aside_of
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import option_strings
+from slackwater.sinks.common.staging import staging_of
 from slackwater.sinks.files.output import files_traits
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class FilesSink:
 
     def staged(self, operation: str, /) -> FilesSink:
         """The sink for the staged output of an operation, in a hidden folder next to the real output."""
-        return replace(self, path=str(aside_of(self.location, operation).folder))
+        return replace(self, path=str(staging_of(self.location, operation).folder))
 
     def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
         """Nothing: Spark itself checks directory and schema when the query starts."""

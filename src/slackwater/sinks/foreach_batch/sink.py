@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
+from slackwater.sinks.common.append_only_output import AppendOnlyOutput
 from slackwater.sinks.common.batch_function import BatchFunctionSink, run_without_output
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.database.address import Address, address_in, address_of
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.opaque_output import OpaqueOutput
 from slackwater.sinks.common.options import refuse_partitions
-from slackwater.sinks.common.silent import SilentOutput
-from slackwater.sinks.common.uncut import UncutOutput
 from slackwater.sinks.foreach_batch.batch import Batch, marker_target
 from slackwater.sinks.foreach_batch.traits import MARKED, UNMARKED
 
@@ -35,11 +35,11 @@ def open_foreach_batch_output(identity: Mapping[str, str]) -> Output:
     """The output of a recorded identity of kind ``foreach_batch``."""
     name = identity.get("name", "")
     if URL not in identity:
-        return SilentOutput(KIND, UNMARKED, None)
+        return OpaqueOutput(KIND, UNMARKED, None)
     return MarkedOutput(address_in(identity, URL), name)
 
 
-class MarkedOutput(UncutOutput[MarkedTarget]):
+class MarkedOutput(AppendOnlyOutput[MarkedTarget]):
     """A function with a declared database, whose marker shows the newest batch, and nothing else."""
 
     def __init__(self, address: Address, name: str) -> None:

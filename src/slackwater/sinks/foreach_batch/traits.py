@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from slackwater.core.sink import CatalogueEntry, Delivery
 from slackwater.sinks.common.mark import marked_traits
-from slackwater.sinks.common.silent import silent_traits
+from slackwater.sinks.common.opaque_output import opaque_traits
 
 UNMARKED = replace(
-    silent_traits(
+    opaque_traits(
         Delivery("at-least-once", "the function is called again for a batch that was interrupted"), one_writer=False
     ),
     combines=True,

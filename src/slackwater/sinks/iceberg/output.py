@@ -14,9 +14,9 @@ from slackwater.core.errors import SinkUnreadable
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Delivery, Owner, Swap, Traits
 from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.opaque_output import OpaqueOutput
 from slackwater.sinks.common.owner import MARK, check_claim, claim, parse_owner, read_owner
 from slackwater.sinks.common.place import Place
-from slackwater.sinks.common.silent import SilentOutput
 from slackwater.sinks.common.swapping import (
     absent,
     check_parties,
@@ -44,7 +44,7 @@ _DELIVERY = Delivery(
 )
 ICEBERG_TRAITS = Traits(
     _DELIVERY,
-    tells_written=True,
+    reports_last_batch=True,
     skips_known_batches=True,
     cuts=True,
     swaps=True,
@@ -53,7 +53,7 @@ ICEBERG_TRAITS = Traits(
 )
 CATALOG_TRAITS = Traits(
     _DELIVERY,
-    tells_written=False,
+    reports_last_batch=False,
     skips_known_batches=True,
     cuts=False,
     swaps=False,
@@ -105,7 +105,7 @@ def _named(table: str, branch: str) -> Output:
     return CatalogOutput(table, settings, branch)
 
 
-class OpaqueCatalogOutput(SilentOutput):
+class OpaqueCatalogOutput(OpaqueOutput):
     """A table of a catalog that only Spark can open, by the name that Spark knows it by."""
 
     def __init__(self, table: str) -> None:
@@ -162,7 +162,7 @@ class CatalogOutput(TableOutput):
                 return
         raise moved(self.location)
 
-    def name_of(self, uri: str) -> str | None:
+    def relative_path(self, uri: str) -> str | None:
         del uri  # Streams read it by its snapshots.
         return None
 
@@ -212,8 +212,8 @@ class IcebergOutput(TableOutput):
     def claim(self, owner: Owner) -> None:
         claim(self._store, owner)
 
-    def name_of(self, uri: str) -> str | None:
-        name = self._place.name_of(uri)
+    def relative_path(self, uri: str) -> str | None:
+        name = self._place.relative_path(uri)
         return None if name is None or name.split("/")[0] in {FOLDER, MARK} else name
 
     def staged(self, operation: str) -> IcebergOutput:
@@ -229,7 +229,7 @@ class QueryTable(IcebergOutput):
 
     This sink skips a batch where the newest snapshot of the query, among the ancestors of the current one, has its
     number or a later one. It asks the current snapshot whichever branch it writes to. So a cut makes an older snapshot
-    the current one, and what is built aside is no branch, but a second line of metadata (``_start_second``).
+    the current one, and what is staged is no branch, but a second line of metadata (``_start_second``).
     """
 
     def __init__(self, path: str, query_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Builds the rows of an Iceberg table aside, on a branch of the same table, and makes them those that readers see.
+"""Builds the rows of an Iceberg table in staging, on a branch of the same table, and makes them those that readers see.
 
 A branch starts empty or at an older snapshot; the sink writes to it as to the table. One version of the metadata then
 makes its newest snapshot that of the main branch, and keeps the one from before on a second branch, so that
@@ -22,7 +22,7 @@ State = Literal["staged", "replaced"]
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """The branches of one operation: what it builds aside, and what it has replaced. Only one of them exists.
+    """The branches of one operation: what it stages, and what it has replaced. Only one of them exists.
 
     The property with the mark of a branch shows that it is the operation's own.
     """
@@ -31,7 +31,7 @@ class Branches:
 
     @property
     def staged(self) -> str:
-        """The one that is built aside."""
+        """The one that is staged."""
         return f"slackwater-staged-{self.operation}"
 
     @property

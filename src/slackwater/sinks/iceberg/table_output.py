@@ -45,7 +45,7 @@ ATTEMPTS = 20
 
 
 class TableOutput(CutTable[cutting.Record, Metadata]):
-    """One branch of a table: the main one, or one that an operation builds aside."""
+    """One branch of a table: the main one, or one that an operation stages."""
 
     cut_records = cutting.RECORD
     version_noun = "snapshot"

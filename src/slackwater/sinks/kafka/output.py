@@ -8,15 +8,15 @@ from functools import partial
 from slackwater.core.damage import Damage
 from slackwater.core.errors import SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Delivery
+from slackwater.sinks.common.append_only_output import AppendOnlyOutput, MarkerTarget
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.mark import marked_traits
-from slackwater.sinks.common.silent import SilentOutput, silent_traits
-from slackwater.sinks.common.uncut import MarkerTarget, UncutOutput
+from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.cluster import cluster_in
 from slackwater.sinks.kafka.opened import open_topic
 
-AT_LEAST_ONCE = silent_traits(
+AT_LEAST_ONCE = opaque_traits(
     Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
     one_writer=False,
     continuous=True,
@@ -50,7 +50,7 @@ def open_kafka_output(identity: Mapping[str, str]) -> Output:
     return MarkedTopicOutput(TopicAddress(cluster_in(identity), topic, identity[MARKER]))
 
 
-class TopicOutput(SilentOutput):
+class TopicOutput(OpaqueOutput):
     """A topic that Spark's own sink writes."""
 
     def __init__(self, topic: str) -> None:
@@ -61,7 +61,7 @@ class TopicOutput(SilentOutput):
         return self._topic
 
 
-class MarkedTopicOutput(UncutOutput[MarkerTarget]):
+class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
     """A topic whose batches are transactions. Kafka deletes no single records, so that no batch can be cut."""
 
     def __init__(self, address: TopicAddress) -> None:

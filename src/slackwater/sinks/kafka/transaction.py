@@ -284,7 +284,7 @@ def _own_mark(target: Target, batch: BatchToWrite) -> dict[str, Any]:
 
 
 def _written_by_another(target: Target, batch: BatchToWrite) -> bool:
-    """Whether the attempt that replaced this one writes the batch: Spark runs an attempt beside a slow one."""
+    """Whether the attempt that replaced this one writes the batch: Spark may start another for a slow attempt."""
     deadline = time.monotonic() + batch.fenced_s_max
     while time.monotonic() < deadline:
         if _own_mark(target, batch)["batch_id"] >= batch.batch_id:

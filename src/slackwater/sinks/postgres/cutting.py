@@ -105,11 +105,11 @@ def delete_batches(connection: Connection, table: TableName, marker: Marker, rec
     ``others``: what the cut is known to take out that the stream did not write.
     """
     written = _written(connection, marker)
-    if _exists(connection, table.beside(record.backup_table)):
+    if _exists(connection, table.next_to(record.backup_table)):
         return
     if written != record.batches[-1]:
         raise _changed(record, f"batch {record.batches[-1]} as the newest", newest_batch(written))
-    backup = table.beside(record.backup_table).quoted
+    backup = table.next_to(record.backup_table).quoted
     after = f"WHERE {BATCH_COLUMN} > {record.after}"
     lock_writers_out(connection, table)
     found = others_after(connection, table, record.after, written, keep_batch_id=True)
@@ -126,7 +126,7 @@ def restore(connection: Connection, table: TableName, marker: Marker, record: Re
     """Undo ``delete_batches``, unless that was done. Raises Refused with nothing changed."""
     if not check_restore(connection, table, marker, record):
         return
-    backup = table.beside(record.backup_table)
+    backup = table.next_to(record.backup_table)
     columns = _columns(connection, table)
     run(
         connection,
@@ -139,7 +139,7 @@ def restore(connection: Connection, table: TableName, marker: Marker, record: Re
 def check_restore(connection: Connection, table: TableName, marker: Marker, record: Record) -> bool:
     """Whether there is anything to put back. Raises Refused where ``restore`` would."""
     written = _written(connection, marker)
-    backup = table.beside(record.backup_table)
+    backup = table.next_to(record.backup_table)
     if not _exists(connection, table):
         raise _changed(record, f"table {table}", "no table")
     if not _exists(connection, backup):

@@ -34,14 +34,14 @@ class TableName:
         """For a statement."""
         return f"{quoted(self.schema)}.{quoted(self.table)}"
 
-    def beside(self, table: str) -> TableName:
+    def next_to(self, table: str) -> TableName:
         """Another table of the schema."""
         return TableName(self.schema, table)
 
-    def aside(self, operation: str) -> TableName:
+    def staging(self, operation: str) -> TableName:
         """The table that an operation stages for this one, or that it replaced."""
         known = sha256(f"{self}".encode()).hexdigest()[:8]
-        return self.beside(f"slackwater_swap_{re.sub('[^a-z0-9]+', '_', operation.lower())}_{known}")
+        return self.next_to(f"slackwater_swap_{re.sub('[^a-z0-9]+', '_', operation.lower())}_{known}")
 
     def staged_prefix(self, stream_id: str) -> str:
         """How the names of all tables start that a stream stages for this table; 32 characters follow."""

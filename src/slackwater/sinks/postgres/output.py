@@ -95,7 +95,7 @@ class PostgresOutput:
     def log(self) -> SinkLog | None:
         return None
 
-    def name_of(self, _uri: str) -> str | None:
+    def relative_path(self, _uri: str) -> str | None:
         return None
 
     def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
@@ -138,14 +138,14 @@ class PostgresOutput:
             cutting.restore(connection, self._table, self.target.marker, record)
 
     def staged(self, operation: str) -> PostgresOutput:
-        aside = self._table.aside(operation)
-        return PostgresOutput(self.target.address, aside, keep_batch_id=self._keep_batch_id)
+        staging = self._table.staging(operation)
+        return PostgresOutput(self.target.address, staging, keep_batch_id=self._keep_batch_id)
 
     def without_marker(self) -> PostgresOutput:
         return PostgresOutput(self.target.address, self._table, keep_batch_id=self._keep_batch_id, marked=False)
 
     def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
-        aside = self._table.aside(operation)
+        staging = self._table.staging(operation)
         with writing(self.location):
             self.target.marker.create_table(self.target.engine)
             with self.target.engine.begin() as connection:
@@ -153,7 +153,7 @@ class PostgresOutput:
                     return
                 swapping.check_supported(connection, self._table)
                 swapping.create(connection, self._table, operation)
-                self._fill(connection, aside, after)
+                self._fill(connection, staging, after)
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         written, keep = self.last_written(), self._keep_batch_id
@@ -179,15 +179,15 @@ class PostgresOutput:
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         self.check_swap(swap, backup)
         start(backup, self.location, swap)
-        aside = self._table.aside(swap.operation)
+        staging = self._table.staging(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:
             self.target.marker.read(connection, lock=True)
             lock_writers_out(connection, self._table)
             self._check_swap(connection, swap)
             if swapping.state_of(connection, self._table, swap.operation) == "staged":
-                drop_orphans(connection, aside, swap.stream_id)
+                drop_orphans(connection, staging, swap.stream_id)
                 newest = self.staged(swap.operation).last_written()
-                record(backup, self.location, swap, newest, state=state_of_rows(connection, aside))
+                record(backup, self.location, swap, newest, state=state_of_rows(connection, staging))
                 swapping.exchange(connection, self._table, swap.operation, "replaced")
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
@@ -213,21 +213,21 @@ class PostgresOutput:
     def reader_path(self) -> str:
         raise no_streaming_source(" of PostgreSQL", self.location)
 
-    def _fill(self, connection: Connection, aside: TableName, after: int) -> None:
+    def _fill(self, connection: Connection, staging: TableName, after: int) -> None:
         """Copy what the batches up to ``after`` wrote, and rows of others. Raises Refused where that is not there."""
         # While the row is locked no batch is published.
         mark = self.target.marker.read(connection, lock=True)
         written = NONE_YET if mark is None else mark.batch_id
         if after == NONE_YET:
             if self._keep_batch_id or (written == NONE_YET and self._marked):
-                swapping.fill(connection, self._table, aside, after if self._keep_batch_id else None)
+                swapping.fill(connection, self._table, staging, after if self._keep_batch_id else None)
             return
         if mark is None or mark.owner is None or written < after:
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(written)} as the newest")
         if written > after:
             self._check_cuttable()
-        swapping.fill(connection, self._table, aside, after if written > after else None)
-        Marker(str(aside), aside.schema).record(connection, mark.owner, after)
+        swapping.fill(connection, self._table, staging, after if written > after else None)
+        Marker(str(staging), staging.schema).record(connection, mark.owner, after)
 
     def _check_swap(self, connection: Connection, swap: Swap) -> None:
         staged = self.staged(swap.operation)
@@ -246,7 +246,7 @@ class PostgresOutput:
         mark = self.target.marker.read(connection, lock=lock)
         state = swapping.state_of(connection, self._table, operation)
         if state is None:
-            raise damaged(str(self._table.aside(operation)), "the table before the swap", "no table")
+            raise damaged(str(self._table.staging(operation)), "the table before the swap", "no table")
         if state == "replaced":
             swapping.check_supported(connection, self._table)
             if lock:
@@ -265,13 +265,13 @@ class PostgresOutput:
             raise swapping.conflict(self.location, known.state, state, found)
 
     def _discard(self, operation: str, state: swapping.State) -> None:
-        aside = self._table.aside(operation)
+        staging = self._table.staging(operation)
         with writing(self.location), self.target.engine.begin() as connection:
             if swapping.state_of(connection, self._table, operation) == state:
-                mark = Marker(str(aside), aside.schema).read(connection)
+                mark = Marker(str(staging), staging.schema).read(connection)
                 if mark is not None:
-                    drop_orphans(connection, aside, mark.stream_id)
-                swapping.drop(connection, aside)
+                    drop_orphans(connection, staging, mark.stream_id)
+                swapping.drop(connection, staging)
 
     def _check_cuttable(self) -> None:
         if not self._keep_batch_id:

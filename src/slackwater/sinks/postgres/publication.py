@@ -34,11 +34,11 @@ class Publication:
             if count(connection, statement) != rows:
                 self._check(connection, staged, where)
         for one in staged:
-            run(connection, f"DROP TABLE {self.table.beside(one.table).quoted}")
+            run(connection, f"DROP TABLE {self.table.next_to(one.table).quoted}")
 
     def _check(self, connection: Connection, staged: Sequence[Staged], where: str) -> None:
         for one in staged:
-            found = int(run(connection, f"SELECT count(*) FROM {self.table.beside(one.table).quoted}")[0][0])
+            found = int(run(connection, f"SELECT count(*) FROM {self.table.next_to(one.table).quoted}")[0][0])
             if found != one.rows:
                 raise lost(where, one.rows, found)
 
@@ -47,7 +47,7 @@ class Publication:
         filled = dict(self.filled) | ({BATCH_COLUMN: str(batch)} if self.batch_column else {})
         into = f"INSERT INTO {self.table.quoted} ({', '.join(quoted(name) for name in filled)})"
         select = ", ".join(filled.values())
-        selects = [f"SELECT {select} FROM {self.table.beside(one.table).quoted}" for one in staged]
+        selects = [f"SELECT {select} FROM {self.table.next_to(one.table).quoted}" for one in staged]
         if self.mode == "upsert" and selects:
             # One statement for all: only so the server sees a key that two tasks staged.
             return [(f"{into} {' UNION ALL '.join(selects)} {self._on_conflict()}", sum(one.rows for one in staged))]
@@ -64,7 +64,7 @@ class Publication:
 def drop_staged(connection: Connection, table: TableName, staged: Sequence[str]) -> None:
     """Drop staged tables that exist."""
     for name in staged:
-        run(connection, f"DROP TABLE IF EXISTS {table.beside(name).quoted}")
+        run(connection, f"DROP TABLE IF EXISTS {table.next_to(name).quoted}")
 
 
 def drop_orphans(connection: Connection, table: TableName, stream_id: str) -> None:

@@ -71,7 +71,7 @@ class PostgresSink(BatchFunctionSink):
 
     def staged(self, operation: str, /) -> PostgresSink:
         """The sink for the staged table of an operation, in the schema of the real table."""
-        return replace(self, table=self.table.aside(operation))
+        return replace(self, table=self.table.staging(operation))
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Check the table and refuse earlier runs from now on; creates the table with ``create=True``."""

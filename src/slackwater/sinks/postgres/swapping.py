@@ -1,11 +1,11 @@
-"""Builds a table aside and puts it in place: one transaction exchanges the names of two tables and their marks.
+"""Builds a table in staging and puts it in place: one transaction exchanges the names of two tables and their marks.
 
 The staged table is made like the real one: columns, defaults, checks, indexes (under names of their own), column
 comments. The exchange gives it the owner, privileges, comment and storage parameters of the table that it replaces, and
 makes views read it. What else depends on the table would silently stay with the old one, so that a table with foreign
 keys, triggers, policies, rules, publications of its own, materialized views or inheritance is refused.
 
-A comment on the table aside marks it as the operation's: staged, or replaced.
+A comment on the staged table marks it as the operation's: staged, or replaced.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ _IDENTITIES = "SELECT attname FROM pg_attribute WHERE attrelid = {table} AND att
 
 
 def state_of(connection: Connection, table: TableName, operation: str) -> State | None:
-    """What the table aside is, ``None`` where there is none. Raises Refused (``staged-foreign``) for another's."""
-    aside = table.aside(operation)
-    if not read_columns(connection, aside):
+    """What the staged table is, ``None`` where there is none. Raises Refused (``staged-foreign``) for another's."""
+    staging = table.staging(operation)
+    if not read_columns(connection, staging):
         return None
-    comment = _comment(connection, aside)
+    comment = _comment(connection, staging)
     if comment == _mark("staged", operation):
         return "staged"
     if comment == _mark("replaced", operation):
         return "replaced"
-    raise occupied(str(aside), operation, "a table without the operation's comment")
+    raise occupied(str(staging), operation, "a table without the operation's comment")
 
 
 def check_supported(connection: Connection, table: TableName) -> None:
@@ -90,44 +90,44 @@ def check_supported(connection: Connection, table: TableName) -> None:
 
 def create(connection: Connection, table: TableName, operation: str) -> None:
     """Create the staged table, empty."""
-    aside = table.aside(operation)
-    run(connection, f"CREATE TABLE {aside.quoted} (LIKE {table.quoted} INCLUDING ALL)")
-    run(connection, f"COMMENT ON TABLE {aside.quoted} IS {literal(_mark('staged', operation))}")
+    staging = table.staging(operation)
+    run(connection, f"CREATE TABLE {staging.quoted} (LIKE {table.quoted} INCLUDING ALL)")
+    run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark('staged', operation))}")
 
 
-def fill(connection: Connection, table: TableName, aside: TableName, after: int | None) -> None:
+def fill(connection: Connection, table: TableName, staging: TableName, after: int | None) -> None:
     """Copy the rows of batches up to ``after`` and those without a batch, or all rows with ``None``."""
     columns = ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
     condition = "" if after is None else f" WHERE {BATCH_COLUMN} <= {after} OR {BATCH_COLUMN} IS NULL"
     run(
         connection,
-        f"INSERT INTO {aside.quoted} ({columns}) OVERRIDING SYSTEM VALUE "
+        f"INSERT INTO {staging.quoted} ({columns}) OVERRIDING SYSTEM VALUE "
         f"SELECT {columns} FROM {table.quoted}{condition}",
     )
     for (column,) in run(connection, _IDENTITIES.format(table=_oid(table))):
-        old, new = (f"pg_get_serial_sequence({literal(one.quoted)}, {literal(column)})" for one in (table, aside))
+        old, new = (f"pg_get_serial_sequence({literal(one.quoted)}, {literal(column)})" for one in (table, staging))
         sequence = run(connection, f"SELECT {old}")[0][0]
         run(connection, f"SELECT setval({new}, last_value, is_called) FROM {sequence}")
 
 
 def exchange(connection: Connection, table: TableName, operation: str, became: State) -> None:
-    """Exchange the two tables and their marks; the table that is aside then is marked as ``became``."""
-    aside = table.aside(operation)
+    """Exchange the two tables and their marks; the table that is staged then is marked as ``became``."""
+    staging = table.staging(operation)
     # Without a path the definition of a view names each table with its schema.
     run(connection, "SET LOCAL search_path = ''")
-    run(connection, f"LOCK TABLE {table.quoted}, {aside.quoted} IN ACCESS EXCLUSIVE MODE")
+    run(connection, f"LOCK TABLE {table.quoted}, {staging.quoted} IN ACCESS EXCLUSIVE MODE")
     views = run(connection, _VIEWS.format(table=_oid(table)))
     comment = _comment(connection, table)
-    _take_over(connection, table, aside)
-    held = table.beside(f"{aside.table}_held")
-    for old, new in ((table, held), (aside, table), (held, aside)):
+    _take_over(connection, table, staging)
+    held = table.next_to(f"{staging.table}_held")
+    for old, new in ((table, held), (staging, table), (held, staging)):
         run(connection, f"ALTER TABLE {old.quoted} RENAME TO {quoted(new.table)}")
     run(connection, f"COMMENT ON TABLE {table.quoted} IS {'NULL' if comment is None else literal(comment)}")
-    run(connection, f"COMMENT ON TABLE {aside.quoted} IS {literal(_mark(became, operation))}")
+    run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark(became, operation))}")
     for view, definition, options in views:
         clause = f" WITH ({options})" if options else ""
         run(connection, f"CREATE OR REPLACE VIEW {view}{clause} AS {definition}")
-    Marker(str(table), table.schema).exchange(connection, Marker(str(aside), aside.schema))
+    Marker(str(table), table.schema).exchange(connection, Marker(str(staging), staging.schema))
 
 
 def conflict(location: str, expected: str, found: str, others: Others) -> Refused:
@@ -142,31 +142,31 @@ def conflict(location: str, expected: str, found: str, others: Others) -> Refuse
     )
 
 
-def drop(connection: Connection, aside: TableName) -> None:
-    """Drop the table aside and its mark."""
-    run(connection, f"DROP TABLE {aside.quoted}")
-    Marker(str(aside), aside.schema).remove(connection)
+def drop(connection: Connection, staging: TableName) -> None:
+    """Drop the staged table and its mark."""
+    run(connection, f"DROP TABLE {staging.quoted}")
+    Marker(str(staging), staging.schema).remove(connection)
 
 
-def _take_over(connection: Connection, table: TableName, aside: TableName) -> None:
-    """Give the table aside the owner, privileges, sequences and storage parameters of the table."""
+def _take_over(connection: Connection, table: TableName, staging: TableName) -> None:
+    """Give the staged table the owner, privileges, sequences and storage parameters of the table."""
     facts = "SELECT pg_get_userbyid(relowner), array_to_string(reloptions, ', ') FROM pg_class WHERE oid = {}"
     owner, options = run(connection, facts.format(_oid(table)))[0]
-    if run(connection, facts.format(_oid(aside)))[0][0] != owner:
-        run(connection, f"ALTER TABLE {aside.quoted} OWNER TO {quoted(owner)}")
+    if run(connection, facts.format(_oid(staging)))[0][0] != owner:
+        run(connection, f"ALTER TABLE {staging.quoted} OWNER TO {quoted(owner)}")
     if options:
-        run(connection, f"ALTER TABLE {aside.quoted} SET ({options})")
-    wanted, given = _privileges(connection, table), _privileges(connection, aside)
+        run(connection, f"ALTER TABLE {staging.quoted} SET ({options})")
+    wanted, given = _privileges(connection, table), _privileges(connection, staging)
     for column, grantee, user, privilege, _ in sorted(given - wanted):
         what = f"{privilege} ({quoted(column)})" if column else privilege
-        run(connection, f"REVOKE {what} ON {aside.quoted} FROM {quoted(user) if grantee else 'PUBLIC'}")
+        run(connection, f"REVOKE {what} ON {staging.quoted} FROM {quoted(user) if grantee else 'PUBLIC'}")
     for column, grantee, user, privilege, may_grant in sorted(wanted - given):
         what = f"{privilege} ({quoted(column)})" if column else privilege
         option = " WITH GRANT OPTION" if may_grant else ""
-        run(connection, f"GRANT {what} ON {aside.quoted} TO {quoted(user) if grantee else 'PUBLIC'}{option}")
+        run(connection, f"GRANT {what} ON {staging.quoted} TO {quoted(user) if grantee else 'PUBLIC'}{option}")
     for sequence, column in run(connection, _SEQUENCES.format(table=_oid(table))):
         # Of a serial column, whose default both tables share: dropping the replaced table would need it.
-        run(connection, f"ALTER SEQUENCE {sequence} OWNED BY {aside.quoted}.{quoted(column)}")
+        run(connection, f"ALTER SEQUENCE {sequence} OWNED BY {staging.quoted}.{quoted(column)}")
 
 
 def _privileges(connection: Connection, table: TableName) -> set[tuple[str, int, str, str, bool]]:

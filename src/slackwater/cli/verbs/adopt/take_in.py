@@ -34,7 +34,7 @@ from slackwater.ledger.located import stream_at
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.log_copier import copy_new
-from slackwater.ledger.recording.reach import StoreReach
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.recording.stream_files import forget, write_stream_file_of
 from slackwater.ledger.streams import OPERATORS, STATE_STORES
 from slackwater.ledger.workspace import Workspace, open_workspace
@@ -233,9 +233,9 @@ def _ranges(workspace: Workspace, stream: StreamRecord) -> Ranges:
         first -= 1
     # The range of a batch begins where the one before it ends.
     oldest = 0 if first == 0 else first + 1
-    reach = StoreReach()
+    available = StoreAvailability()
     for batch in range(last, oldest - 1, -1):
-        missing = history.missing(batch, batch, reach)
+        missing = history.missing(batch, batch, available)
         if missing:
             return Ranges(first, last, batch + 1 if batch < last else None, tuple(missing))
     return Ranges(first, last, oldest if oldest <= last else None)

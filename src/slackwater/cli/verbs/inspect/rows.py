@@ -123,7 +123,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_parquet(result: _StateResult, target: NewFile) -> dict[str, Any]:
-    """All rows in one file; those that could not be decoded in a second one beside it. Raises what ``NewFile`` raises.
+    """All rows in one file; those that could not be decoded in a second one next to it. Raises what ``NewFile`` raises.
 
     Raises UsageError (``cannot-write``), too, for rows that Parquet has no type for.
     """

@@ -19,10 +19,10 @@ from slackwater.cli.common.arguments import (
 )
 from slackwater.cli.common.confirm import confirm
 from slackwater.cli.common.console import err, out, prepare, print_json
-from slackwater.core.beside import beside
 from slackwater.core.errors import NotFound
 from slackwater.core.plan import Plan
 from slackwater.core.records import OperationRecord, StreamRecord
+from slackwater.core.staging_names import staging_path
 from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_running import in_progress
 from slackwater.diagnose.rules.operation_unfinished import unfinished
@@ -59,7 +59,7 @@ class Prunable:
 
     ``generations`` are numbers of checkpoint folders; ``operations`` are ids of those that cannot be undone afterwards;
     ``interrupted`` are ids of those that a prune was killed in. ``folders`` are all folders that are removed, those of
-    the generations first, ``bytes`` their size. ``left`` are those beside the checkpoints that no record says was made
+    the generations first, ``bytes`` their size. ``left`` are those next to the checkpoints that no record says was made
     by a run or an operation; they stay.
     """
 
@@ -78,7 +78,7 @@ class Prunable:
 
 
 def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunable, ...]:
-    """What is older than the ``keep`` newest generations beside the one in use, of one stream or of all.
+    """What is older than the ``keep`` newest generations next to the one in use, of one stream or of all.
 
     Streams without anything to remove or to name are left out. Raises NotFound for an unknown stream, Refused
     (``operation-unfinished``) where an operation has not ended, FormatError for a plan that cannot be parsed.
@@ -120,7 +120,7 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     checkpoints, interrupted = _checkpoints(workspace, stream)
     old = [number for number in sorted(checkpoints) if number != current]
     # No operation goes back to the checkpoint of a backfill's batch, and undo does not need it.
-    ahead = [number for number in old if number not in _aside(workspace, operations)]
+    ahead = [number for number in old if number not in _staging(workspace, operations)]
     kept = {current, *ahead[len(ahead) - keep :]} if keep else {current}
     generations = tuple(number for number in old if number not in kept)
     lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
@@ -128,7 +128,7 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     backups = {one.id: home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended}
     left = {one: backup for one, backup in backups.items() if _exists(backup)}
     folders = [checkpoints[number] for number in generations]
-    folders += [aside for backup in backups.values() if _exists(aside := _aside_of(backup))]
+    folders += [staging for backup in backups.values() if _exists(staging := _staging_of(backup))]
     folders += [*interrupted, *left.values()]
     undoable = tuple(one.id for one in lost if one.status != PRUNED)
     half = tuple(one.id for one in lost if one.status == PRUNED and one.id in left)
@@ -142,24 +142,24 @@ def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, 
     if not stream.is_watched:
         numbers = [one.number for one in ledger.generations(name)]
         made = {number: generation_location(home, ledger, stream, number) for number in numbers}
-        renamed = [_aside_of(folder) for folder in made.values()]
+        renamed = [_staging_of(folder) for folder in made.values()]
         return {number: one for number, one in made.items() if _exists(one)}, [one for one in renamed if _exists(one)]
     path = local_path_of(ledger.generation(name, stream.current_generation).location)
     operations = [one for one in ledger.operations(name) if is_own(workspace, one.id)]
     if path is None:
         owned = [home.operation(stream.pipeline, stream.name, one.id) / KEPT for one in operations]
     else:
-        # Beside the checkpoint that the user's code names: nothing there is removed but what an operation owns.
+        # Next to the checkpoint that the user's code names: nothing there is removed but what an operation owns.
         real = Path(path).resolve()
-        owned = [Location(real.with_name(beside(real.name, one.id))) for one in operations]
+        owned = [Location(real.with_name(staging_path(real.name, one.id))) for one in operations]
     known = {one.location: one.number for one in ledger.generations(name)}
     # Those that only ran the batch of a backfill are in the home.
     owned += [home.checkpoint(stream.pipeline, stream.name, number) for number in known.values()]
     folders = {known[str(one)]: one for one in owned if str(one) in known and _exists(one)}
-    return folders, [aside for one in owned if _exists(aside := _aside_of(one))]
+    return folders, [staging for one in owned if _exists(staging := _staging_of(one))]
 
 
-def _aside_of(folder: Location) -> Location:
+def _staging_of(folder: Location) -> Location:
     return folder.parent / (_ASIDE + folder.name)
 
 
@@ -168,7 +168,7 @@ def _exists(folder: Location) -> bool:
 
 
 def _not_made(workspace: Workspace, stream: StreamRecord, made: set[Location]) -> tuple[Location, ...]:
-    """What is beside the checkpoints of a stream in the home and that no record names."""
+    """What is next to the checkpoints of a stream in the home and that no record names."""
     folder = workspace.home.checkpoints(stream.pipeline, stream.name)
     found = sorted(folder / entry.name for entry in open_read_store(folder).list())
     return tuple(path for path in found if path not in made)
@@ -198,7 +198,7 @@ def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | No
         return None
 
 
-def _aside(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
+def _staging(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
     """The generations that were built to run the batch of a backfill, and were never in use."""
     plans = (_plan_or_none(workspace, one) for one in operations if one.status in _FINAL)
     return {one.number for plan in plans if plan is not None for one in plan.actions if isinstance(one, OneBatch)}

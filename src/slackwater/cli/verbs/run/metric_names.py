@@ -15,7 +15,7 @@ STATES = ("running", "draining", "waiting", "finished", "stopped", "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class MetricName:
-    """One metric. ``key`` is its name in the code; ``labels`` are those beside pipeline and stream."""
+    """One metric. ``key`` is its name in the code; ``labels`` are those in addition to pipeline and stream."""
 
     key: str
     name: str

@@ -33,7 +33,7 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
 
 STYLES = {"exactly-once": "green", "at-least-once": "yellow", "none": "red"}
 ABILITIES = {
-    "tells_written": "shows the last written batch",
+    "reports_last_batch": "shows the last written batch",
     "skips_known_batches": "skips a batch that it has",
     "reads_known_batches": "reads it all the same, for the watermark",
     "cuts": "whole batches can be removed and restored",

@@ -36,12 +36,12 @@ def move_away(checkpoint: CheckpointSeen, path: str) -> str:
     hidden = f"{folder}/.{name}.crc"
     names = [path, hidden] if checkpoint.has(hidden) else [path]
     files = " ".join(quoted(f"{root}/{one}") for one in names)
-    aside = quoted(f"{root}.removed/{folder}")
-    return f"mkdir -p {aside} && mv -n {files} {aside}/"
+    staging = quoted(f"{root}.removed/{folder}")
+    return f"mkdir -p {staging} && mv -n {files} {staging}/"
 
 
 def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:
-    """Shell words that move the checkpoint beside itself, so that its query starts with a new one."""
+    """Shell words that move the checkpoint next to itself, so that its query starts with a new one."""
     root = checkpoint.location.rstrip("/")
     if "://" in root:
         return f"move {root} to another place"

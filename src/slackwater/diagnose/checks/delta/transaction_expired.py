@@ -32,7 +32,7 @@ class Forgotten(NamedTuple):
 
 
 def find(facts: Facts) -> Iterator[Forgotten]:
-    """A planned batch beside an output that lists transactions, and none of the query.
+    """A planned batch next to an output that lists transactions, and none of the query.
 
     A single other application is SW-LOG-014 or SW-DELTA-001.
     """

@@ -1,6 +1,6 @@
 """Files that were never read are too old for their source.
 
-What it finds: files beside those that a source has read, which it has not read, and which are older than the newest
+What it finds: files next to those that a source has read, which it has not read, and which are older than the newest
 file that it has read by more than `maxFileAge` (7 days).
 Why it matters: the source leaves them out silently, now and at every later start.
 How to confirm: compare the time of the file that the finding names with the newest entry that `slackwater inspect

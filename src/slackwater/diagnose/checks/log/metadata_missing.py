@@ -32,7 +32,7 @@ class NoId(NamedTuple):
 
 
 def find(facts: Facts) -> Iterator[NoId]:
-    """Logs with batches beside no file with the id."""
+    """Logs with batches next to no file with the id."""
     checkpoint = facts.checkpoint
     if checkpoint.has("metadata") or not (checkpoint.offset_ids or checkpoint.commit_ids):
         return

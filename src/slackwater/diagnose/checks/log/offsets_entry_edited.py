@@ -83,7 +83,7 @@ CHECK = Check(
     found="{it.found}",
     at_stake="all rows from batch {it.batch} on",
     advice="or set {it.what} in {facts.checkpoint.location}/offsets/{it.batch} to the recorded value again, and delete "
-    "the checksum .{it.batch}.crc beside it, where there is one",
+    "the checksum .{it.batch}.crc next to it, where there is one",
     needs=("history",),
     next=rebuild,
     refuses_start=True,

@@ -36,7 +36,7 @@ class OnlyId(NamedTuple):
 
 
 def find(facts: Facts) -> Iterator[OnlyId]:
-    """An id without batches beside an output with some. Of a recorded stream the number line says what is missing."""
+    """An id without batches next to an output with some. Of a recorded stream the number line says what is missing."""
     checkpoint, written = facts.checkpoint, facts.marks.written
     query_id = checkpoint.report.query_id
     if facts.recorded or checkpoint.offset_ids or checkpoint.commit_ids or query_id is None:

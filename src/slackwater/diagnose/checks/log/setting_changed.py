@@ -7,7 +7,7 @@ Why it matters: the newest entry decides how the state is read: with how many pa
 format. With a wrong value Spark fails, or looks for keys where they are not.
 How to confirm: compare the second lines of the two files.
 What to do: if nobody has edited the entry on purpose, restore it from a copy of the checkpoint, or write the value of
-the other entries into it again, and delete the checksum beside it.
+the other entries into it again, and delete the checksum next to it.
 Is the remedy safe: yes, before the next batch is planned: state is then read as it was written. Where a later batch has
 run with the new value, its state has the new form: let it be.
 References: Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes

@@ -16,7 +16,8 @@ STATE_FOLDER = "state/"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The sink's marks beside the next batch. Of several outputs the newest shows what is ahead, the oldest what lacks.
+    """The sink's marks next to the next batch. Of several outputs the newest shows what is ahead, the oldest what
+    lacks.
 
     An output that has the planned batch, which another lacks, is not ahead: it will skip the batch.
     """

@@ -103,7 +103,7 @@ class Base(Action):
         """The step of the runbook, with the lines that create the folder before its own."""
         new = places.checkpoint(self.number)
         return Step(
-            f"Build the checkpoint of generation {self.number} aside",
+            f"Build the checkpoint of generation {self.number} in staging",
             (
                 f"- Create the folder `{new}`. It must not exist yet. The names below are files in it.",
                 f'- Write `metadata` with the one line `{{"id":"{self.query_id}"}}`: the query keeps its id.',

@@ -78,13 +78,13 @@ def _check_query(operation: Operation, action: OneBatch) -> None:
     replayer = operation.open_replayer()
     if replayer.profile().stateful:
         raise stateful(operation.plan.stream)
-    check_writer(operation.stream, replayer, aside=not action.changes_in_use)
+    check_writer(operation.stream, replayer, staging=not action.changes_in_use)
     check_same_code(operation, action.number, replayer)
 
 
 def _ways_on(operation: Operation, action: OneBatch) -> str:
     if not action.changes_in_use:
-        # No stream depends on a side output: what was written to it is removed.
+        # No stream depends on a backfill directory: what was written to it is removed.
         return f"nothing in use was changed; plan again: {plan_again(operation.plan)}"
     return f"go back: {command('undo', operation.plan.id, '--yes')}"
 

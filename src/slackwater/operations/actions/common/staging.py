@@ -1,4 +1,4 @@
-"""Outputs that are built aside and put in the place of the real one. The outputs themselves know how."""
+"""Outputs that are staged and put in the place of the real one. The outputs themselves know how."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from slackwater.sinks.common.contract import Swappable
 
 
 def swappable(operation: Operation) -> Swappable:
-    """The output. Raises Refused where another cannot be built aside."""
+    """The output. Raises Refused where another cannot be staged."""
     if not isinstance(operation.output, Swappable):
         raise Refused(
             "swap-unsupported",
-            "This output cannot be built aside and swapped",
+            "This output cannot be staged and swapped",
             where=operation.output.location,
             hint="plan again with another --output",
         )

@@ -79,7 +79,7 @@ class Lookups(Protocol):
         """Raises Refused (``code-needed``) where no pipeline file is known."""
 
     def check_backfill_directory(self, request: Request) -> None:
-        """Raises Refused (``side-output-...``) where the directory of a backfill cannot be used."""
+        """Raises Refused (``backfill-directory-...``) where the directory of a backfill cannot be used."""
 
     def replayer(self) -> AbstractContextManager[Replayer]:
         """The present query. Raises EnvironmentMissing where Spark or Java is missing."""

@@ -106,7 +106,7 @@ _BY_STATE: tuple[tuple[str, Problem], ...] = (
         ),
     ),
     ("53", Problem("sink-resources", "The database server lacks a resource", "free disk, memory or connections")),
-    ("40", Problem("sink-busy", "The database could not run the transaction beside others")),
+    ("40", Problem("sink-busy", "The database could not run the transaction concurrently with others")),
     (
         "55P03",
         Problem(

@@ -59,8 +59,8 @@ def test_the_output_shows_nothing_and_cannot_be_changed(identity: Mapping[str, s
     assert output.owner() is None
     assert output.damage(thorough=True) == ()
     assert output.log() is None
-    assert output.name_of("file:///a") is None
-    assert not any((output.traits.tells_written, output.traits.cuts, output.traits.swaps))
+    assert output.relative_path("file:///a") is None
+    assert not any((output.traits.reports_last_batch, output.traits.cuts, output.traits.swaps))
     assert output.location == open_output(dict(identity)).location
     for act in (
         lambda: output.cut_after(0, {}),

@@ -1,4 +1,4 @@
-"""A side output: a directory of the file sink that one operation fills in place of the output of a stream.
+"""A backfill directory: a directory of the file sink that one operation fills in place of the output of a stream.
 
 The operation is its owner: it writes to no directory that has anything else in it, and removes nothing else from it.
 """
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from slackwater.core.sink import Owner, SideOutput
+from slackwater.core.sink import BackfillDirectory, Owner
 from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common import owner
 from slackwater.sinks.common.contract import Sink
@@ -25,31 +25,31 @@ _DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 """The names that Spark gives to data files and their checksums: also those of a batch that was interrupted."""
 
 
-def side_output(sink: Mapping[str, str], path: str) -> SideOutput:
-    """The side output at a path, in the format of the sink with this identity if that is a file sink."""
+def backfill_output(sink: Mapping[str, str], path: str) -> BackfillDirectory:
+    """The backfill directory at a path, in the format of the sink with this identity if that is a file sink."""
     # A checkpoint that was adopted does not show the format of its output.
     known = sink.get("format") if sink.get("kind") == FilesSink.kind else None
-    return SideOutput(known or DEFAULT_FORMAT, path)
+    return BackfillDirectory(known or DEFAULT_FORMAT, path)
 
 
-def side_sink(sink: Sink, output: SideOutput) -> FilesSink:
+def directory_sink(sink: Sink, output: BackfillDirectory) -> FilesSink:
     """The sink that fills it; with the options of the stream's own sink where the format is that of the latter."""
     if isinstance(sink, FilesSink) and sink.format == output.format:
         return replace(sink, path=output.path)
     return files(output.format, output.path)
 
 
-def identity(output: SideOutput) -> Mapping[str, str]:
+def identity(output: BackfillDirectory) -> Mapping[str, str]:
     """Identifies it as the sink of a stream would."""
     return files(output.format, output.path).identity()
 
 
-def open_side_output(output: SideOutput) -> FilesOutput:
+def open_backfill_output(output: BackfillDirectory) -> FilesOutput:
     """The directory as an output."""
     return FilesOutput(output.path)
 
 
-def found_in(output: SideOutput) -> tuple[str, ...]:
+def found_in(output: BackfillDirectory) -> tuple[str, ...]:
     """The names in the directory, sorted; none where it does not exist, ``"a file"`` where it is one.
 
     Folders without files do not count: not every store can remove them.
@@ -62,16 +62,16 @@ def found_in(output: SideOutput) -> tuple[str, ...]:
     return names
 
 
-def claim(output: SideOutput, operation: str, stream: str, home: str) -> None:
+def claim(output: BackfillDirectory, operation: str, stream: str, home: str) -> None:
     """Create the directory and mark it as the operation's. Raises Refused (``sink-owned``) for that of another one."""
-    open_side_output(output).claim(Owner(operation, stream, home))
+    open_backfill_output(output).claim(Owner(operation, stream, home))
 
 
-def discard(output: SideOutput, operation: str) -> None:
+def discard(output: BackfillDirectory, operation: str) -> None:
     """Remove what the operation has written to it. Can be repeated after a kill; what is not its own stays."""
     store = open_write_store(output.path)
     if _is_owned(store, operation):
-        listed = set(open_side_output(output).cut_after(-1, {}).files)
+        listed = set(open_backfill_output(output).cut_after(-1, {}).files)
         folders = [folder for folder in store.folders() if not _is_linked(store, folder.path)]
         names = sorted(_names(folders), key=lambda name: name.startswith(f"{SINK_LOG}/"))
         # The manifest after what it lists, the mark last: an interrupted removal finds them.

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, Owner, Traits
-from slackwater.sinks.common.silent import SilentOutput
+from slackwater.sinks.common.opaque_output import OpaqueOutput
 from slackwater.storage.protocols import WriteStore
 
 
@@ -28,7 +28,7 @@ class MarkerTarget(Protocol):
 Target = TypeVar("Target", bound=MarkerTarget)
 
 
-class UncutOutput(SilentOutput, Generic[Target]):
+class AppendOnlyOutput(OpaqueOutput, Generic[Target]):
     """The output at ``location``; ``uncuttable`` is why no batch can be removed from it."""
 
     def __init__(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def silent_traits(
+def opaque_traits(
     delivery: Delivery,
     *,
     one_writer: bool,
@@ -27,7 +27,7 @@ def silent_traits(
     """The traits of a sink that shows nothing and so cannot be cut. ``skips``: it skips a batch that it has."""
     return Traits(
         delivery,
-        tells_written=False,
+        reports_last_batch=False,
         skips_known_batches=skips,
         cuts=False,
         swaps=False,
@@ -55,7 +55,7 @@ class PlacelessSink:
         refuse_partitions(self.kind, context)
 
 
-class SilentOutput:
+class OpaqueOutput:
     """An output of ``kind``; ``location`` is a name for messages, ``None`` where the output has no place at all."""
 
     def __init__(self, kind: str, traits: Traits, location: str | None) -> None:
@@ -78,7 +78,7 @@ class SilentOutput:
     def log(self) -> SinkLog | None:
         return None
 
-    def name_of(self, uri: str) -> str | None:
+    def relative_path(self, uri: str) -> str | None:
         return None
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:

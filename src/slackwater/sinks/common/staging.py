@@ -1,4 +1,4 @@
-"""A folder beside an output directory on a local disk, which belongs to one operation: a staged or a replaced output.
+"""A folder next to an output directory on a local disk, which belongs to one operation: a staged or a replaced output.
 
 Its name is hidden, so that no reader of the parent folder finds it. A mark inside names the operation and what the
 folder is; without this mark nothing in it is removed.
@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
-from slackwater.core.beside import beside, held
+from slackwater.core.staging_names import exchange_path, staging_path
 from slackwater.sinks.common.swapping import occupied, unsupported
 from slackwater.storage.local import LocalStore, read_file, sync_directory
 from slackwater.storage.open import local_path_of, open_write_store
@@ -36,13 +36,13 @@ _NO_LINK = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK
 
 
 def has_parent(path: str) -> bool:
-    """Whether an output can have a folder beside it: it is on a local disk, or not the whole of a bucket or store."""
+    """Whether an output can have a folder next to it: it is on a local disk, or not the whole of a bucket or store."""
     return local_path_of(path) is not None or bool(path.rstrip("/").partition("://")[2].partition("/")[2])
 
 
 @dataclass(frozen=True)
-class Aside:
-    """The folder of an operation beside the output directory ``path``, which the operation swaps."""
+class StagingDirectory:
+    """The folder of an operation next to the output directory ``path``, which the operation swaps."""
 
     path: str
     operation: str
@@ -57,8 +57,8 @@ class Aside:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder beside it."""
-        return self.real.with_name(beside(self.real.name, self.operation))
+        """The folder next to it."""
+        return self.real.with_name(staging_path(self.real.name, self.operation))
 
     @property
     def state(self) -> State | None:
@@ -152,7 +152,7 @@ class Aside:
     @property
     def exchange_path(self) -> Path:
         """Where an exchange by renames holds the output that was in place."""
-        return self.real.with_name(held(self.real.name, self.operation))
+        return self.real.with_name(exchange_path(self.real.name, self.operation))
 
     def discard(self, *states: State) -> None:
         """Remove the folder if its mark says that it is one of ``states``, or if its removal was interrupted."""
@@ -170,10 +170,11 @@ class Aside:
 
 
 @dataclass(frozen=True)
-class RemoteAside:
-    """The folder of an operation beside an output on another store, which is swapped without exchanging directories.
+class RemoteStagingDirectory:
+    """The folder of an operation next to an output on another store, which is swapped without exchanging directories.
 
-    Its states are those of ``Aside``; an output of files also has two for the time of the swap and of its undo.
+    Its states are those of ``StagingDirectory``; an output of files also has two for the time of the swap and of its
+    undo.
     """
 
     path: str
@@ -186,9 +187,9 @@ class RemoteAside:
 
     @property
     def folder(self) -> str:
-        """The folder beside it."""
+        """The folder next to it."""
         parent, _, name = self.real.rpartition("/")
-        return f"{parent}/{beside(name, self.operation)}"
+        return f"{parent}/{staging_path(name, self.operation)}"
 
     @cached_property
     def _store(self) -> WriteStore:
@@ -196,7 +197,7 @@ class RemoteAside:
 
     @property
     def state(self) -> State | None:
-        """As of ``Aside``."""
+        """As of ``StagingDirectory``."""
         try:
             state = _state_of(self._store.read(MARK), self.operation)
         except FileNotFoundError:
@@ -238,9 +239,13 @@ class RemoteAside:
         return any(folder.files for folder in self._store.folders())
 
 
-def aside_of(path: str, operation: str) -> Aside | RemoteAside:
-    """The folder of an operation beside a table, which is on any store."""
-    return Aside(path, operation) if local_path_of(path) is not None else RemoteAside(path, operation)
+def staging_of(path: str, operation: str) -> StagingDirectory | RemoteStagingDirectory:
+    """The folder of an operation next to a table, which is on any store."""
+    return (
+        StagingDirectory(path, operation)
+        if local_path_of(path) is not None
+        else RemoteStagingDirectory(path, operation)
+    )
 
 
 def bring_files(source: str, target: str, names: Iterable[str]) -> None:

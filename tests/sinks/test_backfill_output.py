@@ -1,4 +1,4 @@
-"""The directory of a side output on each kind of store: who owns it, what is in it, and what of it is removed."""
+"""A backfill directory on each kind of store: who owns it, what is in it, and what of it is removed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.sink import SideOutput
-from slackwater.sinks.files.side_output import claim, discard, found_in, open_side_output
+from slackwater.core.sink import BackfillDirectory
+from slackwater.sinks.files.backfill_output import claim, discard, found_in, open_backfill_output
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import LEFTOVER
 from tests.support.s3 import s3_endpoint, s3_location
@@ -21,13 +21,15 @@ INTERRUPTED = "day=2/part-00000-6f5c1c2e-0f6b-4a43-9d1e-2f4f5b7f0a11.c000.snappy
 
 
 @pytest.fixture(params=["local", "memory", "s3"])
-def output(request: pytest.FixtureRequest, tmp_path: Path) -> SideOutput:
+def output(request: pytest.FixtureRequest, tmp_path: Path) -> BackfillDirectory:
     if request.param == "s3":
-        return SideOutput("parquet", f"{request.getfixturevalue('s3_location')}/side")
-    return SideOutput("parquet", str(tmp_path / "side") if request.param == "local" else f"memory:/{tmp_path}/side")
+        return BackfillDirectory("parquet", f"{request.getfixturevalue('s3_location')}/side")
+    return BackfillDirectory(
+        "parquet", str(tmp_path / "side") if request.param == "local" else f"memory:/{tmp_path}/side"
+    )
 
 
-def _fill(output: SideOutput) -> None:
+def _fill(output: BackfillDirectory) -> None:
     """What a batch writes, and one that was interrupted before it."""
     store = open_write_store(output.path)
     root = f"file://{output.path}" if output.path.startswith("/") else output.path
@@ -38,13 +40,13 @@ def _fill(output: SideOutput) -> None:
     store.write("_spark_metadata/.0.crc", b"crc")
 
 
-def test_nothing_is_left_of_what_was_written(output: SideOutput) -> None:
+def test_nothing_is_left_of_what_was_written(output: BackfillDirectory) -> None:
     assert found_in(output) == ()
     claim(output, OPERATION, "clicks/per_page", "/home")
     _fill(output)
     store = open_write_store(output.path)
     store.write(f".half{LEFTOVER}", b"half")
-    assert open_side_output(output).last_written() == 0
+    assert open_backfill_output(output).last_written() == 0
     assert found_in(output) == ("_slackwater.json", "_spark_metadata", "day=1", "day=2")
 
     for _ in range(2):
@@ -55,7 +57,7 @@ def test_nothing_is_left_of_what_was_written(output: SideOutput) -> None:
         assert store.local_path("") is None or store.list() == ()
 
 
-def test_what_is_not_its_own_stays(output: SideOutput) -> None:
+def test_what_is_not_its_own_stays(output: BackfillDirectory) -> None:
     claim(output, OPERATION, "clicks/per_page", "/home")
     _fill(output)
     store = open_write_store(output.path)

@@ -13,7 +13,7 @@ from slackwater.storage.protocols import ReadStore
 
 
 @dataclass(frozen=True, slots=True)
-class StoreReach:
+class StoreAvailability:
     """Files by a check on their store; ``positions`` are those that are served, by source, as far as they are known."""
 
     positions: Mapping[str, Served] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Backfills into a side output, without Spark: the stream is not changed, and undo removes only what is its own."""
+"""Backfills into a directory, without Spark: the stream is not changed, and undo removes only what is its own."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import Moved, Refused, StreamFailed
 from slackwater.core.plan import Plan, SourceStart
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
-from slackwater.core.sink import SideOutput
+from slackwater.core.sink import BackfillDirectory
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.recording.executed import executed
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.words import plan_again, title
-from slackwater.sinks.files.side_output import discard, side_output, side_sink
+from slackwater.sinks.files.backfill_output import backfill_output, directory_sink, discard
 from slackwater.sinks.files.sink import FilesSink
 from slackwater.sources.files import Files
 from slackwater.storage.local import LocalStore
@@ -32,7 +32,7 @@ from tests.support.stages import add_stage, read_uncopied
 SPEC = HomeSpec(state=None, layout=STATELESS)
 NEWEST = 5
 GENERATION = 3
-"""The checkpoint of the side output; the reset has built the second."""
+"""The checkpoint of the backfill directory; the reset has built the second."""
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def _apply(project: Project, plan: Plan) -> bool:
 
 
 def _live(project: Project) -> dict[str, str]:
-    """What the stream runs on, without the checkpoint of the side output and the list of checkpoints."""
+    """What the stream runs on, without the checkpoint of the backfill directory and the list of checkpoints."""
     found = project.in_use()
     return {name: text for name, text in found.items() if f"/{GENERATION:04d}" not in name and name != "stream.json"}
 
@@ -151,13 +151,13 @@ def test_a_directory_with_something_in_it(project: Project, side: Path) -> None:
 
     with pytest.raises(Refused) as refused:
         project.plan_backfill(old_files(project, 3), side)
-    assert (refused.value.code, refused.value.found) == ("side-output-occupied", "notes.txt")
+    assert (refused.value.code, refused.value.found) == ("backfill-directory-occupied", "notes.txt")
     with pytest.raises(Refused) as again:
         _apply(project, plan)
-    assert again.value.code == "side-output-occupied"
+    assert again.value.code == "backfill-directory-occupied"
     with pytest.raises(Refused) as file:
         project.plan_backfill(old_files(project, 3), side / "notes.txt")
-    assert (file.value.code, file.value.found) == ("side-output-occupied", "a file")
+    assert (file.value.code, file.value.found) == ("backfill-directory-occupied", "a file")
 
 
 class _Fills(StubReplayer):
@@ -194,7 +194,7 @@ def test_a_directory_that_is_shared(place: str, project: Project) -> None:
     with pytest.raises(Refused) as refused:
         project.plan_backfill(old_files(project, 3), project.folder / place)
 
-    assert refused.value.code == "side-output-shared"
+    assert refused.value.code == "backfill-directory-shared"
 
 
 class _Fails(StubReplayer):
@@ -202,8 +202,8 @@ class _Fails(StubReplayer):
 
     killed = False
 
-    def run_aside(self, run: OperationRun, output: SideOutput) -> None:
-        super().run_aside(run, output)
+    def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
+        super().run_into_directory(run, output)
         LocalStore(run.generation.location).delete("commits/0")
         (Path(output.path) / "_spark_metadata" / "0").unlink()
         if self.killed:
@@ -241,7 +241,7 @@ def test_what_others_have_written_stays(project: Project, plan: Plan, side: Path
 
     assert sorted(path.name for path in side.iterdir()) == ["linked", "notes.txt"]
     assert (elsewhere / part).exists()
-    discard(SideOutput("parquet", str(side)), "20260105T093000-aaaaaa")
+    discard(BackfillDirectory("parquet", str(side)), "20260105T093000-aaaaaa")
     assert (side / "notes.txt").exists()
 
 
@@ -249,7 +249,7 @@ def test_the_directory_of_another_operation_is_left_alone(project: Project, plan
     _apply(project, plan)
     files = project.files(side)
 
-    discard(SideOutput("parquet", str(side)), "20260105T093000-aaaaaa")
+    discard(BackfillDirectory("parquet", str(side)), "20260105T093000-aaaaaa")
 
     assert project.files(side) == files
 
@@ -266,7 +266,7 @@ def test_rows_that_another_stream_has_read_are_not_removed(project: Project, pla
     with pytest.raises(Refused) as refused:
         project.undo(plan)
 
-    assert (refused.value.code, refused.value.found) == ("side-output-was-read", "clicks/later")
+    assert (refused.value.code, refused.value.found) == ("backfill-directory-was-read", "clicks/later")
     assert manifest_ids(side) == [0]
 
 
@@ -279,7 +279,7 @@ def test_nor_rows_of_which_only_the_log_of_the_other_stream_shows_it(project: Pr
     with pytest.raises(Refused) as refused:
         project.undo(plan)
 
-    assert (refused.value.code, refused.value.found) == ("side-output-was-read", "clicks/later")
+    assert (refused.value.code, refused.value.found) == ("backfill-directory-was-read", "clicks/later")
     assert manifest_ids(side) == [0]
 
 
@@ -315,12 +315,12 @@ def test_prune_deletes_the_checkpoint_and_not_the_rows(project: Project, plan: P
 
 def test_the_format_is_that_of_the_stream_where_it_has_one() -> None:
     own = FilesSink("json", "/out", {"compression": "gzip"})
-    output = side_output(own.identity(), "/side")
+    output = backfill_output(own.identity(), "/side")
 
-    assert output == SideOutput("json", "/side")
-    assert side_sink(own, output) == replace(own, path="/side")
-    assert side_output({"kind": "kafka", "topic": "t"}, "/side") == SideOutput("parquet", "/side")
-    assert side_sink(own, SideOutput("parquet", "/side")) == FilesSink("parquet", "/side")
+    assert output == BackfillDirectory("json", "/side")
+    assert directory_sink(own, output) == replace(own, path="/side")
+    assert backfill_output({"kind": "kafka", "topic": "t"}, "/side") == BackfillDirectory("parquet", "/side")
+    assert directory_sink(own, BackfillDirectory("parquet", "/side")) == FilesSink("parquet", "/side")
 
 
 def test_there_is_nothing_to_do_for_an_empty_range(project: Project, side: Path) -> None:

@@ -1,4 +1,4 @@
-"""Runs the batch of a backfill into a side output, and removes it again. Nothing of the stream is changed.
+"""Runs the batch of a backfill into a directory, and removes it again. Nothing of the stream is changed.
 
 The directory belongs to the operation from its first file on, so that undo knows what it may remove.
 """
@@ -13,20 +13,20 @@ from slackwater.core.errors import Refused
 from slackwater.core.escaping import code_span
 from slackwater.core.plan import BEFORE_ALL
 from slackwater.core.records import GenerationRecord
-from slackwater.core.sink import SideOutput
+from slackwater.core.sink import BackfillDirectory
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.operations.actions.common.base import base_of
 from slackwater.operations.actions.common.facts import LAYOUT, NOTHING
 from slackwater.operations.actions.common.one_batch import OneBatch, ends_listed, run_once
 from slackwater.operations.apply.operation import Operation
-from slackwater.sinks.files import side_output
+from slackwater.sinks.files import backfill_output
 
 
 @dataclass(frozen=True, slots=True)
-class DiscardAside(Inverse):
-    """Remove what the operation has written to a side output; the directory itself stays."""
+class EmptyDirectory(Inverse):
+    """Remove what the operation has written to a backfill directory; the directory itself stays."""
 
-    output: SideOutput
+    output: BackfillDirectory
     kind: Literal["discard-aside"] = "discard-aside"
 
     def text(self) -> str:
@@ -38,15 +38,15 @@ class DiscardAside(Inverse):
         )
 
     def check_unused(self, operation: Operation) -> None:
-        """Other streams that have read the side output would keep rows that are nowhere else."""
-        output = side_output.open_side_output(self.output)
+        """Other streams that have read the backfill directory would keep rows that are nowhere else."""
+        output = backfill_output.open_backfill_output(self.output)
         if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
             return
-        written = replace(operation.stream, sink=side_output.identity(self.output))
+        written = replace(operation.stream, sink=backfill_output.identity(self.output))
         readers = operation.readers(written, output.cut_after(BEFORE_ALL, {}))
         if readers:
             raise Refused(
-                "side-output-was-read",
+                "backfill-directory-was-read",
                 "The rows of the backfill directory would be removed, but other streams have read them",
                 where=output.location,
                 found=", ".join(readers),
@@ -54,12 +54,12 @@ class DiscardAside(Inverse):
             )
 
     def take_back(self, operation: Operation) -> None:
-        side_output.discard(self.output, operation.plan.id)
+        backfill_output.discard(self.output, operation.plan.id)
 
 
 @dataclass(frozen=True, slots=True)
-class RunAside(OneBatch):
-    """Run batch 0, and no other, with checkpoint ``number`` into a side output.
+class RunIntoDirectory(OneBatch):
+    """Run batch 0, and no other, with checkpoint ``number`` into a backfill directory.
 
     Batch 0, because readers of the file sink's manifest need every entry from the first one on. ``ends`` has for each
     source the offset at which the batch ends, as Spark writes it.
@@ -67,11 +67,11 @@ class RunAside(OneBatch):
 
     number: int
     ends: dict[str, str]
-    output: SideOutput
+    output: BackfillDirectory
     kind: Literal["run-aside"] = "run-aside"
 
     needs = ("side-output",)
-    undone_by = DiscardAside
+    undone_by = EmptyDirectory
 
     @property
     def ran(self) -> int:
@@ -93,20 +93,20 @@ class RunAside(OneBatch):
         )
         return Step("Run the batch into the backfill directory", lines)
 
-    def inverse(self) -> DiscardAside:
-        return DiscardAside(self.output)
+    def inverse(self) -> EmptyDirectory:
+        return EmptyDirectory(self.output)
 
     def do(self, operation: Operation) -> ActionFacts:
         """Claim the directory, then run the batch. A run that was killed is continued exactly-once."""
         plan, output = operation.plan, self.output
-        side_output.claim(output, plan.id, plan.stream, str(operation.home.location))
+        backfill_output.claim(output, plan.id, plan.stream, str(operation.home.location))
         record = _record(operation, self.number)
-        run_once(operation, self, record, lambda replayer, run: replayer.run_aside(run, output))
+        run_once(operation, self, record, lambda replayer, run: replayer.run_into_directory(run, output))
         copy_new(operation.ledger, plan.stream, self.number, operation.store(self.number))
         return NOTHING
 
 
-ACTION = RunAside
+ACTION = RunIntoDirectory
 
 
 def _record(operation: Operation, number: int) -> GenerationRecord:
