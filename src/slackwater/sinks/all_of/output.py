@@ -104,6 +104,7 @@ class AllOfOutput:
         if not cut.batches:
             return
         parts = list(self._parts(cut, backup))
+        # Once an output has recorded its part it may be cut already, and no longer has what the plan names.
         if not any(store.list() for _, _, store in parts):
             self._check_cut(cut, recorded)
         for member, part, store in parts:

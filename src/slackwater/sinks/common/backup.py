@@ -51,6 +51,7 @@ class RecordFile(Generic[R]):
             fields = json.loads(data)
             if not isinstance(fields, dict) or fields.pop("schema", None) != self.schema:
                 raise self._damaged(backup, "another document")
+            # From JSON and not from the fields: in strict mode pydantic takes a list for a tuple only there.
             return TypeAdapter(self.kind).validate_json(json.dumps(fields), strict=True)
         except (ValueError, RecursionError, ValidationError) as error:
             raise self._damaged(backup, repr(data[:60])) from error
@@ -84,6 +85,7 @@ def check_writable(store: WriteStore, *folders: str) -> None:
     """
     root = store.local_path("")
     if root is None:
+        # Spark ignores this name, also where a kill leaves the file behind.
         probe = f".{uuid.uuid4()}{LEFTOVER}"
         try:
             store.write(probe, b"")

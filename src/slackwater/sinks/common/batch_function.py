@@ -21,6 +21,7 @@ class BatchFailed(Exception):
 
     def __init__(self, error: SlackwaterError) -> None:
         hint = f" hint: {error.hint}" if error.hint else ""
+        # One line, because the code and the reason are read from a line of Spark's error (``OURS_IN_BATCH``).
         super().__init__(" ".join(f"[{error.code}] {error}{hint}".split()))
 
 

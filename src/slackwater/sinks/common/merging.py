@@ -45,6 +45,7 @@ class Merge:
 
     def _statement(self, view: str, columns: list[str]) -> str:
         names = [backquoted(column) for column in columns]
+        # Null-safe: by ``=`` a null key would match no row, and each batch would insert another one.
         matches = " AND ".join(f"t.{key} <=> s.{key}" for key in map(backquoted, self.keys))
         values = ", ".join(f"{name} = s.{name}" for name in names)
         inserted = ", ".join(f"s.{name}" for name in names)

@@ -45,6 +45,7 @@ def claim(store: WriteStore, owner: Owner) -> None:
     if known is None:
         known = _create(store, owner)
     check_claim(known, owner, store.location)
+    # The same stream under another name, or in a home that was moved.
     if known != owner:
         store.write(MARK, _render(owner))
 

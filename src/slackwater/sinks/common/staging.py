@@ -31,7 +31,10 @@ State = Literal["building", "staged", "swapping", "replaced", "restoring", "disc
 _EXCHANGE = 2
 """``RENAME_EXCHANGE`` of renameat2(2)."""
 _AT_FDCWD = -100
+# renameat2(2) reports EINVAL where the file system lacks RENAME_EXCHANGE, ENOSYS where the kernel lacks the call.
 _NO_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+# link(2) reports EPERM where the file system has no hard links, EMLINK where a file has too many, and EXDEV between
+# mounts, also between two of one file system.
 _NO_LINK = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 
 
@@ -102,6 +105,7 @@ class StagingDirectory:
     def start(self) -> bool:
         """Create the folder for a staged output; ``False`` if it is complete already."""
         state = self.state
+        # A mark moves with its folder: one in the real folder shows that the folders were exchanged.
         if state in {"staged", "replaced"} or self.mark_in(self.real) is not None:
             return False
         if state == "discarded":
@@ -127,6 +131,7 @@ class StagingDirectory:
 
     def exchange(self) -> None:
         """Let the two folders change places, in one step where the system can."""
+        # An exchange that was started by renames is finished by renames: one of the two paths does not exist.
         if self.exchange_path.exists() or not _exchanged(self.real, self.folder):
             self.exchange_by_renames()
         sync_directory(self.real.parent)

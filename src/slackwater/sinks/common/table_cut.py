@@ -123,6 +123,7 @@ class CutTable(ABC, Generic[R, V]):
         if record is None:
             return None
         self.cut_records.write(backup, record)
+        # The state is determined again, as another writer may have committed since the cut was worked out.
         return self._recorded_cut(cut, backup)
 
     def _recorded_cut(self, cut: Cut, backup: WriteStore) -> tuple[R, V, TableState] | None:

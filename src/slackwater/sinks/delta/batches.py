@@ -41,6 +41,7 @@ class BatchWriter:
         if not output.exists:
             # Delta would create another table with the rows of this batch only.
             raise self._changed("no Delta table")
+        # Only a batch that was planned before this run can be in the table, so that newer ones need no read of the log.
         if batch <= self.context.planned and output.last_written() >= batch:
             # Delta would skip it without reading its rows, and Spark's watermark would miss those of this batch.
             run_without_output(frame)

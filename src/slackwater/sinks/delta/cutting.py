@@ -48,6 +48,7 @@ def delete_batches(log: DeltaLog, record: Record, newest: int) -> None:
         if record.target >= 0:
             table.restore(record.target, _mark(record, record.after, {**note, "restores": record.target}))
         else:
+            # Again for the version that the commit follows: compaction since the plan may have replaced these files.
             span = span_after(log, record.app, record.after, newest)
             check_files_removable(record.output, span)
             files = (file for commit in span.own for file in commit.adds)
@@ -86,6 +87,7 @@ def state_of(log: DeltaLog, record: Record, newest: int) -> TableState:
     while version > record.version:
         try:
             commit = log.commit(version)
+        # Commits have been cleaned up (``delta.logRetentionDuration``): what they have changed is unknown.
         except FileNotFoundError:
             return "other"
         if (commit.note.get("cut"), commit.note.get("after")) == (record.version, record.after):

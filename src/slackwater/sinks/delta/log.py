@@ -105,6 +105,7 @@ class DeltaLog:
 
     def batches(self, version: int) -> Mapping[str, int]:
         """The transactions of one commit; the rest of it is not parsed. Raises FormatError, FileNotFoundError."""
+        # Each line is one action and starts with its name, so that the lines of thousands of files need not be parsed.
         lines = [line for line in self._lines(version) if line.startswith(_TXN)]
         return _batches(version, (_action(version, line) for line in lines))
 

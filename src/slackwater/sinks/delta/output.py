@@ -104,6 +104,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         found: dict[str, int] = {}
         versions = self._log.versions()
         for version in versions.commits:
+            # The newest commit counts, also where a cut has lowered the number in it.
             found |= self._batches(version)
         if application not in found and versions.checkpoint >= 0:
             newest = DeltaVersion(self.location).newest_batch(application)
@@ -173,6 +174,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         check_unmoved(self.location, swap, state_of(self._log))
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
+        # Read before the checks: a commit of another writer during them makes the commit of the swap fail.
         newest = self._log.versions().newest
         self.check_swap(swap, backup)
         record = start(backup, self.location, swap, newest)
@@ -384,6 +386,7 @@ class _SourcePlace:
 
     def is_after(self, version: int) -> bool:
         """Whether something newer than ``version`` was read."""
+        # A source that has read all of a version is at the next one with its lowest index (``DeltaSource``).
         return self.version > version if self.snapshot else (self.version, self.index) > (version + 1, -1)
 
 

@@ -36,6 +36,7 @@ class SparkTable:
         """Create an empty table with the columns of ``frame``. Raises PipelineError if something else is there."""
         _check_place(self.location)
         empty = frame.sparkSession.createDataFrame([], table_schema(frame.schema))
+        # ``ignore``: a table that exists stays as it is, and ``check`` compares its columns.
         writer = empty.write.format("delta").mode("ignore").options(**self.options)
         if partition_by:
             writer = writer.partitionBy(*partition_by)

@@ -111,11 +111,13 @@ class _Walk:
     def take(self, commit: Commit) -> None:
         """The next commit, which is not before the batches."""
         written = commit.batches.get(self.app)
+        # ``backwards`` continues at the version that was restored, whose commits count.
         if commit.restores is not None:
             return
         if written is not None and "swap" in commit.note:
             self._take_swap(commit, written)
         elif written is not None and "cut" in commit.note:
+            # A cut that removes files leaves older commits of its batches in the log, which no longer count.
             self.left = self._least(written)
         elif written is None:
             self.seen.append(self._as_named_now(commit))

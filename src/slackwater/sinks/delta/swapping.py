@@ -41,6 +41,7 @@ def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int,
     files = base.table.files()
     start = CommitMark(app, after if after > NONE_YET else None, {"staged": place.operation})
     staged = DeltaVersion(folder)
+    # An attempt that was killed after this commit has made it already.
     if _start_of(DeltaLog(open_read_store(folder))) is None:
         staged.commit(start, [files[path] for path in sorted(base.files)])
 
@@ -132,6 +133,7 @@ def since_swap(log: DeltaLog, record: Record, newest: int | None = None) -> list
         seen.append(commit)
         if commit.note.get("swap") == record.operation:
             return seen
+        # What a restore has undone does not count: the walk continues at the version that it has restored.
         version = version - 1 if commit.restores is None else commit.restores
     return []
 

@@ -238,6 +238,7 @@ class DeltaVersion:
         library does not commit to this table.
         """
         remove = tuple(remove)
+        # Only an overwrite changes columns, and it removes every file.
         self.check_removable((file.path for file in remove) if columns_of is None else None)
         now_ms, changed, actions = time.time_ns() // 1_000_000, True, _library().transaction
         adds = [
@@ -252,6 +253,7 @@ class DeltaVersion:
                 [*adds, *removes], mode, schema.handle.schema(), partitions, **_properties(mark)
             )
         except _errors() as error:
+            # Whether another writer was faster is read from the log, whatever error the library has raised.
             raise self._overtaken() or Refused(
                 "delta-commit",
                 f"The deltalake library does not commit to the Delta table: {error}",
@@ -387,6 +389,7 @@ def _properties(mark: CommitMark) -> dict[str, Any]:
     library = _library()
     transactions = [] if mark.batch is None else [library.Transaction(mark.app, mark.batch)]
     note = {NOTE: json.dumps(mark.note)}
+    # By default deltalake may also remove expired commits after its own, which a later cut or undo reads.
     hooks = library.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
     commit = library.CommitProperties(note, max_commit_retries=0, app_transactions=transactions)
     return {"commit_properties": commit, "post_commithook_properties": hooks}

@@ -72,6 +72,7 @@ def discard(output: BackfillDirectory, operation: str) -> None:
     store = open_write_store(output.path)
     if _is_owned(store, operation):
         listed = set(open_backfill_output(output).cut_after(-1, {}).files)
+        # ``folders`` follows links: a file behind one would be deleted although it is not in this directory.
         folders = [folder for folder in store.folders() if not _is_linked(store, folder.path)]
         names = sorted(_names(folders), key=lambda name: name.startswith(f"{SINK_LOG}/"))
         # The manifest after what it lists, the mark last: an interrupted removal finds them.

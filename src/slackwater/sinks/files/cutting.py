@@ -77,13 +77,16 @@ def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> Non
     """Remove what the record names, once the backup has all of it. Raises Refused before anything is removed."""
     for taken in record.taken:
         _back_up(store, backup, taken)
+    # Hadoop's ChecksumFileSystem checks a new entry against a side file of its name, which is that of an older entry.
     for taken in record.stale:
         store.delete(taken.path)
+    # Before any removal: without the newest compacted entry readers have only these.
     for path, content in record.written.items():
         _write_once(store, path, content.encode())
     if record.after == NONE_YET:
         # No entry is left, and the log must not vanish with the last one.
         keep_log(store)
+    # Entries before files: Spark fails on an entry whose file is missing, and ignores a file that no entry names.
     for taken in (*record.entries, *record.files):
         store.delete(taken.path)
     _remove_leftovers(store, record)
@@ -96,6 +99,7 @@ def restore(store: WriteStore, backup: ReadStore, record: Record, manifest: Mani
     for taken in (*reversed(record.files), *reversed(record.entries)):
         if taken in missing:
             store.write_pieces(taken.path, _verified(backup.read_pieces(taken.path), taken))
+    # Only now: until the removed entries are back, these are the log that readers have.
     for path in record.written:
         store.delete(path)
     for taken in record.stale:
@@ -128,6 +132,7 @@ def check_record(record: Record, cut: Cut, location: str) -> None:
 def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
     """Copy one file unless the backup has it, whole. Raises Refused if neither place has the recorded bytes."""
     if _hash_of(backup, taken.path) == taken.sha256:
+        # A file that the output lacks was removed by an attempt that was interrupted after this copy.
         if _hash_of(store, taken.path) in {None, taken.sha256}:
             return
     elif store.exists(taken.path):

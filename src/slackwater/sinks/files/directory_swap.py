@@ -78,6 +78,7 @@ class DirectorySwap:
         if not place.is_swapped:
             # Written again, as the staged output may have other files since a swap that was undone.
             record(_only_in(place, place.folder, place.real))
+            # Before the exchange: no reader may find entries that name files in the staging folder.
             name_files_in(place, place.real)
             _carry(place, place.real, place.folder)
         _exchange(place)
@@ -94,6 +95,7 @@ class DirectorySwap:
         place.finish_exchange()
         if not place.is_swapped and place.state != "staged":
             raise damaged(str(place.folder), "the output before the swap", place.state or "no folder")
+        # What others have written since the swap stays in the output; ``left`` goes back with the staged one.
         if place.is_swapped and left is not None:
             _carry(place, place.real, place.folder, without=left)
         _exchange_back(place)
@@ -174,6 +176,7 @@ def _exchange(staging: StagingDirectory) -> None:
     """Put the staged output in place, and leave no mark in it."""
     if staging.mark_in(staging.folder) == "staged":
         staging.exchange()
+    # In this order one of the two marks shows at any time that the folders were exchanged (``is_swapped``).
     staging.set_mark(staging.folder, "replaced")
     staging.remove_mark(staging.real)
 
@@ -181,6 +184,7 @@ def _exchange(staging: StagingDirectory) -> None:
 def _exchange_back(staging: StagingDirectory) -> None:
     """Undo ``exchange``; the staged output is in staging again."""
     if staging.mark_in(staging.folder) == "replaced":
+        # The new mark before the old one is removed, as in ``_exchange``.
         staging.set_mark(staging.real, "staged")
         staging.remove_mark(staging.folder)
     if staging.mark_in(staging.real) == "staged":
@@ -275,6 +279,7 @@ def _others(place: StagingDirectory, folder: Path) -> Iterator[str]:
     named = _named(place, folder)
     for parent, folders, files in os.walk(folder):
         path = Path(parent).relative_to(folder)
+        # ``os.walk`` lists a link to a folder among the folders and does not enter it: it is carried like a file.
         links = [name for name in folders if (Path(parent) / name).is_symlink()]
         if path == Path():
             folders[:] = [name for name in folders if name not in _OURS]

@@ -109,6 +109,7 @@ class Manifest:
         cut_lines = {line for batch in range(after + 1, compacted + 1) for line in self.own_lines(batch, recorded)}
         kept = [line for line in self.lines(names[compacted]) if line not in cut_lines]
         interval = derive_interval(names.values())
+        # A log that ends at ``after`` has the batches before this one in a compacted entry, and the others singly.
         first_single = (after + 1) // interval * interval
         entries = {batch: self.own_lines(batch, recorded) for batch in range(first_single, after + 1)}
         single_lines = {line for lines in entries.values() for line in lines}

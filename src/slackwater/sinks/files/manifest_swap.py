@@ -121,6 +121,7 @@ class ManifestSwap:
             return
         if state == "staged":
             record(None)
+            # Before the mark: from it on these copies alone show which files the old output had.
             self._keep_replaced()
         if state != "swapping":
             self._place.mark("swapping")
@@ -154,6 +155,7 @@ class ManifestSwap:
         if state not in _STARTED:
             raise damaged(self.folder, "the output before the swap", state or "no folder")
         old = self._replaced()
+        # Not in a repeated undo, in which the real manifest may have the old entries again.
         if state == "replaced":
             self._keep_staged(self._files(old))
         if state != "restoring":
@@ -198,6 +200,7 @@ class ManifestSwap:
         here, there = (set(_sizes(Below(self._stores, folder))) for folder in (source, target))
 
         def move(name: str) -> None:
+            # A rename on an object store is a copy and a delete: a file in both folders was copied whole.
             if name in there:
                 self._stores.delete(f"{source}/{name}")
             else:
@@ -286,6 +289,7 @@ def switch(store: WriteStore, target: Mapping[str, str]) -> None:
         return
     whole, wanted = _gather(store), _lines_read(target)
     if whole < 0 or _lines_read(entries_of(Manifest(store))) != wanted:
+        # This put is the switch: Spark reads the higher of two compacted entries; a distance of 1 divides any count.
         whole = _move_whole(store, whole, whole + 1, wanted)
     for count in steps(whole + 1, _batch_above(target, whole) + 1):
         whole = _move_whole(store, whole, count - 1, wanted)
@@ -333,6 +337,8 @@ def _gather(store: WriteStore) -> int:
     whole = newest
     if not names[newest].endswith(_COMPACTED):
         compacted = max((batch for batch, name in names.items() if name.endswith(_COMPACTED)), default=-1)
+        # Twice the count of entries: the distance divides both counts. Spark compacts again there at the latest,
+        # because an interval that it derives is never larger than the count of the newest compacted entry.
         whole = newest if compacted < 0 else 2 * compacted + 1
         if whole < newest:
             raise unsupported(store.location, "a manifest that Spark can read", f"no compacted entry after {compacted}")

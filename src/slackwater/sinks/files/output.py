@@ -125,6 +125,7 @@ class FilesOutput(DirectoryOutput):
 
     def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
         record = cutting.RECORD.read(backup)
+        # Only in the first attempt: after an interrupted one the manifest no longer names all that the cut takes out.
         if record is None:
             self._check_cut(cut, recorded)
             record = cutting.make_record(
@@ -180,6 +181,7 @@ class FilesOutput(DirectoryOutput):
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         started(backup, self.location, swap)
         way = self._way(swap.operation)
+        # After the exchange the real directory has the batches of the staged one, which these checks would refuse.
         if not way.is_started:
             way.check(swap)
             staged = self.staged(swap.operation).owner()
@@ -286,6 +288,7 @@ class FilesOutput(DirectoryOutput):
             except (OSError, FormatError) as error:
                 yield _unparsed(f"{SINK_LOG}/{name}", error)
             else:
+                # A compacted entry names all files of the output, the newest last; each size is a request to the store.
                 newest = files[-_CHECKED_OF_COMPACTED:] if name.endswith(".compact") else files
                 yield from self._damaged_files(files if thorough else newest)
                 if files and not thorough:
@@ -312,6 +315,7 @@ class TableOutput(FilesOutput):
         try:
             if self._store.exists(SINK_LOG):
                 return self.last_written()
+        # Damage of a manifest that is there stays an error; any other failure only leaves the table unchecked.
         except SinkUnreadable:
             raise
         except (OSError, SlackwaterError) as error:

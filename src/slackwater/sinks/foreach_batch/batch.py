@@ -107,6 +107,7 @@ class Batch(int):
         key, marker = self._key(engine, part), self._marker(engine, part)
         self._check_use(key, engine)
         with engine.begin() as connection:
+            # Only the marker's statements: an error of the function's own statements is the user's and stays as it is.
             with writing(self._place(engine)):
                 first = marker.advance(connection, self._context, int(self), self._published.get(key, NONE_YET))
             if not first:
@@ -117,6 +118,7 @@ class Batch(int):
                     hint="run the stream again: it continues after this batch",
                 )
             yield connection
+        # After the commit: a transaction that was rolled back has marked nothing, and may be started again.
         self._done.append(key)
         self._published[key] = int(self)
 

@@ -95,6 +95,7 @@ class ForeachBatchSink(BatchFunctionSink):
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The function with the batch's id as ``Batch``; with a declared database not called for a batch it has."""
 
+        # Kept over the batches of the query: a marker that was set back is behind what this query has published.
         published: dict[str, int] = {}
 
         def write(frame: DataFrame, number: int) -> None:

@@ -95,6 +95,7 @@ class CatalogTable:
             with self._reading():
                 table = catalog.load_table(self._identifier)
             try:
+                # Not by pyiceberg's Transaction, which tries again after the commit of another writer.
                 catalog.commit_table(table, requirements_of(base, change), updates)
             except CommitFailedException as error:
                 raise FileExistsError(mask(str(error))) from error

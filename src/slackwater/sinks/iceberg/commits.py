@@ -78,6 +78,7 @@ def updates_of(base: Metadata, change: Change, io: FileIO) -> tuple[TableUpdate,
 
 def requirements_of(base: Metadata, change: Change) -> tuple[Any, ...]:
     """What must hold so that the commit follows ``base``: each branch at its snapshot, and the same properties."""
+    # pyiceberg refuses requirements about other branches while a table has no snapshots (``AssertRefSnapshotId``).
     branches = {MAIN, *change.branches} if base.snapshots else {MAIN}
     unmoved = [AssertRefSnapshotId(ref=branch, snapshot_id=base.branches.get(branch)) for branch in sorted(branches)]
     same = AssertTableUUID(uuid=base.fields["table-uuid"])
@@ -98,6 +99,7 @@ def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, An
     known = known_by_library(base)
     updates = updates_of(base, change, StoreIO(store, base.location))
     after = update_table_metadata(known, updates, metadata_location=f"{base.location.rstrip('/')}/{base.file}")
+    # pyiceberg drops fields that its model does not have, so that they are taken from ``base``.
     names = {field.alias or name for name, field in type(known).model_fields.items()}
     kept = {key: value for key, value in base.fields.items() if key not in names}
     # Not ``model_dump_json``, which refuses version 3 of the format.

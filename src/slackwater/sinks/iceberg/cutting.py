@@ -65,6 +65,7 @@ def state_after(table: Table, metadata: Metadata, record: Record) -> TableState:
     if (metadata.current, batch) == (record.target, record.after):
         return "cut"
     history = {identifier for identifier, _ in lineage(metadata, table.older(metadata))}
+    # ``None``, the table before its first snapshot, is in every complete history and shows nothing.
     if record.head in history - {None}:
         return "uncut" if batch == record.last else "other"
     return "cut-changed" if batch == record.after and record.target in history else "other"

@@ -165,6 +165,7 @@ def _malformed(file: str, error: Exception) -> FormatError:
 def _metadata(fields: Mapping[str, Any], file: str) -> Metadata:
     snapshots = [_snapshot(one) for one in fields.get("snapshots") or ()]
     properties = dict(fields.get("properties") or {})
+    # Iceberg's Java library writes -1 for a table without snapshots up to version 2 of the format.
     current = fields.get("current-snapshot-id")
     current = None if current in {None, -1} else int(current)
     branches = {name: int(one["snapshot-id"]) for name, one in (fields.get("refs") or {}).items()}
@@ -224,6 +225,7 @@ def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
     """
     mark = newest.mark if newest.mark is not None and newest.mark.stream == stream else None
     for identifier, snapshot in lineage(newest, older):
+        # The id is enough: the snapshot itself may have expired.
         if mark is not None and mark.snapshot == identifier:
             return mark.batch
         if identifier is None:

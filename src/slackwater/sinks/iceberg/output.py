@@ -157,6 +157,7 @@ class CatalogOutput(TableOutput):
                 return
             if known is not None:
                 check_claim(known, owner, self.location)
+            # The commit is conditional: an owner that was recorded meanwhile is found in the next attempt.
             with suppress(FileExistsError):
                 self._table.commit(newest, Change(properties={OWNER: json.dumps(asdict(owner))}))
                 return

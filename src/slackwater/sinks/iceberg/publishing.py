@@ -80,6 +80,8 @@ class Publisher:
         for _ in range(ATTEMPTS):
             metadata = self.refresh()
             staged = metadata.staged(marker)
+            # A staged snapshot has the files of its parent, so that publishing it after another snapshot would take out
+            # the rows that the other snapshot has added.
             moved = staged is not None and staged.parent != before.current
             if moved or metadata.current != before.current or self.written(metadata) >= batch:
                 raise self._conflict(batch, before, metadata)
@@ -111,11 +113,13 @@ class Publisher:
             builder = builder.setBranchSnapshot(current, self._branch)
         properties = self._packages.java.util.HashMap()
         properties.put(property_of(self._branch), mark.render())
+        # Without it Iceberg ignores ``spark.wap.id``, and the rows of a batch would be visible before its number.
         properties.put(WAP, "true")
         try:
             self._operations.commit(self._base, builder.setProperties(properties).build())
         except Py4JJavaError as error:
             name = str(error.java_exception.getClass().getSimpleName())
+            # Only this class says that nothing was committed; CommitStateUnknownException and all others leave it open.
             if name == "CommitFailedException":
                 return False
             raise StreamFailed(

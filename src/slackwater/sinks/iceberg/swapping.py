@@ -50,6 +50,7 @@ class Branches:
                 raise occupied(
                     metadata.location, self.operation, f"branch {branch} without the property of its batches"
                 )
+        # By the property: where readers saw a table without snapshots before the swap, there is no such branch.
         if property_of(self.replaced) in metadata.marks:
             return "replaced"
         return "staged" if self.staged in metadata.branches else None

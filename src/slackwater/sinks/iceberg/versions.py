@@ -79,6 +79,7 @@ class Versions:
         data = json.dumps(fields).encode()
         temporary = f"{FOLDER}/.{uuid.uuid4()}{LEFTOVER}"
         self._store.write(temporary, gzip.compress(data) if ".gz" in following.ending else data)
+        # Before the rename: a kill between the two leaves no hint, which readers do without, in place of an old one.
         self._drop_hint()
         try:
             self._store.rename(temporary, following.path)
@@ -92,6 +93,7 @@ class Versions:
 
     def _drop_hint(self) -> None:
         """Iceberg refuses to commit while the hint names another version than the newest; without one it lists."""
+        # Hadoop's ChecksumFileSystem refuses to read a hint next to the checksum file of an older one.
         self._store.delete(f"{FOLDER}/.{HINT}.crc")
         self._store.delete(f"{FOLDER}/{HINT}")
 

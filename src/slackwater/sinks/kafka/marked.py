@@ -25,6 +25,7 @@ from slackwater.sinks.kafka.transaction import (
     read_mark,
 )
 
+# A large batch must fit into one transaction; librdkafka's default is one minute.
 TRANSACTION_TIMEOUT_MS = 300_000
 """How long readers wait for a batch whose writer was killed, unless the stream is started again."""
 WAIT_S_MAX = 10.0
@@ -114,6 +115,7 @@ class MarkedTopic(TopicAddress):
     def begin_epoch(self, context: WriteContext) -> None:
         """Refuse earlier runs from now on, and end their transactions. Raises Refused if a later one has started."""
         with writing(self.location):
+            # Asked first without a producer, which would end the transaction of a later run or of another stream.
             self.check_fence(self._read(WAIT_S_MAX), context)
             self._change(lambda known: replace(self.check_fence(known, context), epoch=context.epoch))
 

@@ -57,6 +57,7 @@ class KafkaSink:
         """
         refuse_partitions(self.kind, context, PARTITION_HINT)
         check_columns(frame, context.stream)
+        # The options for TLS and SASL differ between Java's client and librdkafka, which is used here.
         if has_client() and not any(name.startswith(SECURED) for name in self.options):
             from slackwater.sinks.kafka.topics import check_exists  # noqa: PLC0415 - imports confluent_kafka, an extra
 

@@ -130,12 +130,14 @@ def fencing_producer(target: Target, undelivered: list[Any] | None = None) -> An
 
 def commit(producer: Any, marker_topic: str, mark: Mapping[str, Any], wait_s_max: float) -> None:
     """Add the mark to the transaction and commit it. Raises KafkaException; then the outcome may be unknown."""
+    # One key and one partition: compaction keeps the newest mark, and marks are in the order of their commits.
     producer.produce(marker_topic, json.dumps(dict(mark)).encode(), MARK_KEY, 0)
     deadline = time.monotonic() + wait_s_max
     while True:
         try:
             producer.commit_transaction(max(deadline - time.monotonic(), RETRY_S))
         except confluent_kafka.KafkaException as error:
+            # librdkafka may continue a commit that timed out in the background, and allows the call to be repeated.
             if not error.args[0].retriable() or time.monotonic() > deadline:
                 raise
         else:
@@ -171,6 +173,8 @@ def produce(producer: Any, topic: str, rows: Any) -> None:
 
 
 def _partition(partition: int | None) -> int:
+    # librdkafka's RD_KAFKA_PARTITION_UA, by which the partitioner chooses. A row with -1 is refused, as Spark's sink
+    # does (``ProducerRecord``), because it would mean the same here.
     if partition is None:
         return -1
     if partition < 0:
@@ -221,6 +225,7 @@ def _newest_value(consumer: Any, topic: str, wait_s: float, waited_for: dict[str
             return None
         raise confluent_kafka.KafkaException(known.error)
     low, high = consumer.get_watermark_offsets(confluent_kafka.TopicPartition(topic, 0), wait_s)
+    # From the end backwards: until the broker compacts the topic, it has a mark for each batch.
     span = 20
     while True:
         start = max(low, high - span)

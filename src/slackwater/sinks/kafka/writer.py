@@ -42,11 +42,13 @@ class KafkaWriter:
         register(transaction)
         written = BatchToWrite(self.context.stream_id, self.context.epoch, batch)
         publish = transaction.publisher(self.target.target, written)
+        # Not ``coalesce(1)``, with which the one task would compute the rows, too, while the transaction is open.
         rows = written_columns(frame).repartition(1)
         try:
             if not rows.mapInArrow(publish, transaction.RESULT).collect():
                 # Spark runs no task for a batch that it finds to be empty; its mark is written all the same.
                 list(publish(()))
+        # RuntimeError is what ``publish`` raises where it was called in this process.
         except (PySparkException, RuntimeError) as error:
             own = TASK_ERROR.search(str(error))
             if own is not None and own["code"] in MARK_ERRORS:

@@ -44,6 +44,7 @@ def state_of_rows(connection: Connection, table: TableName, until: int | None = 
     condition = "" if until is None else f" WHERE {BATCH_COLUMN} <= {until} OR {BATCH_COLUMN} IS NULL"
     for setting in _AS_TEXT:
         run(connection, f"SET LOCAL {setting}")
+    # A sum does not depend on the order of the rows; of ``bigint`` it is ``numeric``, which does not overflow.
     rows, digest = run(
         connection,
         "SELECT count(*), coalesce(sum(hashtextextended(ROW(one.*)::text, 0)), 0) "
@@ -64,6 +65,7 @@ def others_after(connection: Connection, table: TableName, after: int, written: 
         if written <= after:
             return NO_OTHERS
         return unmarked_rows(connection, table, keep_batch_id=False)
+    # By ``age``: transaction ids wrap around, and the type ``xid`` has no order.
     rows = run(
         connection,
         f"SELECT count(*) FROM (SELECT {BATCH_COLUMN} AS batch, age(xmin) AS age, "
@@ -104,6 +106,7 @@ def delete_batches(connection: Connection, table: TableName, marker: Marker, rec
 
     ``others``: what the cut is known to take out that the stream did not write.
     """
+    # Locks the marker's row before the table, as a batch does: in another order both could wait for each other.
     written = _written(connection, marker)
     if _exists(connection, table.next_to(record.backup_table)):
         return
@@ -128,6 +131,7 @@ def restore(connection: Connection, table: TableName, marker: Marker, record: Re
         return
     backup = table.next_to(record.backup_table)
     columns = _columns(connection, table)
+    # A column that is GENERATED ALWAYS AS IDENTITY refuses given values without OVERRIDING SYSTEM VALUE.
     run(
         connection,
         f"INSERT INTO {table.quoted} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {backup.quoted}",

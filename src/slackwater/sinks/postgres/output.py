@@ -181,10 +181,13 @@ class PostgresOutput:
         start(backup, self.location, swap)
         staging = self._table.staging(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:
+            # The marker's row before the table, in the order in which a batch takes both.
             self.target.marker.read(connection, lock=True)
             lock_writers_out(connection, self._table)
+            # Again, now that nobody can write: other sessions may have changed rows since the first check.
             self._check_swap(connection, swap)
             if swapping.state_of(connection, self._table, swap.operation) == "staged":
+                # Their names are made from the staged table's, so that no later start of the stream would find them.
                 drop_orphans(connection, staging, swap.stream_id)
                 newest = self.staged(swap.operation).last_written()
                 record(backup, self.location, swap, newest, state=state_of_rows(connection, staging))
@@ -219,6 +222,7 @@ class PostgresOutput:
         mark = self.target.marker.read(connection, lock=True)
         written = NONE_YET if mark is None else mark.batch_id
         if after == NONE_YET:
+            # Without batch ids rows can be kept only where the stream has written none of them.
             if self._keep_batch_id or (written == NONE_YET and self._marked):
                 swapping.fill(connection, self._table, staging, after if self._keep_batch_id else None)
             return

@@ -50,6 +50,7 @@ FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid =
 WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = {table}
 AND v.relkind = 'v'
 """
+# Until the first GRANT or REVOKE ``relacl`` is null, which stands for the owner's default privileges.
 _PRIVILEGES = """
 SELECT '', a.grantee, pg_get_userbyid(a.grantee), a.privilege_type, a.is_grantable
 FROM pg_class c, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a WHERE c.oid = {table}
@@ -104,6 +105,7 @@ def fill(connection: Connection, table: TableName, staging: TableName, after: in
         f"INSERT INTO {staging.quoted} ({columns}) OVERRIDING SYSTEM VALUE "
         f"SELECT {columns} FROM {table.quoted}{condition}",
     )
+    # LIKE gives an identity column a new sequence, which would count from the start again.
     for (column,) in run(connection, _IDENTITIES.format(table=_oid(table))):
         old, new = (f"pg_get_serial_sequence({literal(one.quoted)}, {literal(column)})" for one in (table, staging))
         sequence = run(connection, f"SELECT {old}")[0][0]
@@ -124,6 +126,7 @@ def exchange(connection: Connection, table: TableName, operation: str, became: S
         run(connection, f"ALTER TABLE {old.quoted} RENAME TO {quoted(new.table)}")
     run(connection, f"COMMENT ON TABLE {table.quoted} IS {'NULL' if comment is None else literal(comment)}")
     run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark(became, operation))}")
+    # A view refers to a table by its oid and not by its name: it would still read the replaced table.
     for view, definition, options in views:
         clause = f" WITH ({options})" if options else ""
         run(connection, f"CREATE OR REPLACE VIEW {view}{clause} AS {definition}")
@@ -152,6 +155,7 @@ def _take_over(connection: Connection, table: TableName, staging: TableName) -> 
     """Give the staged table the owner, privileges, sequences and storage parameters of the table."""
     facts = "SELECT pg_get_userbyid(relowner), array_to_string(reloptions, ', ') FROM pg_class WHERE oid = {}"
     owner, options = run(connection, facts.format(_oid(table)))[0]
+    # Before the privileges are compared, because ALTER TABLE OWNER TO changes them.
     if run(connection, facts.format(_oid(staging)))[0][0] != owner:
         run(connection, f"ALTER TABLE {staging.quoted} OWNER TO {quoted(owner)}")
     if options:

@@ -127,6 +127,7 @@ def check_keys(connection: Connection, table: TableName, keys: Sequence[str]) ->
     """Raises PipelineError unless a unique index finds each row by ``keys``, rows with nulls in them included."""
     version = server_version(connection)
     nulls = "i.indnullsnotdistinct" if version >= NULLS_NOT_DISTINCT_SINCE else "false"
+    # ON CONFLICT with column names alone finds no index that has a predicate or an expression.
     rows = run(
         connection,
         f"SELECT array_agg(a.attname::text ORDER BY a.attname), bool_or({nulls}) OR bool_and(a.attnotnull) "

@@ -82,6 +82,7 @@ _JSON = Kind(
     "text",
     "jsonb",
     JSON | _STRINGS,
+    # By default ``to_json`` leaves out fields that are null (``spark.sql.jsonGenerator.ignoreNullFields``).
     spark="to_json({}, map('ignoreNullFields', 'false'))",
     is_text=True,
     is_json=True,
@@ -89,6 +90,7 @@ _JSON = Kind(
 _STRING = Kind("text", "text", _STRINGS | _PARSED | {"enum"}, is_text=True)
 _SIMPLE = {
     "BooleanType": Kind("boolean", "boolean", frozenset({"bool"})),
+    # PostgreSQL has no integer of one byte.
     "ByteType": Kind("smallint", "smallint", _INTEGERS, spark="CAST({} AS SMALLINT)"),
     "ShortType": Kind("smallint", "smallint", _INTEGERS),
     "IntegerType": Kind("integer", "integer", _INTEGERS),

@@ -81,12 +81,14 @@ class Writer:
             with self.target.engine.begin() as connection:
                 # Spark commits the batch next: a server that answers before it has written could lose it in a crash.
                 run(connection, _DURABLE)
+                # The marker's row first: until the commit no other run can publish, and a cut or a swap waits.
                 if not self.target.marker.advance(connection, self.context, batch, self.published.newest):
                     self._drop(staged)
                     return
                 self.publication.publish(connection, staged, batch, self._where)
         except DBAPIError as error:
             problem = problem_of(error)
+            # A server that took over from another one may lack staged tables: that is a loss and no change by the user.
             missing = [one for one in staged if problem.code == "sink-table-changed" and one.table in str(error.orig)]
             if missing:
                 raise lost(self._where, missing[0].rows, None) from error

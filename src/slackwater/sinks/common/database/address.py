@@ -92,6 +92,7 @@ class Address:
         """An engine that keeps no connections open. Raises EnvironmentMissing where the driver is missing."""
         try:
             if self.is_postgresql:
+                # libpq parses the address: SQLAlchemy reads some URLs differently, such as a ``+`` in a value.
                 connect, conninfo = _psycopg().connect, self.conninfo()
                 return create_engine("postgresql+psycopg://", creator=lambda: connect(conninfo), poolclass=NullPool)
             url, secret = make_url(self.url), self.secret()

@@ -118,6 +118,7 @@ class Marker:
         """
         table = _table(self.schema)
         mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
+        # Conditions of the UPDATE and not of a read before it, which another run could overtake.
         due = (table.c.batch_id < batch) & (table.c.batch_id >= published) & (table.c.epoch <= context.epoch)
         values = {"batch_id": batch, "epoch": context.epoch, "updated_at": func.now()}
         if connection.execute(update(table).where(mine, due).values(values)).rowcount == 1:
@@ -125,6 +126,7 @@ class Marker:
         # Locked, so that it is the row of now, and not that of when the transaction began (MySQL).
         mark = self.read(connection, lock=True)
         new = Owner(context.stream_id, context.stream, "")
+        # A row that is missing although this query has published was lost; a new one would hide that.
         if mark is None and published < 0 and self._insert(connection, new, context.epoch, batch):
             return True
         shown = self.check_fence(mark or self.read(connection, lock=True), context).batch_id
@@ -169,6 +171,7 @@ class Marker:
             "updated_at": func.now(),
         }
         try:
+            # A savepoint: PostgreSQL would refuse every further statement of the transaction after a failed INSERT.
             with connection.begin_nested():
                 connection.execute(insert(_table(self.schema)).values(row))
         except IntegrityError:

@@ -57,8 +57,10 @@ _NO_DRIVER = Problem(
     "Spark has no JDBC driver for the url of the sink",
     'name its class, sinks.jdbc(..., driver="com.example.Driver"), and its jar: --conf spark.jars=FILE',
 )
+# The first entry with which a state starts counts, so that single states come before their class.
 _BY_STATE: tuple[tuple[str, Problem], ...] = (
     ("08", _UNREACHABLE),
+    # 57P01 to 57P03: the server shuts down, crashes, or does not accept connections.
     ("57P0", _UNREACHABLE),
     ("28", _LOGIN),
     ("3D000", _LOGIN),
