@@ -100,8 +100,10 @@ def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefin
     armed = Armed(request.folder, str(loaded.file.parent), driver_jvm_pid(spark))
     scratch = _scratch(request, loaded, definition, armed)
     drilled = scratch.pipeline.streams[definition.name]
+    # A later process of a run finds the rows that the steps before it have written.
     if request.first == 0 and not request.again:
         _check_empty(request, _shown(loaded, definition, spark))
+    # No restart, which would hide a failure that the audit is to report.
     run_request = RunRequest(scratch, SessionOptions("audit"), until_caught_up=True, restarts_most=0)
     with (
         Ledger.open(home.ledger_url, create=True) as ledger,
@@ -120,6 +122,7 @@ def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefin
                 application = Application(run_request, home, ledger, display, spark)
                 outcome = application.run([(record, built)], leases, NotStarted(1, display.say))[record.name]
             except SlackwaterError as error:
+                # Before the first drill a refusal is about the sink or the query, and not about what a kill has left.
                 if number == 0:
                     raise
                 # Refused after a drill: that is a result.
@@ -163,6 +166,7 @@ def _add_rows(request: Request, number: int) -> None:
         if not target.exists():
             hidden = target.with_name(f".{file.name}")
             shutil.copy(file, hidden)
+            # Spark's file source lists no name that starts with a dot: it finds a whole file or none.
             hidden.rename(target)
 
 

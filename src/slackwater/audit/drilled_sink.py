@@ -50,6 +50,7 @@ class Armed:
 
     def kill(self) -> None:
         """Kill the JVM and this process."""
+        # This process is the last one: after its own signal it cannot send another.
         on_executors.kill_all(str(self.mark), (self.jvm, os.getpid()))
 
     def task_drill(self) -> on_executors.TaskDrill:
@@ -179,6 +180,7 @@ def _drilled(function: Callable[[DataFrame, int], None], armed: Armed) -> Callab
         finally:
             sys.settrace(before)
         if armed.step.drill == "twice":
+            # First: the second call may fail, and the drill has taken place all the same.
             armed.mark.touch()
             function(staged, batch)
         if armed.step.drill == "after":

@@ -44,6 +44,7 @@ class TaskDrill:
         from pyspark import TaskContext  # noqa: PLC0415 - runs on executors
 
         context = TaskContext.get()
+        # A retried attempt is left alone: it has to succeed, and is no job of its own.
         if context is None or context.partitionId() != SECOND or context.attemptNumber() > 0:
             return False
         with Path(self.passes).open("ab") as file:

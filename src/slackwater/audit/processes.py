@@ -78,4 +78,5 @@ def _parent(folder: Path) -> int | None:
         stat = (folder / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
+    # The name of a command may contain blanks and parentheses.
     return int(stat.rpartition(")")[2].split()[_PARENT])

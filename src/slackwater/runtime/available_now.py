@@ -89,6 +89,7 @@ def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry:
             _reached(end, ledger, generation, offset.text) for end, offset in zip(ends, entry.offsets, strict=True)
         }
     except (ValueError, LookupError, TypeError, AttributeError, FormatError):
+        # A record that cannot be parsed decides nothing: the sources are asked instead.
         return "unknown"
     if "unknown" in found:
         return "unknown"
@@ -127,6 +128,7 @@ def _reached(end: End, ledger: Ledger, generation: GenerationRecord, offset: str
     source = str(end.get("source"))
     log = _log(ledger, generation, source)
     if offset is None:
+        # A source without an offset does not show its kind: each kind compares the end with having read nothing.
         nothing = [(kind, kind.nothing_read) for kind in kinds() if kind.nothing_read is not None]
         found = {kind.reached(end, SourceRange(source, None, read, log)) for kind, read in nothing}
         return "end" if "end" in found else "unknown"

@@ -67,10 +67,12 @@ def register(definition: StreamDefinition, reference: str, home: Home, ledger: L
     try:
         known = ledger.find_stream(record.full_name)
     except NotFound:
+        # ``stream.json`` outlives a lost ledger: under a new id the stream's output would count as another stream's.
         record = replace(record, id=file.id if file is not None else str(uuid.uuid4()))
         location = definition.checkpoint or str(home.checkpoint(record.pipeline, record.name, 1))
         ledger.register_stream(record, GenerationRecord(record.full_name, 1, _absolute(location)))
     else:
+        # Before the first planned batch the output has no rows of this stream: its sink may still be changed.
         if ledger.entries(record.full_name, "offsets"):
             check_same_sink(known, record)
         identifier = file.id if file is not None else known.id or str(uuid.uuid4())

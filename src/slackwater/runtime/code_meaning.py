@@ -126,6 +126,7 @@ class Meanings:
     def _imported(self, scope: Scope, name: str) -> Meaning | None:
         found = scope.imports[name]
         live = scope.module.namespace.get(name) if scope.node is scope.module.tree else None
+        # An import in ``try`` and another in ``except``: the loaded module shows which one was used.
         if len(found) > 1 and isinstance(live, ModuleType):
             return self._named(Imported(live.__name__, None), scope.module)
         return self._named(found[-1], scope.module)
@@ -151,6 +152,7 @@ class Meanings:
             return self._named(Imported(value.__name__, None), module)
         owner = getattr(value, "__module__", None)
         called = getattr(value, "__qualname__", None)
+        # A value of the module itself would be looked up here again, without end.
         if isinstance(owner, str) and isinstance(called, str) and owner != module.namespace.get("__name__"):
             return self._named(Imported(owner, called), module)
         return None

@@ -125,6 +125,7 @@ class Modules:
             return self._below(folder, name) if name else self.parsed(folder / "__init__.py")
         if name.partition(".")[0] in NOT_THE_PROJECTS:
             return None
+        # The loaded module is the one that runs, also where ``sys.path`` has changed since.
         loaded = vars_of(sys.modules.get(name)).get("__file__")
         if loaded:
             return self.parsed(Path(loaded))

@@ -13,6 +13,7 @@ def is_source(file: Path) -> bool:
     try:
         return stat.S_ISREG(file.stat().st_mode)
     except NotADirectoryError:
+        # ``stat`` raises this for a path below a regular file, such as an archive.
         archive = _archive(file)
         return archive.is_file() and _name(file) in _names(archive, archive.stat().st_mtime_ns)
     except OSError:

@@ -147,6 +147,7 @@ class _Writer:
         if isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal)):
             return True
         if isinstance(node, ast.AnnAssign):
+            # In a class an annotation alone may declare a field; elsewhere it does nothing.
             return node.value is None and not isinstance(scope.node, ast.ClassDef)
         if isinstance(node, ast.If):
             dropped = all(self._dropped(one, scope) for one in (*node.body, *node.orelse))
@@ -204,6 +205,7 @@ class _Writer:
         self._meaning(self._meanings.meaning(scope, name), name, scope)
 
     def _local(self, name: str, owner: Scope) -> None:
+        # Attributes of a class are found by their names, and ``locals()`` returns the names of variables.
         if isinstance(owner.node, ast.ClassDef) or _reads_names(owner):
             self.tokens.append(f"named {name}")
             return
@@ -217,6 +219,7 @@ class _Writer:
             self.tokens.append(meaning)
         else:
             self.tokens.append(f"{'builtin' if hasattr(builtins, name) else 'free'} {name}")
+            # The code that such a function runs may use any name of the module.
             if name in ("eval", "exec", "globals"):
                 self.tokens.append(Whole(scope.module))
 
@@ -256,6 +259,7 @@ class _Writer:
         function = called.scope.node if isinstance(called, Definition) else None
         if isinstance(function, ast.ClassDef):
             function = next((one for one in function.body if getattr(one, "name", None) == "__init__"), None)
+        # A decorator may return a function with other parameters.
         if not node.keywords or not isinstance(function, FUNCTIONS) or getattr(function, "decorator_list", []):
             return node
         given = function.args
@@ -278,6 +282,7 @@ class _Writer:
         self.tokens.append(f"{type(node.value).__name__} {node.value!r}")
 
     def _write_annassign(self, node: ast.AnnAssign, scope: Scope) -> None:
+        # A base class or a decorator, such as ``dataclass``, may read the annotations of a class.
         if isinstance(scope.node, ast.ClassDef) and (scope.node.bases or scope.node.decorator_list):
             self._annotation(node.annotation, scope, _is_dataclass(scope.node))
         if node.value is None:

@@ -58,6 +58,7 @@ class _Values:
         self._left -= 1
         if self._left < 0:
             raise _NotPlain
+        # By the exact type: a derived class can have a ``repr`` that does not show its value.
         if type(value) in ATOMS:
             self._add(f"{type(value).__name__} {value!r}")
         elif isinstance(value, types.FunctionType):
@@ -79,6 +80,7 @@ class _Values:
         kind = type(value)
         if isinstance(value, dict) and (kind in MAPPINGS or self._only_functions):
             entries = list(value.items())
+            # A registry is filled in the order of imports, which does not matter.
             if self._only_functions:
                 entries.sort(key=lambda entry: str(entry[0]))
             self._parts(kind.__name__, [part for entry in entries for part in entry])
@@ -93,6 +95,7 @@ class _Values:
             raise _NotPlain
 
     def _unordered(self, value: Iterable[object]) -> None:
+        # The order of strings in a set differs between processes (``PYTHONHASHSEED``).
         self._parts("set", sorted(value, key=repr))
 
     def _parts(self, kind: str, parts: Iterable[object]) -> None:

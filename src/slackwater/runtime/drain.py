@@ -80,6 +80,7 @@ class _Loop:
         self._execution = execution
         self._thread = execution.queryExecutionThread()
         self._state = execution.state()
+        # Spark 4.1 has moved these classes to another package: it is read from the state that the query has.
         state_class = self._state.get().getClass()
         self._package = state_class.getName().rsplit(".", 1)[0]
         self._loader = state_class.getClassLoader()

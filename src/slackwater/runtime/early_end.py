@@ -19,6 +19,7 @@ def check_reads_all(stream: str, frame: DataFrame) -> None:
     """Raises Refused (``source-ends-early``) where the run would end as if it was caught up, after one batch."""
     gateway: Any = frame.sparkSession.sparkContext._gateway
     for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
+        # Only a ``StreamingRelationV2`` has a table, whose class is from the jar of the connector.
         if class_name(relation) == "StreamingRelation":
             continue
         loaded = relation.table().getClass()

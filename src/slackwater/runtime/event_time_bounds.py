@@ -144,6 +144,7 @@ def _constant_gap_ms(child: Any, session: Any) -> int | None:
         # A day is not always as long, by the time zone.
         return None
     micros = get_field(length, "microseconds")
+    # Rounded up: with a shorter gap, rows of one session could count as those of two.
     return -(-micros // 1000) if micros > 0 else None
 
 

@@ -176,6 +176,7 @@ def classify(error: BaseException) -> Failure:
 def is_transient(error: BaseException) -> bool:
     """Whether a restart of the unchanged query may succeed: the error or any of its causes is transient."""
     messages = _messages(error)
+    # The sink's own code decides: its message quotes that of a database, which may contain any words.
     if ours := OURS_IN_BATCH.search(messages):
         return _is_transient_code(ours["code"])
     return any(_is_transient_type(cause) for cause in _chain(error)) or _reports_transient(messages)
@@ -247,6 +248,7 @@ def _reported_code(messages: str) -> FailureCode | None:
 
 def _place(messages: str) -> str | None:
     """The innermost line of the user's code in the last Python traceback, or where the failing expression was made."""
+    # The frames are those of a sink's batch function, and not of the user's code.
     if OURS_IN_BATCH.search(messages):
         return None
     found = [*FRAME.finditer(messages), *CALLED_FROM.finditer(messages)]
@@ -282,6 +284,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(cause))
         yield cause
+        # ``raise ... from None`` declares that the context is no cause.
         context = None if cause.__suppress_context__ else cause.__context__
         pending += [getattr(cause, "_cause", None), cause.__cause__, context]
 

@@ -122,6 +122,7 @@ class InputWatermarkKeeper:
         """Those after the newest committed batch, if they are this query's; says where they are needed and missing."""
         logs = read_logs(open_read_store(self._generation.location))
         batch, entry = logs.committed, logs.newest_offset
+        # No batch is committed yet, or none since a reset: there is nothing to continue.
         if batch <= self._generation.floor:
             return None
         lines = self._ledger.lines(self._generation.stream, INPUT_WATERMARKS, batch, batch)
@@ -134,6 +135,7 @@ class InputWatermarkKeeper:
             found is not None
             and found.delays_ms == self._delays
             and _minor(found.spark_version) == _minor(self._spark.version)
+            # Another combined watermark means that the record is not of the run that has committed this batch.
             and (commit is None or commit.next_batch_watermark_ms == found.combined_ms)
             and all(one is None or one >= LEAST_LONG for one in found.inputs_ms)
         ):
@@ -169,6 +171,7 @@ class InputWatermarkKeeper:
             try:
                 tracked = _Tracked(execution)
                 _before_commits(execution, lambda batch: self._record(tracked, batch))
+                # Not before the file manager is replaced: the first batch could be committed without a record.
                 ready.set()
                 if _waits_for(lock, execution):
                     tracked.restore(self._restored)

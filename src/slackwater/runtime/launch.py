@@ -90,6 +90,7 @@ def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
         line = first.lstrip(_BLANKS)
         if not line or line[0] in "#!":
             continue
+        # An odd number of backslashes continues a line; each pair of them is one backslash of the value.
         while (len(line) - len(line.rstrip("\\"))) % 2:
             line = line[:-1] + next(lines, "").lstrip(_BLANKS)
         yield line

@@ -67,6 +67,7 @@ class ProgressRecorder:
     def close(self) -> None:
         """Write what is left, then end."""
         self._events.put(None)
+        # A database that does not answer must not keep the process: the next start copies what is missing.
         self._thread.join(timeout=10)
 
     def _write(self) -> None:
@@ -119,6 +120,7 @@ def make_listener(
 
         @property
         def _jlistener(self) -> Any:
+            # Kept, as ``removeListener`` has to name the object that ``addListener`` was given.
             if not hasattr(self, "_wrapper"):
                 jvm: Any = active_jvm()
                 self._wrapper = jvm.PythonStreamingQueryListenerWrapper(_JvmListener(put, started, terminated))

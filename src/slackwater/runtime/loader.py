@@ -170,6 +170,7 @@ def _import(file: Path, name: str | None) -> ModuleType:
             return importlib.import_module(name)
         # A file's neighbours can be imported, as when Python runs it itself.
         sys.path[:0] = [str(file.parent)] if str(file.parent) not in sys.path else []
+        # First, so that a file without read permission is refused as such, and not as code that fails.
         _read(file)
         loader, module = _new_module(file)
         loader.exec_module(module)
@@ -200,6 +201,7 @@ def _new_module(file: Path) -> tuple[Loader, ModuleType]:
             hint="rename the file",
         )
     module = importlib.util.module_from_spec(spec)
+    # Before the code runs: ``dataclasses`` looks up the module of a class there.
     sys.modules[spec.name] = module
     return spec.loader, module
 

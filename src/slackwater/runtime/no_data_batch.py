@@ -188,6 +188,7 @@ def _latest(jvm: Any, relation: Any, log_path: str, read: str | None) -> str | N
     if class_name(relation) == "StreamingRelation":
         return _latest_of_source(jvm, relation.dataSource(), log_path, read)
     table = relation.table()
+    # Spark runs such a source as version 1, too (``MicroBatchExecution.logicalPlan``).
     if not table.capabilities().contains(jvm.org.apache.spark.sql.connector.catalog.TableCapability.MICRO_BATCH_READ):
         return _latest_of_source(jvm, relation.v1Relation().get().dataSource(), log_path, read)
     stream = table.newScanBuilder(relation.extraOptions()).build().toMicroBatchStream(log_path)

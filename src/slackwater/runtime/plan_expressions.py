@@ -227,6 +227,7 @@ def _cast(expression: TreeNode, columns: Columns) -> Value:
             return replace(child, text=repr(float(child.text)), type=to)
         if to in INTEGERS or to.startswith("decimal"):
             return replace(child, type=to)
+    # Spark's ``SimplifyCasts`` removes such a cast.
     if child.type == to:
         return child
     if to == "interval":
@@ -307,6 +308,7 @@ def _null_test(expression: TreeNode, columns: Columns) -> Value:
 def _in(expression: TreeNode, columns: Columns) -> Value:
     value, *listed = (canonical(child, columns) for child in expression.children)
     texts = sorted({one.text for one in listed})
+    # Spark's ``OptimizeIn`` makes an equation of a list with one value.
     text = f"({value.text} = {texts[0]})" if len(texts) == 1 else f"({value.text} IN ({', '.join(texts)}))"
     return merged(text, (value, *listed), type="boolean")
 

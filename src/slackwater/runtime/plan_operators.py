@@ -90,6 +90,7 @@ class Reading:
         """Apply a filter as far below as Spark does."""
         operator = self.operators[branch.operator] if branch.operator >= 0 else None
         roles = {ref.role for ref in conjunct.refs if ref.operator == branch.operator}
+        # Spark pushes no filter down that is not deterministic.
         if operator is None or not roles or not _deterministic(conjunct):
             self.keep(branch.filters, conjunct)
         elif operator.kind == "aggregate" and roles == {"key"}:
@@ -208,6 +209,7 @@ def stateful(reading: Reading, node: TreeNode, order: int, below: list[Branch]) 
 
 def _aggregate(reading: Reading, node: TreeNode, operator: Operator, columns: dict[int, Value]) -> Branch:
     """Its keys, its aggregates in the order of Spark's buffers, and its output."""
+    # Spark runs it as an aggregation by all columns (``ReplaceDistinctWithAggregate``).
     if node.name == "Distinct":
         operator.keys = list(columns.values())
         reading.use(operator.keys)
@@ -219,6 +221,7 @@ def _aggregate(reading: Reading, node: TreeNode, operator: Operator, columns: di
     for (number, value), expression in zip(outputs(named, columns), named, strict=True):
         calls = [canonical(one, columns) for one in expression.walk() if one.name == "AggregateExpression"]
         for call in calls:
+            # Spark computes equal aggregates once (``PhysicalAggregation``): the state has one buffer for them.
             operator.aggregates.setdefault(call.text, replace(call, name=value.name))
             operator.parts["aggregate", call.text] = call
         if not calls:

@@ -172,6 +172,7 @@ def rows_digest(frame: DataFrame, code: str | None) -> str | None:
 def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
     watermarks = list(_outermost_watermarks(optimised))
     nodes = [node for watermark in watermarks for node in _with_subqueries(watermark)]
+    # Of the analysed plan: the optimiser replaces the current time by a literal (``ComputeCurrentTime``).
     reads_clock = CURRENT_TIME.search(str(analysed.toString())) is not None
     if not watermarks or reads_clock or not all(_node_shows_everything(node) for node in nodes):
         return None

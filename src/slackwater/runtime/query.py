@@ -148,6 +148,7 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the user's own code may raise anything, SystemExit too; it becomes a message
+        # Spark refuses an action, such as ``count``, when it is called on a stream, and not at the start of the query.
         item = unsupported_by(str(error))
         if item is not None:
             raise _not_supported(definition, item, place_in(loaded.file, error)) from error
@@ -186,6 +187,8 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
         .queryName(definition.full_name)
         .option("checkpointLocation", spark_uri(checkpoint))
     )
+    # A table that its sink creates has its partitions already, and ``DataStreamWriter`` refuses ``partitionBy`` for a
+    # ``foreachBatch``.
     if definition.partition_by and not isinstance(definition.sink, Creates):
         writer = writer.partitionBy(*definition.partition_by)
     return _start(definition.sink.attach(with_trigger(writer, how.trigger), how.context), definition)
@@ -237,6 +240,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _arguments(definition: StreamDefinition, spark: SparkSession, context: StreamContext) -> tuple[Any, ...]:
+    # A parameter with a default is the user's own: Slackwater never passes it.
     wanted = [
         parameter
         for parameter in inspect.signature(definition.function).parameters.values()
@@ -302,6 +306,7 @@ def _hint(message: str) -> str | None:
 def _pickle_by_value(loaded: LoadedPipeline) -> None:
     """Pickle the file's functions by value: Python workers cannot import a module that only the driver loaded."""
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
+    # An application is ``__main__``, whose functions cloudpickle always pickles by value.
     if not loaded.runs_itself:
         register(loaded.module)
 

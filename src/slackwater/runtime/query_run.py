@@ -117,6 +117,7 @@ class QueryRun:
                 return
             layout = {**self._profile.as_json(), "state_stores": state_stores(self._checkpoint)}
             self._ledger.update_generation(self._generation.stream, self._generation.number, layout=layout)
+            # A lost ledger is restored from ``stream.json``, which therefore follows each change of a generation.
             write_stream_file_of(self._home, self._ledger, self._generation.stream)
             self._stores_due_at = math.inf
         except (SlackwaterError, OSError) as error:
@@ -130,6 +131,7 @@ class QueryRun:
         try:
             self._end.record()
         except unrecorded as error:
+            # Without this record the next start asks the sources whether they have unread data.
             self._end = None
             log.warning("the end of the run was not recorded", stream=self._generation.stream, error=str(error))
 
@@ -138,6 +140,7 @@ class QueryRun:
         try:
             requested = self._ledger.stop_requested(self._run.id)
         except SlackwaterError as error:
+            # Asked every second: one warning for an outage is enough.
             if not self._ledger_unreachable:
                 log.warning("cannot read stop requests", stream=self._generation.stream, error=str(error))
             self._ledger_unreachable = True

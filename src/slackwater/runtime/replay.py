@@ -189,6 +189,7 @@ class SparkReplayer:
             self._end_query()
             # With much state on executors that has ended the application, too.
             spark = self._open()
+            # The empty base of a rebuild needs a zip of its state: with changelogs RocksDB writes that only later.
             with nullcontext() if changelog else _changelog_off(spark):
                 built = self._build(spark, settings)
                 with strict_sources(built.frame, self._stream):
@@ -228,6 +229,7 @@ class SparkReplayer:
         self._query = None
         if query is None or spark is None:
             return
+        # Read first: afterwards the JVM has released the query.
         progress = query.query.lastProgress
         query.end()
         if progress is not None:
@@ -259,6 +261,7 @@ class SparkReplayer:
         staged = _staged(built.definition.sink, run)
         _check_same_output(built.definition.sink, run.stream)
         checkpoint = open_read_store(run.generation.location)
+        # The check that follows compares the ledger's entries of this checkpoint with those of older ones.
         copy_new(run.ledger, run.stream.full_name, run.generation.number, checkpoint)
         check_left_out(run.ledger, run.generation, read_logs(checkpoint).planned, built.frame)
         check_reads_all(run.stream.full_name, built.frame)
@@ -312,11 +315,13 @@ class SparkReplayer:
         if self._spark is None:
             self._say("starting Spark")
             self._spark = self._start()
+            # Read before any batch is replayed: each replay sets the settings of its own run in this session.
             self._present_settings = settings_after(self._spark, self._recorded)
         return self._spark
 
     def _start(self) -> SparkSession:
         spark = start_session(self._session, self._say)
+        # First of all: after a kill nothing but the lease shows which JVM may still write.
         self._on_jvm(driver_jvm_pid(spark))
         try:
             return session_of(spark, self._definition())
@@ -386,6 +391,7 @@ def _watch(
         LeaseCheck(services.ledger, stream.full_name, run.epoch),
     )
     definition.sink.check(built.frame, context)
+    # Before the query starts, so that no kill leaves state whose program is unknown.
     record_program(services.home, services.ledger, run.generation, built)
     copier = LogCopier(services.ledger, stream.full_name, run.generation.number, checkpoint, log_of)
     active = QueryRun(services, run.generation, built, QueryStart(trigger, context), copier)

@@ -96,6 +96,7 @@ class ReplayQuery:
 
     def _stop(self) -> None:
         if self._clock is not None:
+            # First: ``stop`` interrupts the query's thread, which does not end its wait for an answer from Python.
             self._clock.end()
         self.query.stop()
 
@@ -148,6 +149,7 @@ class _TriggerClock:
             self._called.wait()
             self._called.clear()
             if self._ending:
+                # ``stop`` first sets the query's state: if the clock returned before, Spark would plan a batch.
                 while self._execution.isActive():
                     time.sleep(POLL_S)
                 break
@@ -184,6 +186,7 @@ def _replace_clock(query: StreamingQuery) -> _TriggerClock | None:
     """
     try:
         gateway: Any = SparkContext._gateway
+        # Only a ``ClientServer`` runs the calls of a callback in the thread that called it, here that of the query.
         if not isinstance(gateway, ClientServer):
             raise TypeError("PYSPARK_PIN_THREAD is off")
         start_callbacks: Callable[[Any], None] = ensure_callback_server_started

@@ -95,12 +95,14 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
         display.say("starting Spark")
         spark = start_session(request.session, display.say)
         try:
+            # After a ``kill -9`` of this process its JVM may still write: the next holder waits for the end of both.
             leases.add_jvm(driver_jvm_pid(spark))
             gate = StartGate(ledger, request.loaded.reference, request.accepted)
             streams = _built(spark, request.loaded, records, not_started, known=(home, ledger), gate=gate)
             application = Application(request, home, ledger, display, spark, accepted=gate.recorded)
             outcomes = application.run(streams, leases, not_started)
         finally:
+            # Within the leases: no other run may start a stream while this JVM can still write to its output.
             end_session(spark)
     if leases.lost is not None:
         raise leases.lost
@@ -150,10 +152,12 @@ def _built(
         with not_started.guard(definition):
             built = build(session_of(spark, definition), loaded, definition, known[0].given)
             check_output_apart(*known, record, built.paths_read)
+            # Before the output is created: a start that is refused leaves nothing behind.
             gate.check(built, partial(build_again, loaded, known[0].given))
             create_output(built)
             found.append((record, built))
     not_started.require_one()
+    # Only now are the changes of all streams known, and ``--accept`` names the change of any of them.
     gate.require_found()
     return found
 
@@ -253,6 +257,7 @@ class Application:
             for session in sessions:
                 session.streams.removeListener(listener)
         except SPARK_ERRORS as error:
+            # A JVM that has exited has no listener left; what it reported before is still written below.
             log.warning("the listener was not removed", error=str(error))
         self._recorder.close()
         if self._recorder.errors:
@@ -339,6 +344,7 @@ def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
     """Names by stage: each stream comes after all streams whose output it reads. Raises PipelineError for a cycle."""
     left = {stream.definition.name: set(stream.upstreams) for stream in built}
     for upstreams in left.values():
+        # A stream that is not part of this run does not end in it, so that nothing can wait for its end.
         upstreams.intersection_update(left)
     found: list[list[str]] = []
     while left:
@@ -381,6 +387,7 @@ class NotStarted:
         self.outcomes[stream.name] = StreamOutcome(stream.full_name, "failed", failure.reason, error=ours)
         self._first = self._first or error
         if self.leases is not None:
+            # At once: another run may start the stream while this one continues with the others.
             self.leases.release(stream.full_name)
 
     @contextmanager

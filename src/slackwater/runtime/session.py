@@ -90,6 +90,7 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     settings = {key: secret_of(key, value) for key, value in settings.items()}
     jars = _jars(options.connectors, settings, say)
     if jars:
+        # ``spark.jars`` is one value, which replaces that of the user's file or command line: it repeats those jars.
         settings[JARS] = ",".join([*filter(None, [_given(JARS, settings)]), *jars])
     spark = _build(options.application, master, settings)
     if not master.startswith("local") and options.file is not None:

@@ -121,4 +121,6 @@ def set_session_defaults(settings: Mapping[str, str], master: str | None) -> Non
         words += ["--conf", f"{key}={value}"]
     if words:
         present = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+        # In front: what follows ``pyspark-shell`` are arguments of the application, and the user's own options, which
+        # come later, override these.
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"{shlex.join(words)} {present}"

@@ -66,6 +66,7 @@ def effective_settings(spark: SparkSession) -> dict[str, str]:
     for key, value in _set_explicitly(spark).items():
         if key in NOT_THE_QUERYS or mask_setting(key, value) != value:
             continue
+        # ``isModifiable`` is false for a static setting, too.
         known_to_spark = key.startswith(PREFIX) and (conf.isModifiable(key) or sql_conf.isStaticConfigKey(key))
         if not known_to_spark or defaults.getConfString(key) != value:
             found[key] = value

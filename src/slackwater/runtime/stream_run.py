@@ -129,6 +129,7 @@ class StreamRun:
             record_start(self._services.home, self._services.ledger, self.stream)
             record_program(self._services.home, self._services.ledger, self._generation, self._built)
             how = QueryStart(self._trigger, context, completes_batch=self._completes(ready.completed_batch))
+            # The completed batch may advance the watermark: the start after it plans the batch without data.
             if not how.completes_batch:
                 self._plan_no_data_batch()
             self._active = QueryRun(self._services, self._generation, self._built, how, ready.copier)
@@ -152,6 +153,7 @@ class StreamRun:
         except SlackwaterError as error:
             self._conclude("failed", classify(error))
         except SPARK_ERRORS as error:
+            # A JVM that was killed is a failure of its streams: each of them has an outcome, and the run ends as usual.
             self._conclude("failed", _lost_spark(error))
 
     def interrupt(self, reason: str | None = None) -> None:
@@ -192,6 +194,7 @@ class StreamRun:
 
     def _completes(self, batch: int | None) -> bool:
         """Whether the next query only completes this batch, after which ``start`` is called again."""
+        # In real-time mode Spark writes ``offsets/N`` when batch N has ended: there is no planned batch to complete.
         if batch is None or not self._trigger.in_micro_batches:
             return False
         self._services.say(
@@ -214,6 +217,7 @@ class StreamRun:
                 self.start()
         elif self._drain is not None:
             if self._drain.finished():
+                # A drain lets the running batch end, and that batch may fail like any other.
                 error = self._active.query.exception()
                 ended: End = "finished" if self._caught_up else "stopped"
                 self._conclude("failed" if error else ended, classify(error) if error else None)
@@ -272,6 +276,7 @@ class StreamRun:
         try:
             committed = read_logs(open_read_store(self._generation.location)).committed
         except OSError:
+            # Without the store no progress is shown: the restart counts, and the limit of restarts ends the stream.
             return False
         if committed <= self._committed_before:
             return False
@@ -386,4 +391,5 @@ def has_read_all(query: StreamingQuery, planned_before: int) -> bool:
 
 
 def _has_read_rows(source: Any) -> bool:
+    # A range can move without rows: Kafka's transaction markers have offsets of their own.
     return bool(source["numInputRows"]) or source["startOffset"] != source["endOffset"]

@@ -91,6 +91,7 @@ def _sessions(session: SparkSession) -> Any:
     """The class of the JVM that knows which session is active."""
     sql: Any = session.sparkContext._jvm
     sql = sql.org.apache.spark.sql
+    # Spark 4.0 has moved the class of this session to the package ``classic``; the class of the old name is abstract.
     return sql.SparkSession if str(session.version).startswith("3.") else sql.classic.SparkSession
 
 
@@ -99,6 +100,7 @@ def _check_of_a_session(session: SparkSession, definition: StreamDefinition, nam
     sql_conf = jvm.org.apache.spark.sql.internal.SQLConf
     known = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(name) is not None
     of_application = sql_conf.isStaticConfigKey(name) or name.startswith(HOW_IT_RUNS)
+    # Other settings that have a ``ConfigEntry`` are those of Spark's core, which reads them from the application.
     if of_application or (known and not name.startswith(PREFIX)):
         raise PipelineError(
             "stream-setting-static",

@@ -64,6 +64,7 @@ def _replaced(frame: DataFrame, source: SparkSource, wanted: Mapping[str, str], 
 
     def put(values: Mapping[str, str]) -> None:
         for name, value in values.items():
+            # Sources read either map: ``get`` uses names in lower case, and ``asCaseSensitiveMap`` returns the others.
             spelled[name] = in_lower_case[name.lower()] = value
 
     try:

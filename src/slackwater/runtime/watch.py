@@ -134,6 +134,7 @@ class SessionWatch:
         for one in list(self._followed.values()):
             one.watcher.stop()
         self._recorder.close()
+        # Last, as the watchers and the recorder still write what they have.
         self._ledger.close()
 
     def _started(self, life: QueryLife) -> None:
@@ -162,6 +163,7 @@ class SessionWatch:
             return
         execution = query._jsq.streamingQuery()  # classic Spark's JVM handle
         location = str(execution.resolvedCheckpointRoot())
+        # Before the location is recorded: ledger and messages must not contain a password.
         check_no_secret(location)
         noticed = _UNDER_WAY.at(location)
         stream = self._stream(life, location, noticed, execution)
@@ -213,6 +215,7 @@ class SessionWatch:
         programs = with_started(generation.programs, program_json(built.program), before.committed)
         if built.profile is not None:
             layout = dict(built.profile.as_json())
+            # Tasks create the folders of stores: before the first commit some may be missing.
             if built.profile.stateful and before.committed >= 0:
                 layout[STATE_STORES] = state_stores(open_read_store(generation.location))
             self._ledger.record_rows_digest(run, built.profile.rows_digest, program_digest(built.program))
@@ -227,6 +230,7 @@ def query_name(life: QueryLife) -> str:
 def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
     """The generation of this checkpoint. A known name with another checkpoint is a new generation."""
     known, here = ledger.generations(stream.full_name), resolved(location)
+    # Another query id in the same directory: the checkpoint was deleted, and Spark has started a new one.
     same = [one for one in known if resolved(one.location) == here and one.query_id in (None, query_id)]
     if same:
         number = same[-1].number

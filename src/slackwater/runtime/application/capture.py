@@ -163,10 +163,12 @@ def _capture(reference: str, file: Path, loops: set[object]) -> Capture:
     capture = Capture(file, lambda: _capture(reference, file, loops), loops)
     threads = OwnThreads()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Standard output is for the document of the command, such as JSON; the program's own output must not be in it.
     with intercepted(capture, threads), redirect_stdout(sys.stderr):
         try:
             run_code(reference, threads)
         except SystemExit as end:
+            # With its queries read, the exit code does not matter: the program may need results of these queries.
             if end.code not in (None, 0) and not capture.definitions:
                 raise _ended(reference, file, end) from end
         except (KeyboardInterrupt, SlackwaterError):
@@ -244,6 +246,7 @@ class _Supervision:
     def noticed(self, what: str, name: str = "") -> None:
         """The program starts this query, or asks for it. Raises SystemExit where it does nothing else any more."""
         calls = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(None))
+        # Frames outside of the program are left out: they differ when it is read again.
         loop = (what, name, tuple(takewhile(lambda call: call[0] != launch.__file__, calls)))
         now = time.monotonic()
         count, first = self._seen.get(key := (threading.get_ident(), loop), (0, now))

@@ -68,6 +68,7 @@ def run_code(reference: str, threads: OwnThreads) -> None:
         if module is not None:
             runpy.run_module(module, run_name="__main__", alter_sys=True)
         else:
+            # ``python FILE`` does so, and ``runpy.run_path`` does not.
             sys.path.insert(0, str(file.parent))
             runpy.run_path(str(file), run_name="__main__")
         threads.wait()

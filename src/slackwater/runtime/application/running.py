@@ -125,6 +125,7 @@ class RunningQueries:
         self._gate = StartGate(ledger, run.reference, run.accepted)
         self._recorder = ProgressRecorder(ledger, display.batch)
         self._code = ApplicationCode(locate(run.reference)[0], lambda spark: spark)
+        # Without restarts: the program itself decides what follows a failed query.
         self._services = RunServices(
             home, ledger, self._recorder, spark_version(), 0, display.say, digest(run.reference), self._gate.recorded
         )
@@ -216,6 +217,7 @@ class RunningQueries:
                 run.poll()
                 time.sleep(POLL_S)
         except BaseException:
+            # The program may handle the refusal and start the query again, and then needs the lease.
             closing.close()
             raise
         query = run.query
@@ -270,6 +272,7 @@ class RunningQueries:
 
     def _await(self, original: Any, awaited: Any, timeout: Any, ended: Callable[[], list[Any]]) -> Any:
         """Wait in short steps, as a drain must end the wait; ``ended`` returns the queries to settle afterwards."""
+        # PySpark itself raises the error for a timeout that is not a positive number.
         if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
             return original(awaited, timeout)
         until = None if timeout is None else time.monotonic() + timeout
@@ -359,6 +362,7 @@ class RunningQueries:
 
     def _drain_all(self) -> None:
         """Let the running batches finish, and start no other."""
+        # The lock is released between two looks: the program's own threads need it, too.
         while True:
             with self._lock:
                 for name, active in list(self._active.items()):
@@ -378,6 +382,7 @@ class RunningQueries:
 
     def _of(self, query: Any) -> Active | None:
         with self._lock:
+            # By the JVM's object: PySpark makes a new Python object at each look-up of a query.
             return next((one for one in self._active.values() if one.query._jsq == query._jsq), None)
 
     # Ctrl-C, SIGTERM and --for.

@@ -175,6 +175,7 @@ def intercepted(handler: Handler, threads: OwnThreads | None = None) -> Iterator
         setattr(owner, name, make(original))
 
     for name, keep in _KEEPERS.items():
+        # Spark 3.5 has no ``clusterBy``.
         if hasattr(DataStreamWriter, name):
             replace(DataStreamWriter, name, partial(_keeping, keep=keep))
     replace(SparkSession.Builder, "getOrCreate", _classic)
@@ -274,6 +275,7 @@ def _keep_option(given: Given, bound: Mapping[str, Any]) -> None:
 def _keep_options(given: Given, bound: Mapping[str, Any]) -> None:
     for key, value in bound.get("options", {}).items():
         if value is not None:
+            # As PySpark's ``to_str`` passes a bool to Spark.
             given.options[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -114,6 +114,7 @@ class Files(Source):
             for entry in sorted(span.log)
             if first <= entry <= last
             for file in parse_file_source_log(encoded(span.log[entry]))
+            # A compacted entry lists the files of all earlier entries, too.
             if file.log_offset == entry
         )
 
@@ -186,11 +187,13 @@ class Files(Source):
         return Range(NO_FILES, _FIRST, log, summary)
 
     def fixed_end(self, value: Any, source: str, log: SourceEntries) -> End | None:
+        # So many names would take long over py4j; without them the next start asks the source.
         if value.size() > _FIXED_MOST:
             return {}
         # NewFileEntry(file:///a,8,1700000000000), before Spark 4 without the size.
         texts = [text for text in str(value.mkString(_BETWEEN)).split(_BETWEEN) if text]
         fields = int(value.head().productArity()) if texts else 0
+        # From the right: a path may contain commas.
         paths = {unquote(text.partition("(")[2].rsplit(",", fields - 1)[0]) for text in texts}
         after = max(log, default=_NO_ENTRY)
         read = {unquote(file.path) for file in self.files(SourceRange(source, None, _offset(after), log))}

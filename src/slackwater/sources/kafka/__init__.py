@@ -243,8 +243,10 @@ class Kafka(Source):
 
     def is_client_option(self, key: str, before: str | None, after: str | None) -> bool:
         if key == "kafka.bootstrap.servers" and before and after:
+            # With a broker in common it is the same cluster, whose brokers are added and replaced.
             return bool(set(before.split(",")) & set(after.split(",")))
         if key == "kafka.isolation.level":
+            # ``read_committed`` leaves out the rows of aborted transactions.
             return {before, after} <= {None, "read_uncommitted"}
         return key.startswith("kafka.")
 

@@ -48,6 +48,7 @@ def _offsets(admin: Any, wanted: Mapping[TopicPartition, Any]) -> dict[Partition
 
 @contextmanager
 def _asked(servers: str) -> Iterator[Any]:
+    # librdkafka would write each failed connection to stderr; the calls report it by an exception.
     settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, "error_cb": lambda _: None}
     try:
         yield AdminClient(settings)

@@ -75,6 +75,7 @@ def _listed(source: SparkSource, *specs: Any) -> list[dict[Partition, int]]:
 @contextmanager
 def _admin_client(jvm: Any, options: Mapping[str, str]) -> Iterator[Any]:
     settings = jvm.java.util.HashMap()
+    # Kafka waits a minute by default. Options of the source, which are put later, override this.
     settings.put("default.api.timeout.ms", str(ANSWER_MS))
     settings.put("request.timeout.ms", str(ANSWER_MS))
     for name, value in options.items():
@@ -156,6 +157,7 @@ class KafkaLive(LiveSource):
             case Latest():
                 after = latest
             case AtTime():
+                # A partition may have been added between the two questions.
                 after = {one: at for one, at in offsets_at(source.spark, target.time_ms).items() if one in latest}
                 ended = [one for one, at in after.items() if at == latest[one]]
                 note = f"; no record of that time or later: {_names(ended)}" if ended else ""
